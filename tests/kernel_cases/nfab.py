@@ -12,7 +12,7 @@ from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, enumerate_paths, last
 from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, ReadTable, new_runs
-from gpu_cep_kernels.nfab.pass_runs import CUTS, ENDS, FAULT, FIRST, FREE, NODES, PASS_STATE, Pass
+from gpu_cep_kernels.nfab.pass_runs import Pass, PassState
 from gpu_cep_kernels.rules.tables import (
     BY_FLOATS,
     BY_INTS,
@@ -92,8 +92,8 @@ def _growth(
     earliest = np.searchsorted(ends_of(events, everything), everything, side="right")
     run = new_path(_ROOM, _PATTERN, judged)
     buffer = new_buffer(_ROOM)._replace(event=run.event, bound_to=run.bound_to, earlier=run.earlier)
-    state = np.zeros(PASS_STATE, np.int64)
-    state[FREE], state[FAULT], state[FIRST], state[CUTS] = _RUNS, -1, -1, cuts
+    state = np.zeros(len(PassState), np.int64)
+    state[PassState.FREE], state[PassState.FAULT], state[PassState.FIRST], state[PassState.CUTS] = _RUNS, -1, -1, cuts
     runs, reads = new_runs(_RUNS, len(_PATTERN.order), _WORDS), _read_table(4, conditions, judged)
     work = Pass(run, buffer, runs, reads, new_ends(_ROOM), state)
     table = EventTable(events.after, events.occurrence, np.zeros(0, np.int64))
@@ -111,7 +111,7 @@ def _paths(size: int, random: Random, slots: int, counting: bool = False, steps:
     negations = negation_table([(3, (1,), (2,), places)], offsets, times, times, np.uint64(size))
     most = 0 if counting else size
     output = MatchTable(np.zeros(most, np.int64), np.zeros((most, 3), np.int32), np.zeros(most * 8, np.int64), np.zeros(end, np.int64))
-    ends = path_ends(int(work.state[NODES]), int(work.state[ENDS]), work.buffer, work.ends)
+    ends = path_ends(int(work.state[PassState.NODES]), int(work.state[PassState.ENDS]), work.buffer, work.ends)
     criteria, path = Criteria(_PATTERN, judged, negations), new_path(_DEPTH, _PATTERN, judged)
     return Call(1, (windows.earliest, counting, steps, BufferPaths(work.buffer, ends), criteria, new_walk(_DEPTH), path, output))
 
@@ -125,26 +125,26 @@ def _grown(size: int, random: Random, slots: int, **given: Any) -> tuple[Any, ..
 
 def _marked(size: int, random: Random, slots: int, **given: Any) -> Call:
     work = _grown(size, random, slots, **given)[-1]
-    return Call(1, (int(work.state[ENDS]), work.buffer, work.ends, np.full(int(work.state[NODES]), -1)))
+    return Call(1, (int(work.state[PassState.ENDS]), work.buffer, work.ends, np.full(int(work.state[PassState.NODES]), -1)))
 
 
 def _merged(size: int, random: Random, slots: int, **given: Any) -> Call:
     work = _grown(size, random, slots, **given)[-1]
-    return Call(1, (work.buffer, new_sums(int(work.state[NODES])).same))
+    return Call(1, (work.buffer, new_sums(int(work.state[PassState.NODES])).same))
 
 
 def _used(size: int, random: Random, slots: int, **given: Any) -> Call:
     work = _grown(size, random, slots, **given)[-1]
-    nodes = int(work.state[NODES])
+    nodes = int(work.state[PassState.NODES])
     used = np.zeros(nodes, np.bool_)
-    used[work.ends.node[: work.state[ENDS]]] = True
+    used[work.ends.node[: work.state[PassState.ENDS]]] = True
     return Call(1, (work.buffer, used, np.zeros(nodes, np.bool_)))
 
 
 def _counted(size: int, random: Random, slots: int, steps: int = 1 << 12, height: int = _DEPTH, **given: Any) -> Call:
     _, windows, *_, work = _grown(size, random, slots, **given)
-    nodes = int(work.state[NODES])
-    last_start, sums = last_starts(nodes, int(work.state[ENDS]), work.buffer, work.ends), new_sums(nodes)
+    nodes = int(work.state[PassState.NODES])
+    last_start, sums = last_starts(nodes, int(work.state[PassState.ENDS]), work.buffer, work.ends), new_sums(nodes)
     merge_cells(work.buffer, sums.same)
     inputs = windows.earliest, windows.stream_end, last_start, steps, work.buffer
     return Call(1, (*inputs, sums, new_stack(height), new_totals(max(size, 1))))

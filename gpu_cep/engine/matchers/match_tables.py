@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep_kernels.rules.tables import ERROR_CONDITION, EventPath, MatchTable
+from gpu_cep_kernels.rules.tables import EventPath, MatchTable, PathState
 
 
 def new_match_table(matches: int, events: int, variables: int) -> MatchTable:
@@ -22,4 +22,4 @@ def new_count_table(totals: Indices, variables: int, starts: Indices | None = No
 
 def failed_condition(run: EventPath) -> int:
     """Return the number of the condition whose overflow ended the enumeration `run`."""
-    return int(run.state[ERROR_CONDITION]) - 1
+    return int(run.state[PathState.ERROR_CONDITION]) - 1

@@ -33,7 +33,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import bit, mix_hash
-from gpu_cep_kernels.rules.tables import SEARCHES, UNSATISFIED, EventPath, Ints, PatternTable, Words
+from gpu_cep_kernels.rules.tables import EventPath, Ints, PathState, PatternTable, Words
 
 # What a condition reads of a binding: its first or last event, how many it has, all of them; or the match's first or last event.
 FIRST_EVENT, LAST_EVENT, NUMBER, ALL_EVENTS, MATCH_START, MATCH_END = range(6)
@@ -127,7 +127,7 @@ def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
         word = path.event[0]
-    elif read == MATCH_END and path.state[UNSATISFIED] == 0:
+    elif read == MATCH_END and path.state[PathState.UNSATISFIED] == 0:
         word = path.event[depth - 1]
     elif read == NUMBER:
         word = path.bound[v]
@@ -186,7 +186,7 @@ def _keeps(depth: int, path: EventPath, dead_ends: DeadEnds) -> bool:
 
     They are after `patience` searches, unless the last variable bound is lone.
     """
-    kept = dead_ends.end.size > 0 and path.state[SEARCHES] >= dead_ends.patience
+    kept = dead_ends.end.size > 0 and path.state[PathState.SEARCHES] >= dead_ends.patience
     return bool(kept and dead_ends.states.lone[path.bound_to[depth - 1]] == NEVER)
 
 

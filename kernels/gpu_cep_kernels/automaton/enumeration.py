@@ -51,26 +51,7 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
 from gpu_cep_kernels.rules.path import bind, earliest_place, is_match, unbind, write_if_taken
-from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    DEPTH,
-    ERROR_CONDITION,
-    EVENTS,
-    MATCHES,
-    PHASE,
-    REJECTED,
-    SEARCHES,
-    STEPS,
-    UNSATISFIED,
-    Conditions,
-    Criteria,
-    EventPath,
-    EventTable,
-    MatchTable,
-    PatternTable,
-    Status,
-    Strategy,
-)
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, EventTable, MatchTable, PathState, PatternTable, Status, Strategy
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
@@ -138,7 +119,7 @@ def _bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: 
 @rule
 def _is_complete(path: EventPath) -> bool:
     """Whether every variable binds its minimum."""
-    return path.state[UNSATISFIED] == 0
+    return path.state[PathState.UNSATISFIED] == 0
 
 
 @rule
@@ -236,14 +217,14 @@ def _search(
     left = 0
     passed = 0
     viable = available > 0
-    path.state[SEARCHES] += 1
+    path.state[PathState.SEARCHES] += 1
     if viable and strategy in (Strategy.ANY, Strategy.ROBUST) and not _is_complete(path):
         viable = can_complete(position, until, events, pattern, path)
     if viable and looks_ahead(path) and not _is_complete(path):
         viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, path)
         set_next_look(viable, path)
-    while viable and left == 0 and path.state[STEPS] <= limit:
-        path.state[STEPS] += 1
+    while viable and left == 0 and path.state[PathState.STEPS] <= limit:
+        path.state[PathState.STEPS] += 1
         if strategy == Strategy.CONTIGUOUS:
             nearest = _successor(available, position, until, events, pattern, path)
         elif passed < jumps.patience:
@@ -257,7 +238,7 @@ def _search(
             passed += left == 0
         viable = viable and strategy != Strategy.CONTIGUOUS
     over = left > 0 or not viable
-    path.state[REJECTED] += passed
+    path.state[PathState.REJECTED] += passed
     path.left[depth] = left
     path.choice_event[depth] = end if over and left == 0 else nearest
     return over
@@ -328,11 +309,11 @@ def enumerate_matches(
     jumps, dead_ends = shortcuts
     strategy, counting = mode.strategy, mode.counting
     state = path.state
-    limit = state[STEPS] + mode.step_limit
+    limit = state[PathState.STEPS] + mode.step_limit
     status = Status.FINISHED
-    depth = state[DEPTH]
-    phase = state[PHASE]
-    w = state[CANDIDATE]
+    depth = state[PathState.DEPTH]
+    phase = state[PathState.PHASE]
+    w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
         end = ends[w]
         if phase == BEGIN:
@@ -365,9 +346,13 @@ def enumerate_matches(
         elif phase == SEARCH:
             if _search(depth, end, strategy, limit, events, criteria, shortcuts, path):
                 phase = _phase_after_search(depth, strategy, path)
-            if state[STEPS] > limit:
+            if state[PathState.STEPS] > limit:
                 status = Status.STEPS_SPENT
-        elif phase == REPORT and not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
+        elif (
+            phase == REPORT
+            and not counting
+            and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + depth > matches.events.size)
+        ):
             status = Status.OUTPUT_FULL
         elif phase == REPORT:
             if is_match(depth, criteria, path):
@@ -382,9 +367,9 @@ def enumerate_matches(
             end_searches(path)
             w += 1
             phase = BEGIN
-        if state[ERROR_CONDITION] != 0:
+        if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
-    state[CANDIDATE] = w
-    state[DEPTH] = depth
-    state[PHASE] = phase
+    state[PathState.CANDIDATE] = w
+    state[PathState.DEPTH] = depth
+    state[PathState.PHASE] = phase
     return status

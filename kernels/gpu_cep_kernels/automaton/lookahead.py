@@ -15,7 +15,7 @@ from typing import Any
 
 from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.tables import LOOK, SEARCHES, WASTED, Conditions, EventPath, EventTable, PatternTable
+from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, PathState, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
 # So many searches in a row without a match are no waste: looking ahead would take as long.
@@ -25,15 +25,15 @@ SHORT = 16
 @rule
 def begin_searches(patience: int, path: EventPath) -> None:
     """Count searches from here, a start or a match; the search of number `patience` looks ahead."""
-    path.state[SEARCHES] = 0
-    path.state[LOOK] = patience
+    path.state[PathState.SEARCHES] = 0
+    path.state[PathState.LOOK] = patience
 
 
 @rule
 def end_searches(path: EventPath) -> None:
     """Add the start's wasted searches to the total, now that it has no further choices."""
-    path.state[WASTED] = wasted_searches(path)
-    path.state[SEARCHES] = 0
+    path.state[PathState.WASTED] = wasted_searches(path)
+    path.state[PathState.SEARCHES] = 0
 
 
 @rule
@@ -42,19 +42,19 @@ def wasted_searches(path: EventPath) -> int:
 
     A long run has more than SHORT searches; those beyond count.
     """
-    return int(path.state[WASTED] + max(path.state[SEARCHES] - SHORT, 0))
+    return int(path.state[PathState.WASTED] + max(path.state[PathState.SEARCHES] - SHORT, 0))
 
 
 @rule
 def looks_ahead(path: EventPath) -> bool:
     """Whether the search that was counted last looks ahead."""
-    return bool(path.state[SEARCHES] >= path.state[LOOK])
+    return bool(path.state[PathState.SEARCHES] >= path.state[PathState.LOOK])
 
 
 @rule
 def set_next_look(hopeful: bool, path: EventPath) -> None:
     """Set which search looks ahead next: the one of twice the current number if there is hope, else the very next."""
-    path.state[LOOK] = path.state[SEARCHES] * 2 if hopeful else path.state[SEARCHES] + 1
+    path.state[PathState.LOOK] = path.state[PathState.SEARCHES] * 2 if hopeful else path.state[PathState.SEARCHES] + 1
 
 
 @rule

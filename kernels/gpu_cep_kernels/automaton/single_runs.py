@@ -28,19 +28,13 @@ from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_i
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import (
     BY_PROGRAM,
-    CANDIDATE,
-    ERROR_CONDITION,
-    EVENTS,
-    MATCHES,
-    REJECTED,
-    STEPS,
-    WASTED,
     Conditions,
     Criteria,
     EventPath,
     EventTable,
     Ints,
     MatchTable,
+    PathState,
     PatternTable,
     Status,
     Words,
@@ -120,7 +114,7 @@ def _program_holds(j: int, event: int, variables: int, conditions: Conditions, j
     first, last, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
     error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
     if error != 0:
-        path.state[ERROR_CONDITION] = c + 1
+        path.state[PathState.ERROR_CONDITION] = c + 1
     return holds(table.result[c], registers)
 
 
@@ -288,9 +282,9 @@ def _walk_window(
             if path.bound[found] >= pattern.minimum[found]:
                 satisfied |= bit(found)
     matched = depth > 0 and satisfied == everyone
-    path.state[STEPS] += steps
-    path.state[REJECTED] += rejected
-    path.state[WASTED] += 0 if matched else max(searches - SHORT, 0)
+    path.state[PathState.STEPS] += steps
+    path.state[PathState.REJECTED] += rejected
+    path.state[PathState.WASTED] += 0 if matched else max(searches - SHORT, 0)
     return depth if depth < 0 or matched else 0
 
 
@@ -312,14 +306,18 @@ def walk_windows(
     """
     candidates, ends = windows
     state = path.state
-    limit = state[STEPS] + walk.step_limit
+    limit = state[PathState.STEPS] + walk.step_limit
     status = Status.FINISHED
-    w = state[CANDIDATE]
+    w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
         begin_cut(candidates[w], path.cut)
         path.event[0] = candidates[w]
         depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, jumps, path)
-        if depth > 0 and not walk.counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + depth > matches.events.size):
+        if (
+            depth > 0
+            and not walk.counting
+            and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + depth > matches.events.size)
+        ):
             status = Status.OUTPUT_FULL
         elif depth > 0 and is_match(depth, criteria, path):
             if walk.counting:
@@ -329,11 +327,11 @@ def walk_windows(
         elif depth < 0:
             status = Status.CHOICE if depth == -1 else Status.PATH_FULL
         _clear(path)
-        if state[ERROR_CONDITION] != 0:
+        if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
         elif status == Status.FINISHED:
             w += 1
-            if state[STEPS] > limit and w < candidates.size:
+            if state[PathState.STEPS] > limit and w < candidates.size:
                 status = Status.STEPS_SPENT
-    state[CANDIDATE] = w
+    state[PathState.CANDIDATE] = w
     return status

@@ -24,13 +24,13 @@ from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import compare, mirror_comparison, within
 from gpu_cep_kernels.rules.tables import (
     BY_INTS,
-    ERROR_CONDITION,
     AggregateValues,
     Conditions,
     Criteria,
     EventPath,
     Flags,
     Ints,
+    PathState,
     Places,
     Registers,
 )
@@ -301,7 +301,7 @@ def judge_rows(
         # the only event of its variable
         path.earlier[p] = -1
     r = begin
-    while r < end and path.state[ERROR_CONDITION] == 0:
+    while r < end and path.state[PathState.ERROR_CONDITION] == 0:
         for p in range(places):
             path.event[p] = table.events[p, r]
         true = True
@@ -309,7 +309,7 @@ def judge_rows(
             if true:
                 true = not is_ruled_out(judged[k], table.first[r], table.last[r], places, False, criteria, path)
         allowed[r] = true
-        r += path.state[ERROR_CONDITION] == 0
+        r += path.state[PathState.ERROR_CONDITION] == 0
     for p in range(places):
         path.first[variables[p]] = path.last[variables[p]] = -1
     return int(r)

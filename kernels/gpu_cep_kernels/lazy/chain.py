@@ -28,19 +28,7 @@ from gpu_cep_kernels.lazy.filters import select_allowed, select_holding, select_
 from gpu_cep_kernels.lazy.iteration_tables import LazyMode
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.conditions import is_decided
-from gpu_cep_kernels.rules.tables import (
-    DEPTH,
-    ERROR_CONDITION,
-    MATCHES,
-    STEPS,
-    Conditions,
-    Criteria,
-    EventPath,
-    Flags,
-    Ints,
-    PatternTable,
-    Status,
-)
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Flags, Ints, PathState, PatternTable, Status
 
 # How many events conditions filter at a time.
 BLOCK = 128
@@ -216,7 +204,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 
     It stops where there is no more room.
     """
-    taken, written = chain.taken[depth], path.state[MATCHES]
+    taken, written = chain.taken[depth], path.state[PathState.MATCHES]
     size = min(chain.kept[depth] - taken, matches.starts.size - written)
     events = block[taken : taken + size]
     starts, rows = matches.starts[written : written + size], matches.events[written : written + size]
@@ -246,7 +234,7 @@ def _enumerate(
     depths, variables = chain.cursor.size, chain.order.size
     offsets, base = streams.offsets, conditions.base
     state = path.state
-    depth = state[DEPTH]
+    depth = state[PathState.DEPTH]
     first_stream = stream_of(base, offsets)
     s = stream_of(base + chain.block[0, 0], offsets)
     steps = 0
@@ -273,7 +261,7 @@ def _enumerate(
             if negated:
                 chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], criteria, chain, path)
             steps += size
-            if state[ERROR_CONDITION] != 0:
+            if state[PathState.ERROR_CONDITION] != 0:
                 status = Status.OVERFLOWED
             elif steps > step_limit:
                 status = Status.STEPS_SPENT
@@ -323,11 +311,11 @@ def _enumerate(
         else:
             written = _write(v, depth, block, base, chain, path, matches)
             chain.taken[depth] += written
-            state[MATCHES] += written
+            state[PathState.MATCHES] += written
             if chain.taken[depth] < chain.kept[depth]:
                 status = Status.OUTPUT_FULL
-    state[DEPTH] = depth
-    state[STEPS] += steps
+    state[PathState.DEPTH] = depth
+    state[PathState.STEPS] += steps
     return status
 
 

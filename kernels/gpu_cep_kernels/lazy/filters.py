@@ -14,7 +14,7 @@ from gpu_cep_kernels.rules.conditions import condition_holds
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, mirror_comparison
-from gpu_cep_kernels.rules.tables import BY_INTS, ERROR_CONDITION, Conditions, Criteria, EventPath
+from gpu_cep_kernels.rules.tables import BY_INTS, Conditions, Criteria, EventPath, PathState
 
 
 @rule
@@ -87,7 +87,7 @@ def select_holding(c: int, v: int, depth: int, events: Any, size: int, condition
     for k in range(size):
         event = events[k]
         events[kept] = event
-        if path.state[ERROR_CONDITION] == 0:
+        if path.state[PathState.ERROR_CONDITION] == 0:
             path.event[depth] = event
             kept += condition_holds(c, v, event, conditions, path)
     return kept
@@ -121,7 +121,7 @@ def select_allowed(n: int, v: int, depth: int, earliest: int, latest: int, event
     for k in range(events.size):
         event = events[k]
         events[kept] = event
-        if path.state[ERROR_CONDITION] == 0:
+        if path.state[PathState.ERROR_CONDITION] == 0:
             path.event[depth] = event
             path.last[v] = depth
             first, last = min(earliest, event), max(latest, event)

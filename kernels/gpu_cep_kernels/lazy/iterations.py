@@ -39,20 +39,14 @@ from gpu_cep_kernels.rules.conditions import condition_holds, is_decided
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.path import bind, unbind, write_match
 from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    DEPTH,
-    ERROR_CONDITION,
-    EVENTS,
-    MATCHES,
     NO_EVENT,
     NO_VARIABLE,
-    PHASE,
-    STEPS,
     Conditions,
     Criteria,
     EventPath,
     Ints,
     MatchTable,
+    PathState,
     PatternTable,
     Status,
 )
@@ -184,7 +178,7 @@ def _open(
             stack.events[free + k] = buffered.buffers.events[low + k]
         stack.stop[place] = free + size
         _filter_list(v, place, free, True, uses, conditions, stack, path)
-        path.state[STEPS] += size
+        path.state[PathState.STEPS] += size
         if path.bound[v] + stack.stop[place] - free < pattern.minimum[v]:
             stack.cursor[place] = stack.stop[place]
     return fits
@@ -222,7 +216,7 @@ def _extend(
             stack.events[free + k] = stack.events[stack.cursor[place] + k]
         stack.stop[place + 1] = free + left
         _filter_list(v, place + 1, free, False, uses, conditions, stack, path)
-        path.state[STEPS] += left
+        path.state[PathState.STEPS] += left
     if path.bound[v] + stack.stop[place + 1] - stack.cursor[place + 1] < pattern.minimum[v]:
         stack.cursor[place + 1] = stack.stop[place + 1]
 
@@ -304,9 +298,9 @@ def enumerate_iterations(
     streams, pattern, conditions = buffered.streams, criteria.pattern, criteria.conditions
     own, starting, counting, step_limit = mode
     state = path.state
-    limit = state[STEPS] + step_limit
+    limit = state[PathState.STEPS] + step_limit
     depth, last = stack.fixed.size, stack.order.size - 1
-    row, place, phase = state[CANDIDATE], state[DEPTH], state[PHASE]
+    row, place, phase = state[PathState.CANDIDATE], state[PathState.DEPTH], state[PathState.PHASE]
     status = Status.FINISHED
     while row < len(rows) and status == Status.FINISHED:
         if phase == LOAD:
@@ -329,20 +323,20 @@ def enumerate_iterations(
         elif phase == TAKE:
             v, event = stack.order[stack.stage[place]], stack.events[stack.cursor[place]]
             stack.cursor[place] += 1
-            state[STEPS] += 1
+            state[PathState.STEPS] += 1
             if _is_beyond(event, place, own, streams, stack):
                 stack.cursor[place] = stack.stop[place]
             elif _fits(v, event, uses, conditions, path):
                 _extend(v, event, place, pattern, uses, conditions, stack, path)
                 place += 1
-            if state[STEPS] > limit:
+            if state[PathState.STEPS] > limit:
                 status = Status.STEPS_SPENT
         elif not _closes(stack.order[stack.stage[place]], place, uses, criteria, stack, path):
             phase = _phase_after_stage(place, stack)
         elif stack.stage[place] < last:
             stack.stage[place] += 1
             phase = OPEN
-        elif not counting and (state[MATCHES] >= matches.starts.size or state[EVENTS] + place > matches.events.size):
+        elif not counting and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + place > matches.events.size):
             status = Status.OUTPUT_FULL
         else:
             if stack.earliest[place] < own:
@@ -352,9 +346,9 @@ def enumerate_iterations(
             place -= 1
             unbind(place, pattern, path)
             phase = TAKE
-        if state[ERROR_CONDITION] != 0:
+        if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
-    state[CANDIDATE] = row
-    state[DEPTH] = place
-    state[PHASE] = phase
+    state[PathState.CANDIDATE] = row
+    state[PathState.DEPTH] = place
+    state[PathState.PHASE] = phase
     return status

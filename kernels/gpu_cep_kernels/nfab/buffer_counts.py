@@ -15,6 +15,7 @@ that one stands for it. So a run without branches costs no sums.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,9 +71,14 @@ class StreamTotals(NamedTuple):
     first_start: Ints
 
 
-# Places in the state: the end node that is next, the cells on the stack, the steps made, the current stream of the batch, and its end.
-NODE, HEIGHT, STEPS_MADE, STREAM, ITS_END = range(5)
-STACK_STATE = 5
+class StackState(IntEnum):
+    """Name the numbers in the state of a stack."""
+
+    NODE = 0  # the next end node
+    HEIGHT = 1  # how many cells are on the stack
+    STEPS = 2  # how many steps were made
+    STREAM = 3  # the current stream of the batch,
+    STREAM_END = 4  # and where it ends
 
 
 def new_sums(nodes: int) -> PathSums:
@@ -82,8 +88,8 @@ def new_sums(nodes: int) -> PathSums:
 
 def new_stack(height: int) -> SumStack:
     """Return an empty stack with room for so many cells."""
-    state = np.zeros(STACK_STATE, np.int64)
-    state[STREAM] = -1
+    state = np.zeros(len(StackState), np.int64)
+    state[StackState.STREAM] = -1
     cell, part, paths, first_start = (np.zeros(height, np.int64) for _ in range(4))
     return SumStack(cell, part, paths, first_start, state)
 
@@ -125,13 +131,13 @@ def _counts(cell: int, first: int, last: int, buffer: MatchBuffer) -> bool:
 @rule
 def _push(cell: int, first: int, last: int, buffer: MatchBuffer, stack: SumStack) -> None:
     """Push a cell on the stack; its sum so far is the path that begins at its node, if one does."""
-    d, n = stack.state[HEIGHT], cell // 2
+    d, n = stack.state[StackState.HEIGHT], cell // 2
     begins = cell % 2 == 0 and buffer.start[n] and first <= buffer.event[n] and buffer.event[n] <= last
     stack.cell[d] = cell
     stack.part[d] = buffer.link[n] if cell % 2 == 0 else 0
     stack.paths[d] = 1 if begins else 0
     stack.first_start[d] = buffer.event[n] if begins else UNBOUNDED
-    stack.state[HEIGHT] = d + 1
+    stack.state[StackState.HEIGHT] = d + 1
 
 
 @rule
@@ -159,18 +165,18 @@ def _pass_part(d: int, buffer: MatchBuffer, stack: SumStack) -> None:
 @rule
 def _pop(last: int, buffer: MatchBuffer, sums: PathSums, stack: SumStack) -> None:
     """Store the finished sum of the cell on top, and pop it."""
-    d = stack.state[HEIGHT] - 1
+    d = stack.state[StackState.HEIGHT] - 1
     cell = stack.cell[d]
     sums.paths[cell] = stack.paths[d]
     sums.first_start[cell] = stack.first_start[d]
     sums.last_start[cell] = _bound(cell, last, buffer)
-    stack.state[HEIGHT] = d
+    stack.state[StackState.HEIGHT] = d
 
 
 @rule
 def _advance(first: int, last: int, buffer: MatchBuffer, sums: PathSums, stack: SumStack) -> None:
     """Make one step of the sums on the stack, of the paths that begin from `first` to `last`."""
-    d = stack.state[HEIGHT] - 1
+    d = stack.state[StackState.HEIGHT] - 1
     part = _part_of(d, buffer, stack)
     part = sums.same[part] if part >= 0 else part
     if part < 0:
@@ -188,9 +194,9 @@ def _advance(first: int, last: int, buffer: MatchBuffer, sums: PathSums, stack: 
 @rule
 def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
     """Make the stream of an event the current one; events do not descend from call to call."""
-    if event >= state[ITS_END]:
-        state[STREAM] += 1
-        state[ITS_END] = stream_end[event]
+    if event >= state[StackState.STREAM_END]:
+        state[StackState.STREAM] += 1
+        state[StackState.STREAM_END] = stream_end[event]
 
 
 @sequential(writes=("same",))
@@ -223,27 +229,27 @@ def count_buffer(
     and calls again.
     """
     state = stack.state
-    limit = state[STEPS_MADE] + step_limit
+    limit = state[StackState.STEPS] + step_limit
     status = Status.FINISHED
-    n = state[NODE]
+    n = state[StackState.NODE]
     while n < last_start.size and status == Status.FINISHED:
         cell, first, last = sums.same[2 * n], earliest[buffer.event[n]], last_start[n]
-        if state[HEIGHT] == 0 and not (last >= 0 and _counts(cell, first, last, buffer)):
+        if state[StackState.HEIGHT] == 0 and not (last >= 0 and _counts(cell, first, last, buffer)):
             n += 1
-        elif state[STEPS_MADE] > limit:
+        elif state[StackState.STEPS] > limit:
             status = Status.STEPS_SPENT
-        elif state[HEIGHT] >= stack.cell.size:
+        elif state[StackState.HEIGHT] >= stack.cell.size:
             status = Status.PATH_FULL
-        elif state[HEIGHT] == 0 and not _is_known(cell, first, last, buffer, sums):
+        elif state[StackState.HEIGHT] == 0 and not _is_known(cell, first, last, buffer, sums):
             _push(cell, first, last, buffer, stack)
-        elif state[HEIGHT] > 0:
-            state[STEPS_MADE] += 1
+        elif state[StackState.HEIGHT] > 0:
+            state[StackState.STEPS] += 1
             _advance(first, last, buffer, sums, stack)
         else:
             _enter_stream(buffer.event[n], stream_end, state)
-            s = state[STREAM]
+            s = state[StackState.STREAM]
             totals.matches[s] = capped_sum(totals.matches[s], sums.paths[cell])
             totals.first_start[s] = min(totals.first_start[s], sums.first_start[cell])
             n += 1
-    state[NODE] = n
+    state[StackState.NODE] = n
     return status

@@ -7,6 +7,7 @@ decides.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,21 +15,7 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, mark_ends
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
-from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    ERROR_CONDITION,
-    EVENTS,
-    MATCHES,
-    STEPS,
-    Conditions,
-    Criteria,
-    EventPath,
-    Ints,
-    MatchTable,
-    PatternTable,
-    Status,
-    double_rows,
-)
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Ints, MatchTable, PathState, PatternTable, Status, double_rows
 
 
 class PathEnds(NamedTuple):
@@ -55,7 +42,7 @@ class Walk(NamedTuple):
     - node[d]: the node that is d steps before the last one.
     - before[d]: the first untried node before that one; its siblings follow.
     - link[d]: the link that leads there; those behind it follow.
-    - state: numbers at the places LENGTH and ARRIVED below.
+    - state: numbers that WalkState names.
     """
 
     node: Ints
@@ -64,14 +51,16 @@ class Walk(NamedTuple):
     state: Ints
 
 
-# Places in the state of a walk: its length, and whether its path is still to be reported.
-LENGTH, ARRIVED = range(2)
-WALK_STATE = 2
+class WalkState(IntEnum):
+    """Name the numbers in the state of a walk."""
+
+    LENGTH = 0  # how many steps it has made
+    ARRIVED = 1  # whether its path is still to be reported
 
 
 def new_walk(depth: int) -> Walk:
     """Return an empty walk with room for so many steps."""
-    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(WALK_STATE, np.int64))
+    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(len(WalkState), np.int64))
 
 
 def deepen_walk(walk: Walk) -> Walk:
@@ -102,12 +91,12 @@ def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> 
 @rule
 def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
     """Append `node` to the walk, one step further back."""
-    d = walk.state[LENGTH]
+    d = walk.state[WalkState.LENGTH]
     walk.node[d] = node
     walk.link[d] = buffer.link[node]
     walk.before[d] = buffer.node[buffer.link[node]] if buffer.link[node] >= 0 else -1
-    walk.state[LENGTH] = d + 1
-    walk.state[ARRIVED] = 1 if buffer.start[node] else 0
+    walk.state[WalkState.LENGTH] = d + 1
+    walk.state[WalkState.ARRIVED] = 1 if buffer.start[node] else 0
 
 
 @rule
@@ -116,7 +105,7 @@ def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
 
     A path from a start at `earliest` or later must lead to it.
     """
-    d = walk.state[LENGTH] - 1
+    d = walk.state[WalkState.LENGTH] - 1
     found = -1
     while found < 0 and walk.link[d] >= 0:
         node = walk.before[d]
@@ -132,7 +121,7 @@ def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
 @rule
 def _bind_path(buffer: MatchBuffer, walk: Walk, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind the events of the walk in their order."""
-    length = walk.state[LENGTH]
+    length = walk.state[WalkState.LENGTH]
     for d in range(length):
         node = walk.node[length - 1 - d]
         bind(buffer.bound_to[node], buffer.event[node], d, pattern, conditions, path)
@@ -151,7 +140,7 @@ def _report(start: int, counting: bool, length: int, criteria: Criteria, path: E
     if is_match(length, criteria, path):
         if counting:
             matches.totals[start] += 1
-            path.state[MATCHES] += 1
+            path.state[PathState.MATCHES] += 1
         else:
             write_match(start, matches, path)
 
@@ -177,23 +166,23 @@ def enumerate_paths(
     buffer, ends = read
     pattern, conditions = criteria.pattern, criteria.conditions
     state = path.state
-    limit = state[STEPS] + step_limit
+    limit = state[PathState.STEPS] + step_limit
     status = Status.FINISHED
-    k = state[CANDIDATE]
+    k = state[PathState.CANDIDATE]
     while k < ends.node.size and status == Status.FINISHED:
-        length = walk.state[LENGTH]
+        length = walk.state[WalkState.LENGTH]
         if length == 0:
             _enter(ends.node[k], buffer, walk)
-        elif state[STEPS] > limit:
+        elif state[PathState.STEPS] > limit:
             status = Status.STEPS_SPENT
         elif (
-            walk.state[ARRIVED] != 0
+            walk.state[WalkState.ARRIVED] != 0
             and not counting
-            and (state[MATCHES] >= matches.starts.size or state[EVENTS] + length > matches.events.size)
+            and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + length > matches.events.size)
         ):
             status = Status.OUTPUT_FULL
-        elif walk.state[ARRIVED] != 0:
-            walk.state[ARRIVED] = 0
+        elif walk.state[WalkState.ARRIVED] != 0:
+            walk.state[WalkState.ARRIVED] = 0
             start = buffer.event[walk.node[length - 1]]
             if earliest[buffer.event[walk.node[0]]] <= start and start <= ends.last_start[k]:
                 _bind_path(buffer, walk, pattern, conditions, path)
@@ -202,14 +191,14 @@ def enumerate_paths(
         elif length >= walk.node.size:
             status = Status.PATH_FULL
         else:
-            state[STEPS] += 1
+            state[PathState.STEPS] += 1
             before = _step(earliest[buffer.event[walk.node[0]]], buffer, walk)
             if before >= 0:
                 _enter(before, buffer, walk)
             else:
-                walk.state[LENGTH] = length - 1
+                walk.state[WalkState.LENGTH] = length - 1
                 k += length == 1
-        if state[ERROR_CONDITION] != 0:
+        if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
-    state[CANDIDATE] = k
+    state[PathState.CANDIDATE] = k
     return status

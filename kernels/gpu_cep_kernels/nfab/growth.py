@@ -19,28 +19,10 @@ from typing import Any, NamedTuple
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import add_sibling, share_node
 from gpu_cep_kernels.nfab.merged_runs import MergedRuns, enter, find_alike, leave, write_signature
-from gpu_cep_kernels.nfab.pass_runs import (
-    ACTIVE,
-    ADDED,
-    CUTS,
-    ENDS,
-    EVENT,
-    FAULT,
-    FIRST,
-    FREE,
-    LAST,
-    LINKS,
-    NODES,
-    OFFERED,
-    STREAM_END,
-    Pass,
-    begin_runs,
-    extend_run,
-    release_run,
-)
+from gpu_cep_kernels.nfab.pass_runs import Pass, PassState, begin_runs, extend_run, release_run
 from gpu_cep_kernels.rules.cut import is_ruled_out_by
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import ERROR_CONDITION, Conditions, EventTable, PatternTable, Status, Strategy
+from gpu_cep_kernels.rules.tables import Conditions, EventTable, PathState, PatternTable, Status, Strategy
 
 
 class EventWindows(NamedTuple):
@@ -61,11 +43,11 @@ class EventWindows(NamedTuple):
 def _end_matches(node: int, whole: bool, last_start: int, work: Pass) -> None:
     """Report the paths to a node, and to its siblings if `whole`, that begin at `last_start` or earlier."""
     ends, state = work.ends, work.state
-    k = state[ENDS]
+    k = state[PassState.ENDS]
     ends.node[k] = node
     ends.whole[k] = whole
     ends.last_start[k] = last_start
-    state[ENDS] = k + 1
+    state[PassState.ENDS] = k + 1
 
 
 @rule
@@ -74,14 +56,14 @@ def _complete(first: int, last: int, state: Any) -> None:
 
     The match that begins last rules out most.
     """
-    if state[CUTS] != 0 and first > state[FIRST]:
-        state[FIRST], state[LAST] = first, last
+    if state[PassState.CUTS] != 0 and first > state[PassState.FIRST]:
+        state[PassState.FIRST], state[PassState.LAST] = first, last
 
 
 @rule
 def _is_ruled_out(start: int, event: int, state: Any) -> bool:
     """Whether no match is taken that begins at `start` or before and binds `event`."""
-    return state[CUTS] != 0 and is_ruled_out_by(start, event, state[FIRST], state[LAST])
+    return state[PassState.CUTS] != 0 and is_ruled_out_by(start, event, state[PassState.FIRST], state[PassState.LAST])
 
 
 @rule
@@ -97,8 +79,8 @@ def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) ->
 def _merge_added(event: int, strategy: int, after: Any, pattern: PatternTable, conditions: Conditions, work: Pass) -> None:
     """Merge each run that the current event has added with an equivalent one, or make it active; free those ruled out."""
     runs, state = work.runs, work.state
-    begin, added = state[ACTIVE], state[ADDED]
-    state[ADDED] = 0
+    begin, added = state[PassState.ACTIVE], state[PassState.ADDED]
+    state[PassState.ADDED] = 0
     for k in range(begin, begin + added):
         r = runs.active[k]
         if _is_ruled_out(work.buffer.latest[runs.head[r]], event, state):
@@ -117,8 +99,8 @@ def _merge(r: int, event: int, strategy: int, after: Any, pattern: PatternTable,
     shared = q >= 0 and share_node(n, runs.head[q], work.buffer)
     if q < 0:
         enter(r, runs)
-        runs.active[state[ACTIVE]] = r
-        state[ACTIVE] += 1
+        runs.active[state[PassState.ACTIVE]] = r
+        state[PassState.ACTIVE] += 1
     elif not shared:
         add_sibling(n, runs.head[q], work.buffer)
         runs.head[q] = n
@@ -171,9 +153,9 @@ def _remove(k: int, work: Pass) -> None:
 def _end_all(strategy: int, work: Pass) -> None:
     """End all active runs, since the stream has ended."""
     state = work.state
-    for k in range(state[ACTIVE]):
+    for k in range(state[PassState.ACTIVE]):
         _end_run(k, strategy, work)
-    state[ACTIVE] = 0
+    state[PassState.ACTIVE] = 0
 
 
 @rule
@@ -184,11 +166,11 @@ def _close_gaps(begin: int, work: Pass) -> None:
     """
     runs, state = work.runs, work.state
     kept = 0
-    for k in range(begin + state[ADDED]):
+    for k in range(begin + state[PassState.ADDED]):
         r = runs.active[k]
         runs.active[kept] = r
         kept += 1 if r >= 0 else 0
-    state[ACTIVE] = kept - state[ADDED]
+    state[PassState.ACTIVE] = kept - state[PassState.ADDED]
 
 
 @rule
@@ -203,8 +185,8 @@ def _next_of(r: int, events: EventTable, work: Pass) -> int:
 def _note_fault(start: int, work: Pass) -> None:
     """Keep `start` as that of the run in which a condition overflowed first, if one has."""
     path, state = work.path, work.state
-    if path.state[ERROR_CONDITION] != 0 and state[FAULT] < 0:
-        state[FAULT] = start
+    if path.state[PathState.ERROR_CONDITION] != 0 and state[PassState.FAULT] < 0:
+        state[PassState.FAULT] = start
 
 
 @rule
@@ -216,7 +198,7 @@ def _advance_runs(
     `window` is the first event whose window holds `event`.
     """
     buffer, runs, state = work.buffer, work.runs, work.state
-    begin = state[ACTIVE]
+    begin = state[PassState.ACTIVE]
     for k in range(begin):
         r = runs.active[k]
         head = runs.head[r]
@@ -226,7 +208,7 @@ def _advance_runs(
         elif _is_ruled_out(buffer.latest_of_run[head], event, state) and (strategy == Strategy.ANY or runs.unsatisfied[r] > 0):
             _remove(k, work)
         elif awaited == event:
-            state[OFFERED] += 1
+            state[PassState.OFFERED] += 1
             extended = extend_run(r, event, events, pattern, conditions, work) > 0
             _note_fault(buffer.latest_of_run[head], work)
             if strategy == Strategy.CONTIGUOUS and not extended:
@@ -249,13 +231,13 @@ def _next_event(event: int, end: int, occurrence: Any) -> int:
 def _has_room(variables: int, work: Pass) -> bool:
     """Whether one more event can be taken, whatever it adds."""
     buffer, runs, ends, state = work.buffer, work.runs, work.ends, work.state
-    most = (state[ACTIVE] + 1) * variables
+    most = (state[PassState.ACTIVE] + 1) * variables
     return bool(
-        state[NODES] + most <= buffer.event.size
-        and state[LINKS] + most <= buffer.node.size
-        and state[ENDS] + most + state[ACTIVE] <= ends.node.size
-        and most <= state[FREE]
-        and state[ACTIVE] + most <= runs.active.size
+        state[PassState.NODES] + most <= buffer.event.size
+        and state[PassState.LINKS] + most <= buffer.node.size
+        and state[PassState.ENDS] + most + state[PassState.ACTIVE] <= ends.node.size
+        and most <= state[PassState.FREE]
+        and state[PassState.ACTIVE] + most <= runs.active.size
     )
 
 
@@ -277,28 +259,28 @@ def grow_runs(
     earliest, stream_end, starting = windows
     variables, path, state = pattern.order.size, work.path, work.state
     status = Status.FINISHED
-    limit = state[OFFERED] + step_limit
-    event = _next_event(state[EVENT], end, events.occurrence)
+    limit = state[PassState.OFFERED] + step_limit
+    event = _next_event(state[PassState.EVENT], end, events.occurrence)
     while event < end and status == Status.FINISHED:
-        if event >= state[STREAM_END]:
+        if event >= state[PassState.STREAM_END]:
             _end_all(strategy, work)
-            state[STREAM_END] = stream_end[event]
+            state[PassState.STREAM_END] = stream_end[event]
         if not _has_room(variables, work):
             status = Status.NO_ROOM
-        elif state[OFFERED] > limit:
+        elif state[PassState.OFFERED] > limit:
             status = Status.STEPS_SPENT
         else:
             window = earliest[event]
-            earliest[event] = max(window, state[FIRST] + 1) if state[CUTS] != 0 else window
+            earliest[event] = max(window, state[PassState.FIRST] + 1) if state[PassState.CUTS] != 0 else window
             _advance_runs(event, window, strategy, events, pattern, conditions, work)
             if starting[event]:
                 begin_runs(event, events, pattern, conditions, work)
                 _note_fault(event, work)
             _merge_added(event, strategy, events.after, pattern, conditions, work)
             event = _next_event(event + 1, end, events.occurrence)
-        if path.state[ERROR_CONDITION] != 0:
+        if path.state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
-    state[EVENT] = event
+    state[PassState.EVENT] = event
     if event >= end and status == Status.FINISHED:
         _end_all(strategy, work)
     return status

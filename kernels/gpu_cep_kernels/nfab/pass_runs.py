@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule
@@ -12,11 +13,23 @@ from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
-# Places in the state of a pass: the next event and the end of its stream; the numbers of nodes, links, ends, active, free and added runs;
-# how often an event was offered to a run; a start of the run in which a condition overflowed; whether completed matches rule others out,
-# and the first and the last event of the one that begins last.
-EVENT, STREAM_END, NODES, LINKS, ENDS, ACTIVE, FREE, ADDED, OFFERED, FAULT, CUTS, FIRST, LAST = range(13)
-PASS_STATE = 13
+
+class PassState(IntEnum):
+    """Name the numbers in the state of a pass."""
+
+    EVENT = 0  # the next event
+    STREAM_END = 1  # where its stream ends
+    NODES = 2  # how many nodes the buffer has,
+    LINKS = 3  # how many links,
+    ENDS = 4  # and how many ends of matches
+    ACTIVE = 5  # how many runs are active
+    FREE = 6  # how many runs there is room for
+    ADDED = 7  # how many runs the current event has added
+    OFFERED = 8  # how often an event was offered to a run
+    FAULT = 9  # a start of the run in which a condition overflowed first, or −1
+    CUTS = 10  # whether completed matches rule others out
+    FIRST = 11  # the first event of the completed match that begins last,
+    LAST = 12  # and its last event
 
 
 class Pass(NamedTuple):
@@ -27,7 +40,7 @@ class Pass(NamedTuple):
     - runs: the runs.
     - reads: what conditions read, with scratch.
     - ends: the nodes at which matches end.
-    - state: numbers at the places EVENT to LAST above.
+    - state: numbers that PassState names.
     """
 
     path: EventPath
@@ -59,8 +72,8 @@ def _clear(path: EventPath) -> None:
 @rule
 def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditions, work: Pass) -> int:
     """Add a node that binds `event` to v in run r; return the node."""
-    runs, n = work.runs, work.state[NODES]
-    work.state[NODES] = n + 1
+    runs, n = work.runs, work.state[PassState.NODES]
+    work.state[PassState.NODES] = n + 1
     before = runs.last[r, v]
     add_node(n, event, v, before, work.buffer)
     accumulate(v, before, n, conditions.base + event, conditions.aggregates, conditions.bank, work.path.aggregates)
@@ -83,8 +96,8 @@ def _bind(r: int, v: int, event: int, pattern: PatternTable, conditions: Conditi
 def _new_run(source: int, pattern: PatternTable, work: Pass) -> int:
     """Add a copy of run `source` (−1: an empty run); return its number."""
     runs, state = work.runs, work.state
-    state[FREE] -= 1
-    r = runs.free[state[FREE]]
+    state[PassState.FREE] -= 1
+    r = runs.free[state[PassState.FREE]]
     for v in range(pattern.order.size):
         runs.bound[r, v] = runs.bound[source, v] if source >= 0 else 0
         runs.first[r, v] = runs.first[source, v] if source >= 0 else -1
@@ -96,16 +109,16 @@ def _new_run(source: int, pattern: PatternTable, work: Pass) -> int:
                 runs.blockers[r, v] += pattern.precedes[u, v]
     runs.unsatisfied[r] = runs.unsatisfied[source] if source >= 0 else pattern.order.size
     # runs that the current event adds stand behind the active ones
-    runs.active[state[ACTIVE] + state[ADDED]] = r
-    state[ADDED] += 1
+    runs.active[state[PassState.ACTIVE] + state[PassState.ADDED]] = r
+    state[PassState.ADDED] += 1
     return int(r)
 
 
 @rule
 def release_run(r: int, work: Pass) -> None:
     """Free the number r of a run."""
-    work.runs.free[work.state[FREE]] = r
-    work.state[FREE] += 1
+    work.runs.free[work.state[PassState.FREE]] = r
+    work.state[PassState.FREE] += 1
 
 
 @rule
@@ -116,8 +129,8 @@ def _extend(source: int, v: int, event: int, pattern: PatternTable, conditions: 
     if source < 0:
         begin_path(n, work.buffer)
     else:
-        follow(n, work.runs.head[source], work.state[LINKS], work.buffer)
-        work.state[LINKS] += 1
+        follow(n, work.runs.head[source], work.state[PassState.LINKS], work.buffer)
+        work.state[PassState.LINKS] += 1
 
 
 @rule

@@ -16,7 +16,6 @@ from gpu_cep_kernels.rules.tables import (
     BY_INTS,
     BY_PROGRAM,
     CONSECUTIVELY,
-    ERROR_CONDITION,
     NO_EVENT,
     NO_VARIABLE,
     ONCE,
@@ -26,6 +25,7 @@ from gpu_cep_kernels.rules.tables import (
     Conditions,
     ConditionTable,
     EventPath,
+    PathState,
     PatternTable,
 )
 
@@ -132,7 +132,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: Ev
             error = run_program(begin, end, conditions.programs, bank, stand_ins, path.aggregates, registers)
             true = holds(table.result[c], registers)
             if error != 0:
-                path.state[ERROR_CONDITION] = c + 1
+                path.state[PathState.ERROR_CONDITION] = c + 1
         else:
             true = comparison_holds(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
         combined = False

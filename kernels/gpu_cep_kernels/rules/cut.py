@@ -21,6 +21,7 @@ out.
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,15 +35,20 @@ Ints = npt.NDArray[np.int64]
 # Which matches are asked for: all, those that do not overlap, or one of each first event.
 KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST = range(3)
 
-# Places in the state of a cut: which matches are asked for; the first and the last event of the match that cuts runs off;
-# whether that match begins at the current start.
-KEPT, FIRST, LAST, OWN = range(4)
+
+class CutState(IntEnum):
+    """Name the numbers in the state of a cut."""
+
+    KEPT = 0  # which matches are asked for
+    FIRST = 1  # the first event of the match that cuts runs off,
+    LAST = 2  # and its last event
+    OWN = 3  # whether that match begins at the current start
 
 
 class Cut(NamedTuple):
     """Hold the match that cuts a search off: the last one found that may be taken.
 
-    - state: see KEPT, FIRST, LAST and OWN.
+    - state: numbers that CutState names.
     - counts[v]: how many events it binds to variable v.
     - events: its events, variable after variable.
     """
@@ -71,38 +77,38 @@ def begin_cut(start: int, cut: Any) -> None:
     matches of this start, too.
     """
     state = cut.state
-    state[OWN] = 0
-    if start > state[FIRST] or state[KEPT] != KEEP_DISJOINT:
-        state[FIRST] = start
-        state[LAST] = UNBOUNDED
+    state[CutState.OWN] = 0
+    if start > state[CutState.FIRST] or state[CutState.KEPT] != KEEP_DISJOINT:
+        state[CutState.FIRST] = start
+        state[CutState.LAST] = UNBOUNDED
 
 
 @rule
 def is_cut_off(event: int, path: Any) -> bool:
     """Whether no match is taken that binds `event` after the events of the path."""
-    return is_ruled_out_by(path.event[0], event, path.cut.state[FIRST], path.cut.state[LAST])
+    return is_ruled_out_by(path.event[0], event, path.cut.state[CutState.FIRST], path.cut.state[CutState.LAST])
 
 
 @rule
 def search_end(end: int, path: Any) -> int:
     """Return the event from which on no event leads the path to a match that is taken, at most `end`."""
-    last = path.cut.state[LAST]
+    last = path.cut.state[CutState.LAST]
     if last < end:
-        end = last if path.cut.state[OWN] != 0 and _is_behind(path) else last + 1
+        end = last if path.cut.state[CutState.OWN] != 0 and _is_behind(path) else last + 1
     return end
 
 
 @rule
 def cuts_searches(path: Any) -> bool:
     """Whether a match that is found may end the search for others: not if all matches are asked for."""
-    return path.cut.state[KEPT] != KEEP_ALL
+    return path.cut.state[CutState.KEPT] != KEEP_ALL
 
 
 @rule
 def may_be_taken(last: int, path: Any) -> bool:
     """Whether the path, a match that ends at event `last`, is not ruled out by the match that cuts off."""
-    bound = path.cut.state[LAST]
-    return last < bound or (last == bound and not (path.cut.state[OWN] != 0 and _is_behind(path)))
+    bound = path.cut.state[CutState.LAST]
+    return last < bound or (last == bound and not (path.cut.state[CutState.OWN] != 0 and _is_behind(path)))
 
 
 @rule
@@ -112,9 +118,9 @@ def cut_search_off(begin: int, last: int, events: Any, path: Any) -> None:
     Its events are those from ``events[begin]`` on.
     """
     cut = path.cut
-    cut.state[FIRST] = path.event[0]
-    cut.state[LAST] = last
-    cut.state[OWN] = 1
+    cut.state[CutState.FIRST] = path.event[0]
+    cut.state[CutState.LAST] = last
+    cut.state[CutState.OWN] = 1
     place = 0
     for v in range(path.bound.size):
         cut.counts[v] = path.bound[v]

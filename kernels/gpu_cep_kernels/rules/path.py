@@ -14,7 +14,7 @@ from gpu_cep_kernels.rules.conditions import final_conditions_hold
 from gpu_cep_kernels.rules.cut import cut_search_off, cuts_searches, may_be_taken
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.tables import EVENTS, MATCHES, UNSATISFIED, Conditions, Criteria, EventPath, MatchTable, PatternTable
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
 
 
@@ -68,7 +68,7 @@ def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, p
 
     `bound` is 1 if v has just become bound, -1 if it no longer is, else 0. `unsatisfied` says the same of being below its minimum.
     """
-    path.state[UNSATISFIED] += unsatisfied
+    path.state[PathState.UNSATISFIED] += unsatisfied
     if bound != 0 or unsatisfied != 0:
         for u in range(pattern.order.size):
             path.blockers[u] += bound * pattern.precedes[u, v] + unsatisfied * pattern.precedes[v, u]
@@ -88,7 +88,7 @@ def is_match(depth: int, criteria: Criteria, path: EventPath) -> bool:
 @rule
 def write_match(w: int, matches: MatchTable, path: EventPath) -> None:
     """Append the path as a match of candidate w."""
-    m, place = path.state[MATCHES], path.state[EVENTS]
+    m, place = path.state[PathState.MATCHES], path.state[PathState.EVENTS]
     matches.starts[m] = w
     for v in range(path.bound.size):
         matches.counts[m, v] = path.bound[v]
@@ -99,14 +99,14 @@ def write_match(w: int, matches: MatchTable, path: EventPath) -> None:
             back -= 1
             matches.events[back] = path.event[cursor]
             cursor = path.earlier[cursor]
-    path.state[MATCHES] = m + 1
-    path.state[EVENTS] = place
+    path.state[PathState.MATCHES] = m + 1
+    path.state[PathState.EVENTS] = place
 
 
 @rule
 def write_if_taken(w: int, depth: int, matches: MatchTable, path: EventPath) -> None:
     """Write the path as a match of candidate w unless a match found before rules it out; cut searches off by it."""
-    last, begin = path.event[depth - 1], path.state[EVENTS]
+    last, begin = path.event[depth - 1], path.state[PathState.EVENTS]
     if may_be_taken(last, path):
         write_match(w, matches, path)
         if cuts_searches(path):

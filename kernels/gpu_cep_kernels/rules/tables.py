@@ -293,7 +293,7 @@ class EventPath(NamedTuple):
     - blockers[v]: how many variables keep v from binding: those before it that are
       below their minimum, and those behind it that are bound.
     - available, next_place: the variables that a search may bind, and their next events.
-    - state: numbers at the places CANDIDATE to WASTED below.
+    - state: numbers that PathState names.
     - earliest[v]: scratch of looking ahead: the earliest event that v can bind.
     - cursor: scratch of conditions: the current combination of each part.
     - near: where the last scope of negations was found: its stream, then for each negation its first place.
@@ -324,17 +324,21 @@ class EventPath(NamedTuple):
     cut: Cut
 
 
-# What the places of a path's state hold:
-# CANDIDATE the current window, row or end, DEPTH the length of the path, PHASE what the search does next,
-# MATCHES and EVENTS how many matches and events are written, STEPS how many steps were made,
-# ERROR_CONDITION 0, or 1 plus the condition that overflowed,
-# UNSATISFIED the number of variables that bind less than their minimum,
-# REJECTED the events that searches looked at and did not bind,
-# SEARCHES the searches since the start, or since its last match,
-# LOOK the number of the next search that looks ahead,
-# WASTED the searches of long runs that led to no match.
-CANDIDATE, DEPTH, PHASE, MATCHES, EVENTS, STEPS, ERROR_CONDITION, UNSATISFIED, REJECTED, SEARCHES, LOOK, WASTED = range(12)
-STATE_SIZE = 12
+class PathState(IntEnum):
+    """Name the numbers in the state of a path."""
+
+    CANDIDATE = 0  # the current window, row or end
+    DEPTH = 1  # the length of the path
+    PHASE = 2  # what the search does next
+    MATCHES = 3  # how many matches are written,
+    EVENTS = 4  # and how many events
+    STEPS = 5  # how many steps were made
+    ERROR_CONDITION = 6  # 0, or 1 plus the condition that overflowed
+    UNSATISFIED = 7  # how many variables bind less than their minimum
+    REJECTED = 8  # how many events searches looked at and did not bind
+    SEARCHES = 9  # how many searches there were since the start, or since its last match
+    LOOK = 10  # the number of the next search that looks ahead
+    WASTED = 11  # how many searches of long runs led to no match
 
 
 class Strategy(IntEnum):
@@ -364,8 +368,8 @@ def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: in
     variables, values = len(pattern.order), len(conditions.aggregates.step)
     # negated variables never bind, but conditions read them
     named = len(conditions.table.first) - 1
-    state = np.zeros(STATE_SIZE, np.int64)
-    state[UNSATISFIED] = variables
+    state = np.zeros(len(PathState), np.int64)
+    state[PathState.UNSATISFIED] = variables
     return EventPath(
         event=np.zeros(depth, np.int64),
         bound_to=np.zeros(depth, np.uint16),

@@ -18,15 +18,13 @@ from gpu_cep_kernels.automaton.enumeration import (
 )
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import (
-    EVENTS,
-    MATCHES,
-    STEPS,
     ColumnBank,
     Conditions,
     ConditionTable,
     Criteria,
     EventTable,
     MatchTable,
+    PathState,
     ProgramTable,
     Status,
     Strategy,
@@ -108,7 +106,7 @@ class Enumeration:
         return self
 
     def _take(self):
-        taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
+        taken, filled = int(self.run.state[PathState.MATCHES]), int(self.run.state[PathState.EVENTS])
         starts, counts, events, _ = self.output
         place = 0
         for m in range(taken):
@@ -119,7 +117,7 @@ class Enumeration:
             assert self.starts[starts[m]] == min(sum(bindings, ()))
             self.found.append(tuple(bindings))
         assert place == filled
-        self.run.state[[MATCHES, EVENTS]] = 0
+        self.run.state[[PathState.MATCHES, PathState.EVENTS]] = 0
 
     def matches(self):
         return sorted(self.found, key=lambda match: (first(match), last(match), match))
@@ -194,7 +192,7 @@ def test_a_dead_end_of_the_robust_strategy_is_searched_once():
     problem = of_characters("a" + "b" * 14 + "c", (1, 1, 1), ((1, 1), (1, None), (2, 2)))
     searched, kept = (Enumeration(*problem, Strategy.ROBUST, places=places).finished() for places in (0, 16))
     assert searched.found == kept.found == []
-    assert kept.run.state[STEPS] < 100 < 10_000 < searched.run.state[STEPS]
+    assert kept.run.state[PathState.STEPS] < 100 < 10_000 < searched.run.state[PathState.STEPS]
 
 
 def test_it_stops_for_room_and_for_steps():
@@ -288,7 +286,7 @@ def test_a_word_whose_letters_may_be_skipped():
 def test_steps_do_not_grow_with_irrelevant_events():
     def steps(gap):
         enumeration = Enumeration(*of_characters(f"a{'-' * gap}b", (1, 1), ((1, 1), (1, 1)), length=10_000), Strategy.NEXT).finished()
-        return int(enumeration.run.state[STEPS])
+        return int(enumeration.run.state[PathState.STEPS])
 
     assert steps(0) == steps(5_000) > 0
 
@@ -298,7 +296,7 @@ def test_a_dead_end_of_skip_till_any_is_seen_before_it_is_walked():
     pattern, stream = of_characters("a" * 40 + "b", (1, 1, 1), ((1, None), (1, 1), (1, 1)))
     enumeration = Enumeration(pattern, stream, Strategy.ANY).finished()
     assert enumeration.found == []
-    assert enumeration.run.state[STEPS] < 100
+    assert enumeration.run.state[PathState.STEPS] < 100
 
 
 def is_ruled_out(match, other, kept):

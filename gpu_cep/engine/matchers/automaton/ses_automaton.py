@@ -28,17 +28,12 @@ from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    EVENTS,
-    LOOK,
-    MATCHES,
-    REJECTED,
-    STEPS,
     Conditions,
     Criteria,
     EventPath,
     EventTable,
     MatchTable,
+    PathState,
     Status,
     Strategy,
     deepen_path,
@@ -162,13 +157,13 @@ class _Enumeration:
         status = Status.OUTPUT_FULL
         while status != Status.FINISHED:
             status = self._advance(output, self._step_limit(), counting=False)
-            taken, filled = int(self.run.state[MATCHES]), int(self.run.state[EVENTS])
+            taken, filled = int(self.run.state[PathState.MATCHES]), int(self.run.state[PathState.EVENTS])
             if taken:
                 # copies, all three: the output is written again unless it was full
                 first, counts = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken].copy()
                 found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
             self._spend(taken, filled, output.starts.item)
-            self.run.state[MATCHES] = self.run.state[EVENTS] = 0
+            self.run.state[PathState.MATCHES] = self.run.state[PathState.EVENTS] = 0
             if status == Status.OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
                 output = self._new_output(capacity, len(self.run.event))
@@ -228,17 +223,21 @@ class _Enumeration:
         """
         output = new_match_table(_LARGEST_SAMPLE // 16, _LARGEST_SAMPLE, self.search.variable_count)
         status, at, before = Status.STEPS_SPENT, -1, 0
-        while status in (Status.STEPS_SPENT, Status.PATH_FULL) and at < self.run.state[CANDIDATE] and len(self.run.event) < _LARGEST_SAMPLE:
-            at = int(self.run.state[CANDIDATE]) if status == Status.STEPS_SPENT else at
+        while (
+            status in (Status.STEPS_SPENT, Status.PATH_FULL)
+            and at < self.run.state[PathState.CANDIDATE]
+            and len(self.run.event) < _LARGEST_SAMPLE
+        ):
+            at = int(self.run.state[PathState.CANDIDATE]) if status == Status.STEPS_SPENT else at
             # each call is as long as all before it, so that few are needed
-            before = int(self.run.state[STEPS])
+            before = int(self.run.state[PathState.STEPS])
             status = self._advance(output, max(steps, before), counting=False)
         state, finished = self.run.state, status == Status.FINISHED
-        found = int(state[MATCHES]), int(state[EVENTS])
-        tried = int(state[CANDIDATE]) + (not finished)
-        passed, wasted = int(state[REJECTED]), wasted_searches(self.run)
-        spent = 0 if finished else max(int(state[STEPS]) - before, 1)
-        return Sample(len(self.starts), tried, int(state[STEPS]), *found, passed=passed, wasted=wasted), spent
+        found = int(state[PathState.MATCHES]), int(state[PathState.EVENTS])
+        tried = int(state[PathState.CANDIDATE]) + (not finished)
+        passed, wasted = int(state[PathState.REJECTED]), wasted_searches(self.run)
+        spent = 0 if finished else max(int(state[PathState.STEPS]) - before, 1)
+        return Sample(len(self.starts), tried, int(state[PathState.STEPS]), *found, passed=passed, wasted=wasted), spent
 
     def with_jumps(self, sample: Sample, times: float) -> _Enumeration | None:
         """Return the search with jumps; None if they do not pay for `times` the work of the sample."""
@@ -262,7 +261,7 @@ class _Enumeration:
             shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
             status = enumerate_matches(windows, self.events, criteria, shortcuts, mode, run, output)
         if status == Status.OVERFLOWED:
-            raise search.overflow(failed_condition(run), int(self.starts[run.state[CANDIDATE]]) + self.batch.low)
+            raise search.overflow(failed_condition(run), int(self.starts[run.state[PathState.CANDIDATE]]) + self.batch.low)
         if status == Status.PATH_FULL:
             self.run = deepen_path(run)
         return status
@@ -274,29 +273,29 @@ class _Enumeration:
         """
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
-        passed, wasted = int(self.run.state[REJECTED]), wasted_searches(self.run)
+        passed, wasted = int(self.run.state[PathState.REJECTED]), wasted_searches(self.run)
         if self.indexes.pay(self.steps, passed, wasted, self.share):
             self.jumps = self.indexes.jumps()
             # a walk jumps, too, but looks ahead no further than the next event
             self.walks = self.walks and not self.indexes.looking_ahead_pays(self.steps - passed, wasted, self.share)
             # so that the current search looks ahead, too
-            self.run.state[LOOK] = self.jumps.patience
+            self.run.state[PathState.LOOK] = self.jumps.patience
             return _STEPS_PER_CALL
         return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
 
     def _spend(self, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
         """Account for matches and steps since the last call; ``candidate_of(i)`` is match i's candidate."""
         state = self.run.state
-        current = min(int(state[CANDIDATE]), len(self.starts) - 1)
+        current = min(int(state[PathState.CANDIDATE]), len(self.starts) - 1)
 
         def start_of(match: int) -> int:
             return self.batch.low + int(self.starts[candidate_of(match) if match < matches else current])
 
-        self.search.budget.spend(matches, events, int(state[STEPS]), start_of)
-        self.steps += int(state[STEPS])
-        self.steps_here = self.steps_here + int(state[STEPS]) if current == self.window else 0
+        self.search.budget.spend(matches, events, int(state[PathState.STEPS]), start_of)
+        self.steps += int(state[PathState.STEPS])
+        self.steps_here = self.steps_here + int(state[PathState.STEPS]) if current == self.window else 0
         self.window = current
-        state[STEPS] = 0
+        state[PathState.STEPS] = 0
         plan = self.search.plan
         if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == _ROBUST and plan.settings.max_steps is None:
             raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {_ROBUST}; {_FEWER_STEPS}")

@@ -28,21 +28,7 @@ from gpu_cep_kernels.lazy.iteration_tables import (
 )
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    DEPTH,
-    EVENTS,
-    MATCHES,
-    PHASE,
-    STEPS,
-    Conditions,
-    Criteria,
-    EventPath,
-    MatchTable,
-    Status,
-    deepen_path,
-    new_path,
-)
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status, deepen_path, new_path
 
 # Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 22
@@ -100,7 +86,7 @@ class ChainEnumeration:
         while status != Status.FINISHED:
             output = ChainMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
             status = self.advance(output, counting=False)
-            taken = int(self.run.state[MATCHES])
+            taken = int(self.run.state[PathState.MATCHES])
             first, events = output.starts[:taken] + self.batch.low, output.events[:taken].ravel()
             self._spend(taken, len(events), first.item)
             found.append(Matches(first, ones(taken, variables), events))
@@ -135,8 +121,8 @@ class ChainEnumeration:
         self.chain.stop[0] = begin + len(places)
         output = self._new_rows()
         replace(self, buffers=self.buffers._replace(events=events)).advance(output, counting=False, steps=steps)
-        tried, matches = int(self.chain.cursor[0]) - begin, int(self.run.state[MATCHES])
-        sample = Sample(stop - begin, tried, int(self.run.state[STEPS]), matches, matches * len(self.chain.order))
+        tried, matches = int(self.chain.cursor[0]) - begin, int(self.run.state[PathState.MATCHES])
+        sample = Sample(stop - begin, tried, int(self.run.state[PathState.STEPS]), matches, matches * len(self.chain.order))
         return sample, output.events[:matches]
 
     def _new_rows(self) -> ChainMatches:
@@ -153,7 +139,7 @@ class ChainEnumeration:
         status = Status.OUTPUT_FULL
         while status != Status.FINISHED:
             status = self.advance(output, counting=False)
-            taken = int(self.run.state[MATCHES])
+            taken = int(self.run.state[PathState.MATCHES])
             self._spend(0, 0, output.starts.item)
             yield output.events[:taken]
 
@@ -165,7 +151,7 @@ class ChainEnumeration:
         mode = LazyMode(batch.own - batch.low, self.starting, counting, steps or _STEPS_PER_CALL)
         status = enumerate_matches(Buffered(self.buffers, self.streams), criteria, mode, self.chain, self.run, output)
         if status == Status.OVERFLOWED:
-            raise search.overflow(failed_condition(self.run), self._first_bound(int(self.run.state[DEPTH]) + 1))
+            raise search.overflow(failed_condition(self.run), self._first_bound(int(self.run.state[PathState.DEPTH]) + 1))
         return status
 
     def _first_bound(self, depth: int) -> int:
@@ -176,10 +162,10 @@ class ChainEnumeration:
         """Account for matches and steps since the last call; ``match_start(i)`` is match i's first event."""
 
         def start_of(match: int) -> int:
-            return match_start(match) if match < matches else self._first_bound(max(int(self.run.state[DEPTH]), 1))
+            return match_start(match) if match < matches else self._first_bound(max(int(self.run.state[PathState.DEPTH]), 1))
 
-        self.search.budget.spend(matches, events, int(self.run.state[STEPS]), start_of)
-        self.run.state[STEPS] = self.run.state[MATCHES] = 0
+        self.search.budget.spend(matches, events, int(self.run.state[PathState.STEPS]), start_of)
+        self.run.state[PathState.STEPS] = self.run.state[PathState.MATCHES] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +185,7 @@ class IterationEnumeration:
         """Return all matches, in the order in which they are found."""
         low, found = self.chained.batch.low, []
         for output, run in self._outputs(self._new_output, counting=False):
-            taken, filled = int(run.state[MATCHES]), int(run.state[EVENTS])
+            taken, filled = int(run.state[PathState.MATCHES]), int(run.state[PathState.EVENTS])
             part = Matches(output.starts[:taken] + low, output.counts[:taken].copy(), output.events[:filled] + low)
             self._spend(run, taken, filled, part.first.item)
             found.append(part)
@@ -224,9 +210,11 @@ class IterationEnumeration:
         run, stack = self._scratch(_SAMPLED_PATH)
         if found:
             self._advance(rows, stack, run, self._new_output(_SMALLEST_OUTPUT, len(run.event)), counting=False, steps=steps)
-        tried = min(int(run.state[CANDIDATE]) + 1, len(rows))
+        tried = min(int(run.state[PathState.CANDIDATE]) + 1, len(rows))
         places = round(single.all_matches)
-        return single, Sample(places, tried, int(run.state[STEPS]), int(run.state[MATCHES]), int(run.state[EVENTS]))
+        return single, Sample(
+            places, tried, int(run.state[PathState.STEPS]), int(run.state[PathState.MATCHES]), int(run.state[PathState.EVENTS])
+        )
 
     def _scratch(self, path: int) -> tuple[EventPath, Iterations]:
         """Return what the kernel works with if quantified variables bind `path` events together."""
@@ -249,12 +237,12 @@ class IterationEnumeration:
         size = _SMALLEST_OUTPUT
         output = new_output(size, len(run.event))
         for rows in chained.rows():
-            run.state[[CANDIDATE, DEPTH, PHASE]] = 0
+            run.state[[PathState.CANDIDATE, PathState.DEPTH, PathState.PHASE]] = 0
             status = Status.OUTPUT_FULL
             while status != Status.FINISHED:
                 status = self._advance(rows, stack, run, output, counting=counting)
                 yield output, run
-                if status == Status.PATH_FULL and run.state[DEPTH] + 1 < len(run.event):
+                if status == Status.PATH_FULL and run.state[PathState.DEPTH] + 1 < len(run.event):
                     stack = widen_lists(stack)
                 elif status == Status.PATH_FULL:
                     run, stack = deepen_path(run), lengthen_path(stack)
@@ -277,7 +265,7 @@ class IterationEnumeration:
 
     def _first_bound(self, run: EventPath) -> int:
         """Return the first of the events that are bound, as an ordered event."""
-        return self.chained.batch.low + int(run.event[: max(int(run.state[DEPTH]), 1)].min())
+        return self.chained.batch.low + int(run.event[: max(int(run.state[PathState.DEPTH]), 1)].min())
 
     def _spend(self, run: EventPath, matches: int, events: int, match_start: Callable[[int], int]) -> None:
         """Account for matches and steps since the last call; ``match_start(i)`` is match i's first event."""
@@ -285,8 +273,8 @@ class IterationEnumeration:
         def start_of(match: int) -> int:
             return match_start(match) if match < matches else self._first_bound(run)
 
-        self.chained.search.budget.spend(matches, events, int(run.state[STEPS]), start_of)
-        run.state[[STEPS, MATCHES, EVENTS]] = 0
+        self.chained.search.budget.spend(matches, events, int(run.state[PathState.STEPS]), start_of)
+        run.state[[PathState.STEPS, PathState.MATCHES, PathState.EVENTS]] = 0
 
 
 def new_stream_counts(search: Search, batch: Batch) -> tuple[Indices, Indices]:

@@ -9,8 +9,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep_kernels.nfab.buffer_counts import (
-    NODE,
-    STEPS_MADE,
+    StackState,
     StreamTotals,
     count_buffer,
     merge_cells,
@@ -67,9 +66,9 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
         status = count_buffer(earliest, stream_end, last_start, _STEPS_PER_CALL, buffer, sums, stack, totals)
         counted = sum_counts(totals.matches)
         # where the count stands, unless it has finished
-        current = int(earliest[buffer.event[min(int(stack.state[NODE]), nodes - 1)]]) if nodes else 0
-        spend(counted - spent, int(stack.state[STEPS_MADE]) - steps, _start_lookup(totals, spent, counted, current))
-        spent, steps = counted, int(stack.state[STEPS_MADE])
+        current = int(earliest[buffer.event[min(int(stack.state[StackState.NODE]), nodes - 1)]]) if nodes else 0
+        spend(counted - spent, int(stack.state[StackState.STEPS]) - steps, _start_lookup(totals, spent, counted, current))
+        spent, steps = counted, int(stack.state[StackState.STEPS])
         if status == Status.PATH_FULL:
             stack = raise_stack(stack)
     matched = totals.matches > 0

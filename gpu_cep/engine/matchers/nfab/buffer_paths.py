@@ -17,19 +17,7 @@ from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
-from gpu_cep_kernels.rules.tables import (
-    CANDIDATE,
-    EVENTS,
-    MATCHES,
-    STEPS,
-    Conditions,
-    Criteria,
-    EventPath,
-    MatchTable,
-    Status,
-    deepen_path,
-    new_path,
-)
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status, deepen_path, new_path
 
 # Steps between two returns to Python, where a long walk can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 20
@@ -98,7 +86,7 @@ class BatchPaths:
 
     def _reader(self, span: tuple[int, int]) -> _PathReader:
         run = new_path(_PATH, self.search.tables.pattern, self.conditions)
-        run.state[CANDIDATE] = span[0]
+        run.state[PathState.CANDIDATE] = span[0]
         return _PathReader(self, span[1], run, new_walk(_PATH))
 
 
@@ -125,9 +113,9 @@ class _PathReader:
         status = enumerate_paths(paths.earliest, counting, _STEPS_PER_CALL, read, criteria, self.walk, self.run, output)
         if status == Status.OVERFLOWED:
             raise search.overflow(failed_condition(self.run), paths.batch.low + int(self.run.event[0]))
-        matches, events = int(state[MATCHES]), int(state[EVENTS])
-        search.budget.spend(matches, events, int(state[STEPS]), partial(self._start_of, output.starts[:matches]))
-        state[STEPS] = state[MATCHES] = state[EVENTS] = 0
+        matches, events = int(state[PathState.MATCHES]), int(state[PathState.EVENTS])
+        search.budget.spend(matches, events, int(state[PathState.STEPS]), partial(self._start_of, output.starts[:matches]))
+        state[PathState.STEPS] = state[PathState.MATCHES] = state[PathState.EVENTS] = 0
         if status == Status.PATH_FULL:
             self.run, self.walk = deepen_path(self.run), deepen_walk(self.walk)
         return status, matches, events
@@ -136,5 +124,5 @@ class _PathReader:
         """Return the first event of a match that was written, or else the start that the reader has come to."""
         if match < len(starts):
             return self.paths.batch.low + int(starts[match])
-        buffer, current = self.paths.buffer, min(int(self.run.state[CANDIDATE]), self.end - 1)
+        buffer, current = self.paths.buffer, min(int(self.run.state[PathState.CANDIDATE]), self.end - 1)
         return self.paths.batch.low + int(buffer.latest[self.paths.ends.node[current]])

@@ -24,7 +24,7 @@ from gpu_cep_kernels.nfab.buffer_paths import PathEnds, path_ends
 from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
-from gpu_cep_kernels.nfab.pass_runs import ACTIVE, CUTS, ENDS, EVENT, FAULT, FIRST, FREE, LINKS, NODES, OFFERED, PASS_STATE, Pass
+from gpu_cep_kernels.nfab.pass_runs import Pass, PassState
 from gpu_cep_kernels.rules.tables import (
     ONCE,
     AggregateValues,
@@ -104,7 +104,7 @@ def build_buffer(search: Search, batch: Batch, windows: BatchWindows, most_nodes
     """
     finished = _run_pass(search, batch, windows, most_nodes)
     # links are numbered apart from nodes
-    nodes, links = int(finished.state[NODES]), int(finished.state[LINKS])
+    nodes, links = int(finished.state[PassState.NODES]), int(finished.state[PassState.LINKS])
     buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in finished.room.buffer._asdict().items()))
     return BatchBuffer(buffer, finished.ends())
 
@@ -116,7 +116,7 @@ def _run_pass(search: Search, batch: Batch, windows: BatchWindows, most_nodes: i
     finished = _new_pass(search, batch, branch, candidates.starts, most_nodes)
     with search.profile.stage("matching"):
         finished.take_all()
-    search.profile.add("nodes", int(finished.state[NODES]))
+    search.profile.add("nodes", int(finished.state[PassState.NODES]))
     return finished
 
 
@@ -157,8 +157,8 @@ class _BatchPass:
         status = Status.STEPS_SPENT
         while status != Status.FINISHED:
             status = self._advance(len(self.earliest), _STEPS_PER_CALL)
-            self.search.budget.spend(0, 0, int(self.state[OFFERED]), lambda _: self._current)
-            self.state[OFFERED] = 0
+            self.search.budget.spend(0, 0, int(self.state[PassState.OFFERED]), lambda _: self._current)
+            self.state[PassState.OFFERED] = 0
 
     def trace(self, end: int, offers: int) -> Indices:
         """Take events before `end` until `offers` offers are made.
@@ -168,7 +168,7 @@ class _BatchPass:
         found, status = [(0, 0)], Status.STEPS_SPENT
         while status != Status.FINISHED and found[-1][1] < offers:
             status = self._advance(end, offers // _TRACE_POINTS)
-            found.append((min(int(self.state[EVENT]), end), int(self.state[OFFERED])))
+            found.append((min(int(self.state[PassState.EVENT]), end), int(self.state[PassState.OFFERED])))
         return np.array(found, np.int64)
 
     def _advance(self, end: int, offers: int) -> Status:
@@ -184,7 +184,7 @@ class _BatchPass:
         work = Pass(scratch, buffer, runs, self.reads, ends, self.state)
         status = grow_runs(end, windows, strategy, offers, self.events, tables.pattern, self.conditions, work)
         if status == Status.OVERFLOWED:
-            raise self.search.overflow(failed_condition(self.scratch), self.batch.low + int(self.state[FAULT]))
+            raise self.search.overflow(failed_condition(self.scratch), self.batch.low + int(self.state[PassState.FAULT]))
         if status != Status.FINISHED:
             self._make_room()
         return status
@@ -195,7 +195,7 @@ class _BatchPass:
 
     def ends(self) -> PathEnds:
         """Return where the paths of the buffer end, once all events are taken."""
-        return path_ends(int(self.state[NODES]), int(self.state[ENDS]), self.room.buffer, self.room.ends)
+        return path_ends(int(self.state[PassState.NODES]), int(self.state[PassState.ENDS]), self.room.buffer, self.room.ends)
 
     def count_paths(self) -> tuple[Indices, Indices]:
         """Return the first start in each stream with matches, and the number of the stream's matches."""
@@ -204,13 +204,13 @@ class _BatchPass:
         def spend(matches: int, steps: int, start_of: Callable[[int], int]) -> None:
             search.budget.spend(matches, 0, steps, lambda match: batch.low + start_of(match))
 
-        filled = FilledBuffer(self.room.buffer, self.room.ends, int(self.state[NODES]), int(self.state[ENDS]))
+        filled = FilledBuffer(self.room.buffer, self.room.ends, int(self.state[PassState.NODES]), int(self.state[PassState.ENDS]))
         return count_on_buffer(filled, self.earliest, self.windows.limits.stream_end, search.stream_count(batch), spend)
 
     @property
     def _current(self) -> int:
         """The ordered event that the pass has come to."""
-        return self.batch.low + min(int(self.state[EVENT]), len(self.earliest) - 1)
+        return self.batch.low + min(int(self.state[PassState.EVENT]), len(self.earliest) - 1)
 
     def _make_room(self) -> None:
         """Double the arrays that may be too small for what one more event adds.
@@ -224,15 +224,15 @@ class _BatchPass:
         """
         buffer, aggregates, ends, runs = self.room
         state = self.state
-        most = (int(state[ACTIVE]) + 1) * runs.bound.shape[1]
-        if state[NODES] + most > len(buffer.event) or state[LINKS] + most > len(buffer.node):
+        most = (int(state[PassState.ACTIVE]) + 1) * runs.bound.shape[1]
+        if state[PassState.NODES] + most > len(buffer.event) or state[PassState.LINKS] + most > len(buffer.node):
             if self.most_nodes is not None and len(buffer.event) > self.most_nodes:
                 raise BufferTooLarge
             buffer = MatchBuffer(*(double_rows(array) for array in buffer))
             aggregates = AggregateValues(*(double_rows(array, 1) for array in aggregates))
-        if state[ENDS] + most + state[ACTIVE] > len(ends.node):
+        if state[PassState.ENDS] + most + state[PassState.ACTIVE] > len(ends.node):
             ends = MatchEnds(*(double_rows(array) for array in ends))
-        if most > state[FREE] or state[ACTIVE] + most > len(runs.active):
+        if most > state[PassState.FREE] or state[PassState.ACTIVE] + most > len(runs.active):
             runs = _double_runs(runs, state)
         self.room = _Room(buffer, aggregates, ends, runs)
         taken = sum(array.nbytes for part in self.room for array in part)
@@ -250,9 +250,9 @@ def _new_pass(search: Search, batch: Batch, windows: BranchWindows, starts: Indi
     starting[starts] = True
     conditions = search.conditions(batch)
     reads = _read_table(search)
-    state = np.zeros(PASS_STATE, np.int64)
-    state[FREE], state[FAULT], state[FIRST] = _FIRST_RUNS, -1, -1
-    state[CUTS] = search.nfab_cuts_runs
+    state = np.zeros(len(PassState), np.int64)
+    state[PassState.FREE], state[PassState.FAULT], state[PassState.FIRST] = _FIRST_RUNS, -1, -1
+    state[PassState.CUTS] = search.nfab_cuts_runs
     return _BatchPass(
         search=search,
         batch=batch,
@@ -316,7 +316,7 @@ def _double_runs(runs: MergedRuns, state: Indices) -> MergedRuns:
     """Return room for twice as many runs; the numbers of the new ones are free."""
     number = len(runs.active)
     kept = runs._replace(**{name: double_rows(array) for name, array in runs._asdict().items() if name != "buckets"})
-    free = int(state[FREE])
+    free = int(state[PassState.FREE])
     kept.free[free : free + number] = np.arange(number, 2 * number)
-    state[FREE] = free + number
+    state[PassState.FREE] = free + number
     return kept
