@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,13 @@ from gpu_cep_kernels.rules.tables import Flags, Ints, double_rows
 # CLOSING the whole binding.
 ALONE, FIRST, GROUPING, FILTERING, FOLLOWING, CLOSING = range(6)
 
-# Places in the scope of a row: where the events that it may bind begin and end, and the number of its stream among the batch's.
-BEGIN, END, STREAM = range(3)
+
+class Scope(IntEnum):
+    """Name the numbers in the scope of a row."""
+
+    BEGIN = 0  # the first event that it may bind
+    END = 1  # the event before which those end
+    STREAM = 2  # the number of its stream among the batch's
 
 
 class LazyMode(NamedTuple):
@@ -61,7 +67,7 @@ class Iterations(NamedTuple):
     - earliest[f], latest[f]: the first and the last event bound before f.
     - needs[n, v]: whether negation n waits for variable v.
     - judged[n]: the stage at whose end it is judged, therefore; −1 if it has been judged.
-    - scope: numbers at the places BEGIN, END and STREAM above.
+    - scope: numbers that Scope names.
     - sizes: scratch.
     """
 
@@ -94,7 +100,7 @@ def new_iterations(fixed: Ints, order: Ints, path: int, room: int, needs: Flags)
         events=np.zeros(room, np.int32),
         needs=needs,
         judged=np.zeros(len(needs), np.int64),
-        scope=np.zeros(3, np.int64),
+        scope=np.zeros(len(Scope), np.int64),
         sizes=np.zeros_like(order),
     )
 

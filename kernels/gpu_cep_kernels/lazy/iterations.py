@@ -22,17 +22,15 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.lazy.filters import select_holding, select_unbound
 from gpu_cep_kernels.lazy.iteration_tables import (
     ALONE,
-    BEGIN,
     CLOSING,
-    END,
     FILTERING,
     FIRST,
     FOLLOWING,
     GROUPING,
-    STREAM,
     Iterations,
     IterationTable,
     LazyMode,
+    Scope,
 )
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, Streams, between, is_early, is_late, stream_of
 from gpu_cep_kernels.rules.conditions import condition_holds, is_decided
@@ -59,7 +57,7 @@ LOAD, OPEN, TAKE, CLOSE, BACK, DONE = range(6)
 def _range(v: int, place: int, buffered: Buffered, pattern: PatternTable, stack: Iterations, path: EventPath) -> tuple[int, int]:
     """Return the range of v's buffer that order and window allow after what is bound before `place`."""
     buffers, streams = buffered
-    begin, end = stack.scope[BEGIN], stack.scope[END]
+    begin, end = stack.scope[Scope.BEGIN], stack.scope[Scope.END]
     earliest, latest = stack.earliest[place], stack.latest[place]
     prec, succ = -1, streams.times.size
     for u in range(pattern.order.size):
@@ -103,9 +101,9 @@ def _load(
     stack.earliest[depth], stack.latest[depth] = earliest, latest
     stack.stage[depth] = stack.free[depth] = 0
     s = stream_of(base + earliest, streams.offsets)
-    stack.scope[BEGIN] = earliest + 1 if starting else max(streams.offsets[s] - base, 0)
-    stack.scope[END] = min(streams.offsets[s + 1] - base, streams.times.size)
-    stack.scope[STREAM] = s - stream_of(base, streams.offsets)
+    stack.scope[Scope.BEGIN] = earliest + 1 if starting else max(streams.offsets[s] - base, 0)
+    stack.scope[Scope.END] = min(streams.offsets[s + 1] - base, streams.times.size)
+    stack.scope[Scope.STREAM] = s - stream_of(base, streams.offsets)
 
 
 @rule
@@ -269,7 +267,7 @@ def _report(place: int, counting: bool, stack: Iterations, path: EventPath, matc
     """Write the path up to `place` as a match, or count it."""
     earliest = stack.earliest[place]
     if counting:
-        stream = stack.scope[STREAM]
+        stream = stack.scope[Scope.STREAM]
         matches.totals[stream] += 1
         matches.starts[stream] = min(matches.starts[stream], earliest)
     else:
