@@ -1,4 +1,4 @@
-"""Find the type in which operands meet, and cast them to it.
+"""Find the common type of operands, and cast them to it.
 
 Casts are always explicit, so that operands have equal types afterwards. Constants are converted at
 once.
@@ -25,10 +25,10 @@ FAULTY = Constant(None, NULL)
 
 
 def common_type(operands: Sequence[Bound]) -> DataType | None:
-    """Return the type in which all `operands` meet; None if there is none.
+    """Return the type to which all `operands` can be cast; None if there is none.
 
-    A literal with a fraction is a DECIMAL among decimals and a FLOAT among other numbers. NULL meets
-    every type.
+    A literal with a fraction is a DECIMAL among decimals and a FLOAT among other numbers. NULL can be
+    cast to every type.
     """
     known: list[DataType] = [operand.type for operand in operands if operand.type.kind is not Kind.NULL and not is_fraction(operand)]
     fractions = [operand.type for operand in operands if is_fraction(operand)]
@@ -46,7 +46,7 @@ def is_fraction(bound: Bound) -> bool:
 
 
 def join(left: DataType, right: DataType) -> DataType | None:
-    """Return the type in which two types meet, None if there is none."""
+    """Return the common type of two types; None if there is none."""
     if left == right:
         return left
     kinds = {left.kind, right.kind}

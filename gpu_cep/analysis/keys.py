@@ -52,7 +52,7 @@ def derived_keys(branches: Sequence[Branch], partition_by: Sequence[int], scope:
 
 
 def marked(branch: Branch, keys: Sequence[int]) -> Branch:
-    """Return `branch` with a key on each condition that partitioning by one of `keys` makes redundant."""
+    """Return `branch`, with `key` set on each condition that partitioning by one of `keys` makes redundant."""
 
     def mark(condition: Condition) -> Condition:
         column = equated_column(condition)

@@ -125,7 +125,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A kind of token at a kind of place.
+    """A token that is often misplaced, described by its type and by what is expected there.
 
     `found`: the types of the token. `hint`: what is meant there.
     `expected`: terminals that must all be expected. `unexpected`: one that must not.

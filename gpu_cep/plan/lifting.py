@@ -57,7 +57,7 @@ def _lifted(plan: EventPlan, branch: PlannedBranch) -> tuple[LiftedCondition, ..
 
 
 def _lift_each(conditions: Sequence[PlannedCondition], variables: Sequence[EventVariable]) -> Iterator[LiftedCondition | None]:
-    """Yield each condition with the distances of the events that it reads, None if they vary; nothing if others imply it."""
+    """Yield each condition lifted, or None if the distances of the events that it reads vary; skip implied ones."""
     equated = [_equated(condition) for condition in conditions]
     agreed = _agreed({equality for equality in equated if equality is not None}, variables)
     for number, (condition, equality) in enumerate(zip(conditions, equated, strict=True)):

@@ -138,7 +138,7 @@ def _refuse_other_frames(df: object) -> None:
 
 
 def _reading(path: str) -> str:
-    """Return how Spark reads a file, as Python."""
+    """Return the Python code by which Spark reads a file, for an error's hint."""
     reader = next((_READERS[suffix] for suffix in PurePath(path).suffixes if suffix in _READERS), "parquet({!r})")
     return f"spark.read.{reader.format(path)}"
 

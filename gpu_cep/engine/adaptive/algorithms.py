@@ -167,16 +167,16 @@ def _estimate_lazy(
 
 
 def _filter_cost(search: Search) -> float:
-    """Return what a lazy automaton takes to filter one event."""
+    """Return the nanoseconds that a lazy automaton takes to test the conditions on one event."""
     # conditions that do not compare columns of two single variables are judged like programs
     by_program = bool((search.tables.conditions.left_variable < 0).any())
     return FILTERED + PROGRAM * by_program + JUDGED * bool(search.tables.branch.negations)
 
 
 def _program_cost(search: Search) -> float:
-    """Return what conditions that are programs add to each step of the automaton.
+    """Return the nanoseconds that conditions which run as programs add to each step of the automaton.
 
-    It is nothing under strategies where labels rule out most of what the automaton passes over.
+    It is 0 under strategies where labels rule out most of what the automaton passes over.
     """
     judges = search.plan.strategy == "skip_till_any_match" and (search.tables.conditions.means == BY_PROGRAM).any()
     return PROGRAM * bool(judges)

@@ -182,7 +182,7 @@ def _has_drifted(expected: Estimate, steps: int) -> bool:
 
 
 def _ignore(steps: int) -> None:
-    """Check nothing: there is no choice to drop."""
+    """Do nothing: an algorithm that is taken without comparison is never replaced."""
 
 
 def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]) -> Matcher:

@@ -94,7 +94,7 @@ class BatchStatistics:
 
     @cached_property
     def is_soon_walked(self) -> bool:
-        """Whether the automaton is through with the batch before the algorithms are compared.
+        """Return whether the automaton finishes the batch sooner than the algorithms could be compared.
 
         That is so if few events are in all windows together, and each window has at most one run:
         no event is bound to one variable or to another, and none is passed over by choice.

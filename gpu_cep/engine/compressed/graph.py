@@ -161,7 +161,7 @@ def _group_table(ordered: OrderedEvents, branch: PlannedBranch, space: StateSpac
 
 
 def _sources(space: StateSpace, transitions: list[Transition], targets: list[int]) -> dict[int, int]:
-    """Return the groups of the predecessors that these transitions allow, each with its scope.
+    """Return the groups whose nodes may precede a node that these transitions add, each with its scope.
 
     A scope says which nodes of the group count: all, those of earlier times, or those of the current time.
     """
@@ -175,9 +175,9 @@ def _sources(space: StateSpace, transitions: list[Transition], targets: list[int
 
 
 def _scope(space: StateSpace, state: int, source: int) -> int | None:
-    """Return which of the nodes that led to `state` have left the match in state `source` by now.
+    """Return after which nodes that led to `state` a match is in state `source` at the current event.
 
-    They are all nodes, those of earlier times, those of the current time, or none (None).
+    They are ALL nodes, those of EARLIER times, those of the current time (TIED), or none (None).
     """
     if space.settled[state] == source:
         return ALL if state == source else EARLIER

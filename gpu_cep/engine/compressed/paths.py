@@ -92,7 +92,7 @@ class _Walk:
                 choices.append(self._choices(node, limit))
 
     def _choices(self, node: int, limit: int) -> Iterator[int]:
-        """Yield −1 if a match may begin with the node, then its predecessors that paths from `limit` on reach."""
+        """Yield −1 if a match may begin with the node, then its predecessors on paths that begin at `limit` or later."""
         if self.begins_at[node] >= limit:
             yield -1
         for place in range(self.offsets[node], self.offsets[node + 1]):
@@ -244,7 +244,7 @@ def _count_all(events: Sequence[_Event], groups: int) -> int:
 
 
 def _settle(paths: list[int], groups: int) -> None:
-    """Move the paths to nodes of the current time to the entries of earlier times."""
+    """Add the numbers of paths that end at the current time to those that end earlier, as the time advances."""
     for g in range(groups):
         if paths[groups + g]:
             paths[g] += paths[groups + g]

@@ -87,7 +87,7 @@ def _keep_crossed(borders: Borders) -> Borders:
 
 
 def _overlay(seen: LastSeen, later: LastSeen) -> LastSeen:
-    """Return the last label and position of each stream, from the `later` slice if it has events of it."""
+    """Return the last label and position of each stream: those of `later` where that slice has events of the stream."""
     there = later.label != UNKNOWN
     return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
 

@@ -82,7 +82,7 @@ def _closed_variables(v: int, tables: MatcherTables) -> int:
 
 
 def _last_event_scope(v: int, readers: Mapping[Read, int], tables: MatcherTables) -> int:
-    """Return where v's last event alone identifies a state, once v has bound an event.
+    """Return whether v is lone: what follows depends on v's last event alone.
 
     It is ALWAYS, IN_A_START (among the runs of one start) or NEVER. All other
     variables must precede or follow v. Later conditions may read only v's last

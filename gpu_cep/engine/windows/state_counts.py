@@ -62,7 +62,10 @@ def state_table(branch: PlannedBranch, space: StateSpace) -> StateTable:
 
 
 def _moves(branch: PlannedBranch, transitions: Sequence[Transition], ends: Sequence[int], others: Sequence[int], number: int) -> Moves:
-    """Return the transitions grouped by one of their states; `ends` are those, `others` the other ones."""
+    """Return the table of transitions, grouped by a state of each.
+
+    Transition t is grouped by state ``ends[t]``; its other state is ``others[t]``.
+    """
     order = np.argsort(_numbers(ends), kind="stable")
     return Moves(
         first=offsets(np.bincount(_numbers(ends), minlength=number)),
@@ -72,5 +75,5 @@ def _moves(branch: PlannedBranch, transitions: Sequence[Transition], ends: Seque
 
 
 def _numbers(numbers: Iterable[int]) -> Indices:
-    """Return the numbers as int64."""
+    """Return an array of int64."""
     return np.array(list(numbers), np.int64)

@@ -110,7 +110,7 @@ def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
 
 @rule
 def _readers(pattern: PatternTable, path: EventPath) -> Any:
-    """Return bits: the variables that may bind further events, and AT_THE_END."""
+    """Return a mask of the variables that may bind further events, with the bit AT_THE_END."""
     readers = bit(AT_THE_END)
     for v in range(pattern.order.size):
         closed = path.bound[v] >= pattern.maximum[v]
@@ -123,7 +123,7 @@ def _readers(pattern: PatternTable, path: EventPath) -> Any:
 
 @rule
 def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
-    """Return what word k of the part of a key that lists reads holds: an event or a number, −1 if there is none yet."""
+    """Return the value of read k for a key: an event, or a number of events; −1 if there is none yet."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:
         word = path.event[0]
@@ -168,9 +168,9 @@ def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, pat
 
 @rule
 def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
-    """Whether the table says that the key written last, at `place`, leads to no match from here.
+    """Whether place `place` of the table holds the key written last, as a dead end for this search.
 
-    That is behind `position` in windows up to `end`.
+    The search goes on behind `position` in a window that ends at `end`.
     """
     covers = dead_ends.behind[place] <= position and end <= dead_ends.end[place]
     k = 0
@@ -223,13 +223,16 @@ def _number(v: int, event: int, dead_ends: DeadEnds) -> int:
 
 @rule
 def _start(v: int, path: EventPath, dead_ends: DeadEnds) -> int:
-    """Return the start event of the runs among which v is lone; −1 if it is among all."""
+    """Return the start event of the current run if v is lone among the runs of one start only; −1 if among all."""
     return int(path.event[0]) if dead_ends.states.lone[v] == IN_A_START else -1
 
 
 @rule
 def _pass_over(v: int, event: int, until: int, end: int, path: EventPath, dead_ends: DeadEnds) -> None:
-    """Keep that `event` and v's further events before `until` lead to no match in windows up to `end`."""
+    """Store a dead end of lone variable v: its events from `event` to before `until` lead to no match.
+
+    That holds in windows up to `end`.
+    """
     number = _number(v, event, dead_ends)
     place = number & (dead_ends.lone.size - 1)
     dead_ends.lone[place] = number

@@ -301,7 +301,7 @@ def _write(path: Path, payload: Any) -> None:
 
 
 def _digest(name: str, pickled: bytes) -> bytes:
-    """Return what a file begins with: it fits this content under this name and no other."""
+    """Return the digest of a file's name and content, with which the file begins."""
     return hashlib.sha256(name.encode() + b"\n" + pickled).digest()
 
 

@@ -157,7 +157,7 @@ class RuleLibrary(_UnoptimisedLibrary):
 
 
 class RuleEntry:
-    """Stand for a rule's machine code, which does not exist, among the functions that numba can link."""
+    """Mark a rule as linkable for numba, in the place of the address of its machine code: a rule has none."""
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)

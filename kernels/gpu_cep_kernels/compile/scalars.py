@@ -106,7 +106,7 @@ def _gathered(kinds: str) -> Any:
 
 
 def _with_register(others: Any, place: int, kind: str) -> Any:
-    """Return a function that gives the tuple of `others` and one register more, `place` behind the first."""
+    """Return a function that appends the register `place` behind the first to the tuple that `others` gives."""
     if kind == "f":
         return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
     if kind == "b":

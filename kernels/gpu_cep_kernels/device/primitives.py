@@ -129,7 +129,7 @@ def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names:
 
 
 def _bearing(xp: Any, labels: Array, variable: int) -> Array:
-    """Return the places of the labels, of a single word each, that have the variable's bit."""
+    """Return the indices of the labels with the variable's bit; labels are one word each."""
     return xp.flatnonzero(label_flags(labels[None], variable))
 
 

@@ -63,7 +63,7 @@ class Borders(NamedTuple):
 
 
 class Crossings(NamedTuple):
-    """Take borders as they are found; b is one.
+    """Receive the borders that a kernel finds; b is one.
 
     - position[b]: its event.
     - before[b]: the event before it in its stream.
@@ -89,7 +89,7 @@ class Gaps(NamedTuple):
 
 @rule
 def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.uint16, np.uint16]:
-    """Return, as bits, the names that an event opens and closes, behind one with label `before`."""
+    """Return the masks of names that an event opens and closes, if the event before it had label `before`."""
     if is_broken:
         return label, before
     return label & ~before, before & ~label
@@ -186,9 +186,9 @@ def cross_borders(
 
 @sequential(writes=("borders",))
 def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
-    """Settle the first border of each stream in a slice by what was `seen` in the slices before.
+    """Complete the first border of each stream in a slice by the last event `seen` in earlier slices.
 
-    That is what it opens and closes, and the event before it.
+    Set the names that it opens and closes, and the event before it.
     """
     for b in range(borders.position.size):
         if (borders.closed[b] & UNKNOWN) != 0:

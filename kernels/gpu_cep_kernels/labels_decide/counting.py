@@ -113,10 +113,10 @@ def _clear(values: Any) -> None:
 
 @rule
 def _bind(event: int, labels: Any, states: StateTable, moves: Moves, ascending: bool, values: Any) -> None:
-    """Add to each state's row of `values` the rows of the states at the other end of its `moves`.
+    """Bind the event: add to each state's row of `values` the rows of the states at the other end of its `moves`.
 
-    Only moves that bind the event count. States are taken in an order, `ascending`
-    or not, in which those rows are still unchanged. A state's loops come first.
+    Only moves that bind the event count. States are visited in an order, `ascending`
+    or not, in which the added rows are still unchanged. A state's loops come first.
     """
     number, width = states.settled.size, values.shape[1]
     for place in range(number):
@@ -160,7 +160,7 @@ def _append(event: int, events: LabelledEvents, states: StateTable, values: Any)
 
 @rule
 def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: Any) -> int:
-    """Return the sum of ``values[s, k]`` over the states s in which the event begins a match.
+    """Return the sum of ``values[s, k]`` over the states s that a match has after it begins with the event.
 
     It is at most ``UNBOUNDED``.
     """

@@ -82,7 +82,7 @@ class Growth(NamedTuple):
 
 @rule
 def _begin_stream(growth: Growth) -> None:
-    """Begin a stream: the nodes so far may precede none of its own."""
+    """Begin a stream: exclude all nodes so far from the predecessors of later nodes."""
     for g in range(growth.used.size):
         growth.before[g] = growth.floor[g] = growth.used[g]
         growth.best[g] = growth.best_before[g] = growth.best_tied[g] = -1
@@ -90,7 +90,7 @@ def _begin_stream(growth: Growth) -> None:
 
 @rule
 def _move_on(growth: Growth) -> None:
-    """Let the time move on: all nodes so far are of earlier times."""
+    """Advance the time: count all nodes so far as nodes of earlier times."""
     for g in range(growth.used.size):
         growth.before[g] = growth.used[g]
         growth.best_before[g] = growth.best[g]
@@ -99,7 +99,7 @@ def _move_on(growth: Growth) -> None:
 
 @rule
 def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the range of nodes before `node` that the source at `place` gives; return their latest start, or −1."""
+    """Write range k of the predecessors of `node`, from the source at `place`; return their latest start, −1 if none."""
     h, scope = groups.source[place], groups.scope[place]
     base = groups.base[h]
     floor = growth.floor[h]
@@ -119,7 +119,7 @@ def _range_of(node: int, place: int, k: int, earliest: int, groups: GroupTable, 
 
 @rule
 def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, growth: Growth, nodes: NodeTable) -> int:
-    """Write the node that the event would add to group g; return its latest start, or −1 if no path reaches it."""
+    """Write a node of group g for the event; return the latest start of a path to it, −1 if none: it is not kept."""
     node = groups.base[g] + growth.used[g]
     begins = groups.begins[g] and starting[event]
     latest = event if begins else -1
@@ -133,7 +133,7 @@ def _node(g: int, event: int, earliest: int, starting: Any, groups: GroupTable, 
 
 @rule
 def _commit(g: int, growth: Growth) -> None:
-    """Add to group g the node that the current event has written."""
+    """Keep the node that was written last in group g."""
     latest = growth.pending[g]
     growth.used[g] += 1
     growth.best[g] = max(growth.best[g], latest)

@@ -35,7 +35,7 @@ BLOCK = 128
 
 
 class ChainMatches(NamedTuple):
-    """Take the matches that an enumeration writes; m is a match.
+    """Receive the matches that an enumeration writes; m is a match.
 
     - starts[m]: its first event.
     - events[m, v]: the event of variable v.

@@ -155,7 +155,7 @@ def _filter_list(
 
 @rule
 def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
-    """Whether the `bound`-th event of v decides some condition for all later ones."""
+    """Whether v's event number `bound` lets some condition filter the events that may follow in the binding."""
     found = False
     for k in range(uses.first[v], uses.first[v + 1]):
         found = found or uses.when[k] == FILTERING or (uses.when[k] == GROUPING and bound == 1)
@@ -198,7 +198,7 @@ def _fits(v: int, event: int, uses: IterationTable, conditions: Conditions, path
 def _extend(
     v: int, event: int, place: int, pattern: PatternTable, uses: IterationTable, conditions: Conditions, stack: Iterations, path: EventPath
 ) -> None:
-    """Bind `event` to v at `place`; list at the next place what may follow in the binding."""
+    """Bind `event` to v at `place`; list at the next place the events that v may bind after it."""
     free = max(stack.free[place], stack.stop[place])
     bind(v, event, place, pattern, conditions, path)
     stack.earliest[place + 1] = min(stack.earliest[place], event)

@@ -50,7 +50,7 @@ class SumStack(NamedTuple):
       the even cell of its node (0), the siblings (1), or nothing (2).
     - paths[d]: how many paths it has summed.
     - first_start[d]: the earliest start of these.
-    - state: numbers at the places NODE to ITS_END below.
+    - state: numbers that StackState names.
     """
 
     cell: Ints
@@ -193,7 +193,7 @@ def _advance(first: int, last: int, buffer: MatchBuffer, sums: PathSums, stack: 
 
 @rule
 def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
-    """Make the stream of an event the current one; events do not descend from call to call."""
+    """Set the current stream to that of `event`; events ascend from call to call."""
     if event >= state[StackState.STREAM_END]:
         state[StackState.STREAM] += 1
         state[StackState.STREAM_END] = stream_end[event]
@@ -201,7 +201,7 @@ def _enter_stream(event: int, stream_end: Any, state: Any) -> None:
 
 @sequential(writes=("same",))
 def merge_cells(buffer: MatchBuffer, same: Any) -> None:
-    """``same[c]``: the cell to count in the place of cell c, with the same paths; c itself at first."""
+    """``same[c]``: a cell with the same paths as cell c, counted in its place; given as c itself."""
     for n in range(same.size // 2):
         k = buffer.link[n]
         if k >= 0 and buffer.next_link[k] < 0 and not buffer.start[n]:

@@ -137,7 +137,7 @@ def _sign_value(r: int, k: int, row: int, place: int, conditions: Conditions, re
 
 @rule
 def _sign_role(r: int, c: int, role: int, event: int, place: int, conditions: Conditions, reads: ReadTable, runs: MergedRuns) -> int:
-    """Write to run r's signature all that condition c reads of an event in one role (−1: nothing); return the next place."""
+    """Write to run r's signature the values that condition c reads of `event` as `role` (−1: none); return the next place."""
     for k in range(reads.first[c], reads.first[c + 1]):
         if role >= 0 and reads.role[k] == role:
             place = _sign_value(r, k, conditions.base + event, place, conditions, reads, runs)

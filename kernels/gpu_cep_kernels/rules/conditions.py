@@ -45,7 +45,7 @@ def comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTabl
 
 @rule
 def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
-    """Return the place on the path at which the combinations of part g begin when v binds a new event.
+    """Return the place on the path of the first event that part g combines with a new event of v.
 
     It is -1 if the part reads the new event alone, and -2 if it has nothing to read: the condition then holds.
     """
@@ -62,7 +62,7 @@ def first_cursor(g: int, v: int, table: ConditionTable, path: EventPath) -> int:
 
 @rule
 def _next_cursor(g: int, v: int, cursor: int, table: ConditionTable, path: EventPath) -> int:
-    """Return the place of the next combination of part g; -1 if there is none."""
+    """Return the place on the path of the next event that part g combines with it; −1 if there is none."""
     following_cursor = -1
     spread = table.spread[g]
     if spread != ONCE and (table.variable[g] != v or spread == PAIRWISE):

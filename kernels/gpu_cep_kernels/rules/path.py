@@ -20,7 +20,7 @@ from gpu_cep_kernels.rules.ties import first_behind
 
 @rule
 def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
-    """Return the first event that order allows v: behind `position`, and later than all events of the variables before v.
+    """Return the first event that v may bind by order: behind `position` and the events of the variables before v.
 
     The last event of each variable that precedes v immediately decides.
     """
@@ -33,7 +33,7 @@ def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, pat
 
 @rule
 def append(v: int, event: int, depth: int, conditions: Conditions, path: EventPath) -> None:
-    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates; others are kept from nothing."""
+    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates; leave ``path.blockers`` as it is."""
     path.event[depth] = event
     path.bound_to[depth] = v
     path.earlier[depth] = path.last[v]
@@ -46,7 +46,7 @@ def append(v: int, event: int, depth: int, conditions: Conditions, path: EventPa
 
 @rule
 def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
-    """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates and what v keeps from binding."""
+    """Bind `event` to v at place `depth`, the end of the path; update v's aggregates and ``path.blockers``."""
     append(v, event, depth, conditions, path)
     bound = path.bound[v]
     _block_others(v, 1 if bound == 1 else 0, -1 if bound == pattern.minimum[v] else 0, pattern, path)
@@ -64,9 +64,10 @@ def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
 
 @rule
 def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: EventPath) -> None:
-    """Update which variables v keeps from binding: those before it while it is bound, those behind it below its minimum.
+    """Update ``path.blockers``: v blocks those before it while bound, and those behind it below its minimum.
 
-    `bound` is 1 if v has just become bound, -1 if it no longer is, else 0. `unsatisfied` says the same of being below its minimum.
+    `bound` is 1 if v has just become bound, −1 if it is no longer bound, else 0.
+    `unsatisfied` says the same of being below its minimum.
     """
     path.state[PathState.UNSATISFIED] += unsatisfied
     if bound != 0 or unsatisfied != 0:

@@ -225,7 +225,7 @@ class EventTable(NamedTuple):
 
 
 class MatchTable(NamedTuple):
-    """Take the matches that an enumeration writes; m is a match.
+    """Receive the matches that an enumeration writes; m is a match.
 
     - starts[m]: the candidate at which it starts.
     - counts[m, v]: how many events it binds to variable v.
@@ -267,7 +267,7 @@ class Registers(NamedTuple):
 
 
 class ProgramResults(NamedTuple):
-    """Take a program's result for each row.
+    """Receive a program's result for each row.
 
     - ints, floats: the value, in the array of its type.
     - nulls: whether it is NULL.

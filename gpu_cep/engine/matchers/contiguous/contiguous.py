@@ -65,7 +65,7 @@ class Contiguous:
         return starts + batch.low, np.ones(len(starts), np.int64)
 
     def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
-        """Return what a match is read off, and the clock and the length of its window."""
+        """Return the table of the sequence that kernels read matches from, and the clock and length of windows."""
         pattern, positives = self.search.tables.pattern, self.search.tables.branch.positives
         enters, repeats = self.labels.enters, self.labels.repeats
         mask = np.array([1 << v for v in positives], np.uint64).astype(enters.dtype)
@@ -160,7 +160,7 @@ def account_for(first: Indices, bound: int, budget: Account, profile: Profile) -
 
 
 def _overlap(search: Search, labels: LiftedLabels) -> bool:
-    """Return whether some event may repeat a variable, and enter the next one instead."""
+    """Return whether some event can be a further event of one variable or the first one of the next."""
     pattern, positives = search.tables.pattern, search.tables.branch.positives
     return any(
         bool(((labels.repeats >> positives[v]) & (labels.enters >> positives[v + 1]) & 1).any())

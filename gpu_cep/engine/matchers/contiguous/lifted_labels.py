@@ -47,7 +47,7 @@ def lift_labels(search: Search, batch: Batch) -> LiftedLabels | None:
 
 
 def _break_at_borders(search: Search, batch: Batch, labels: LiftedLabels) -> None:
-    """Let no event follow one of another stream, and none enter a variable that ties with the event before."""
+    """Clear the bits of events that would follow an event of another stream or, where ties are strict, of the same time."""
     ordered, kind = search.ordered, labels.enters.dtype.type
     first, size = kind(1 << search.tables.branch.positives[0]), len(labels.enters)
     low, high = np.searchsorted(ordered.offsets, [batch.low, batch.high])
