@@ -299,7 +299,7 @@ def walk_windows(
     path: EventPath,
     matches: MatchTable,
 ) -> Status:
-    """Follow the only run of each window from ``path.state[CANDIDATE]`` on, and write its match; return why it stopped.
+    """Follow the only run of each window from where ``path.state`` stands, and write its match; return why it stopped.
 
     On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is still
     to be walked or searched from its start. The path is empty then.
