@@ -11,8 +11,7 @@ from gpu_cep_kernels.automaton import enumeration, single_runs
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
-from gpu_cep_kernels.labels_decide import negations
-from gpu_cep_kernels.matches import aggregates
+from gpu_cep_kernels.matches import aggregates, negations
 from gpu_cep_kernels.matches import flat_matches as match_kernels
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows

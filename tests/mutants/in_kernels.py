@@ -189,7 +189,7 @@ KERNELS = (
     ),
     Fault(
         "negated-events-count-when-bound",
-        "kernels/gpu_cep_kernels/labels_decide/negations.py",
+        "kernels/gpu_cep_kernels/matches/negations.py",
         "ruled_out = inside and not _binds(m, place, matches)",
         "ruled_out = inside",
         ("tests/engine/windows",),

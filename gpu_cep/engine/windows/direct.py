@@ -16,8 +16,8 @@ from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, kee
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
-from gpu_cep_kernels.labels_decide.negations import keep_by_negations
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
+from gpu_cep_kernels.matches.negations import keep_by_negations
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import NegationTable, PatternTable
 
