@@ -26,8 +26,8 @@ def source_key(function: Callable[..., Any], source_of: SourceOf) -> str:
 
     These are the functions that it names, and those that they name. Values of global
     constants count, too, and so do fields of NamedTuples and members of
-    enumerations. Docstrings, comments, annotations and places in files do not.
-    `source_of` gives for a global, such as a rule, its function and how that is
+    enumerations, and the modules of functions. Docstrings, comments, annotations and
+    places in files do not. `source_of` gives for a global, such as a rule, its function and how that is
     compiled, or None.
 
     Raises
@@ -60,7 +60,8 @@ def _descriptions(function: Callable[..., Any], source_of: SourceOf) -> Iterator
         names = {name: describe_global(value) for name, value in _named_globals(each.__code__, each.__globals__)}
         cells = [describe_global(cell.cell_contents) for cell in each.__closure__ or ()]
         defaults = [describe_global(value) for value in each.__defaults__ or ()]
-        yield repr((describe_code(each.__code__), sorted(names.items()), cells, defaults))
+        # what is kept on disk names the modules of its functions: it cannot be loaded once one has moved
+        yield repr((each.__module__, describe_code(each.__code__), sorted(names.items()), cells, defaults))
 
 
 def _named_globals(code: types.CodeType, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:

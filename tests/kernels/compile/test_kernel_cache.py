@@ -152,6 +152,15 @@ def test_a_rule_compiled_in_another_way_is_compiled(clone):
     assert clone.call() == ("11 2", "first second", "")
 
 
+def test_a_module_that_has_moved_is_compiled(clone):
+    """What is kept names the modules that it comes from."""
+    moved = clone.kernels.parent.with_name("moved_kernels")
+    clone.kernels.parent.rename(moved)
+    (moved.parent / "tried_kernels").mkdir()
+    (moved.parent / "tried_kernels" / "__init__.py").write_text("from gpu_cep_kernels.moved_kernels import kernels")
+    assert clone.call() == ("11 2", "first second", "")
+
+
 def test_docstrings_comments_and_places_are_no_part_of_the_key(clone):
     clone.edit(clone.rules, "Add the offset.", "Add what\n\n    is to be added.")
     clone.edit(clone.rules, "OFFSET = np", "# so much\n\n\nOFFSET = np")
