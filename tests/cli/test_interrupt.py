@@ -28,7 +28,7 @@ def announced(*given, **named):
 answers.answer = announced
 sys.exit(main(sys.argv[1:]))
 """
-SIZE = 2_000_000
+SIZE = 4_000_000
 TIES = "PATTERN AND(A a, B b) WHERE a.x < b.x WITHIN 5"
 SOON = 10.0  # seconds; two on a machine with nothing else to do, and hours without the signal
 
@@ -43,7 +43,7 @@ def test_a_command_that_is_interrupted_ends_soon(tmp_path: Path, query: str, thr
     with subprocess.Popen([sys.executable, "-c", COMMAND, *words], stderr=subprocess.PIPE, text=True) as child:
         assert child.stderr is not None
         assert "matching\n" in iter(child.stderr.readline, "")
-        time.sleep(1)
+        time.sleep(0.5)
         child.send_signal(signal.SIGINT)
         sent = time.monotonic()
         told = child.stderr.read()
