@@ -51,7 +51,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, plan_events, run_plan
+from gpu_cep.query_runs import explanation_of, plan_events, run_engine, run_plan
 
 if TYPE_CHECKING:
     import cudf
@@ -290,8 +290,8 @@ def match(
     )  # fmt: skip
     _check_engine(settings)
     hand_over = _result_form(result, output)
-    plan, table = plan_events(events, pattern, options, settings)
-    found = run_plan(plan, as_query(pattern), options, table, threads=threads, profile=profile)
+    plan, read = plan_events(events, pattern, options, settings)
+    found = run_plan(plan, as_query(pattern), options, read, threads=threads, profile=profile)
     with ending_in(MatchLimitExceeded, f"handing over the result of {found.num_rows:,} rows", LESS_MEMORY):
         return hand_over(found)
 
@@ -340,17 +340,15 @@ def explain(
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if given is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    plan, table = plan_events(given, asked, options, settings)
+    plan, read = plan_events(given, asked, options, settings)
     threads = keywords.get("threads")
     if not run:
-        return explanation_of(query, plan, table, threads)
+        return explanation_of(query, plan, read.table, threads)
     if plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
-    from gpu_cep.engine.answers import answer
-
     profile = keywords.get("profile") or Profile()
-    answer(plan, table, threads=threads, profile=profile)
-    return explanation_of(query, plan, table, threads, profile)
+    run_engine(plan, read, threads, profile)
+    return explanation_of(query, plan, read.table, threads, profile)
 
 
 def _events_first(events: Any, pattern: Any) -> tuple[Any, Any]:

@@ -20,37 +20,55 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 
 def run_plan(
-    plan: AnyPlan, query: AnyQuery, options: Options, table: Any, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.Table:  # fmt: skip
-    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events of `table`."""
-    from gpu_cep.engine.answers import answer, has_matches
+    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events."""
+    from gpu_cep.engine.answers import has_matches
 
-    by_definition = plan.algorithm == "brute_force"
-    found = _by_definition(plan, query, options, table) if by_definition else answer(plan, table, threads=threads, profile=profile)
+    if plan.algorithm == "brute_force":
+        found = _by_definition(plan, query, options, events.table)
+    else:
+        found = run_engine(plan, events, threads, profile)
     if not has_matches(plan, found):
-        _warn_absent(plan, table)
+        _warn_absent(plan, events)
     return found
 
 
-def _warn_absent(plan: AnyPlan, table: Any) -> None:
-    """Warn of texts that the query asks for and no event of `table` has."""
-    from gpu_cep.engine.input.absent_values import absent_values
-    from gpu_cep.engine.input.event_columns import EventColumns
+def run_engine(plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None) -> pa.Table:
+    """Return the engine's result; `profile` receives what was read and done."""
+    from gpu_cep.engine.answers import answer
 
-    for sentence in absent_values(plan.query, EventColumns(table, plan.query)):
+    if profile is not None and events.groups is not None:
+        profile.add_groups(events.groups.read, events.groups.all)
+    return answer(plan, events.table, origin=events.origin, threads=threads, profile=profile)
+
+
+def _warn_absent(plan: AnyPlan, events: InputEvents) -> None:
+    """Warn of texts that the query asks for and no event has."""
+    from gpu_cep.engine.input.absent_values import absent_values, asked_columns
+
+    sentences = absent_values(plan.query, events.table)
+    if events.read_all is not None and (sentences or not events.table.num_rows):
+        # the events that were left out may have them
+        asked = asked_columns(plan.query)
+        sentences = absent_values(plan.query, events.read_all(asked)) if asked else []
+    for sentence in sentences:
         warn_caller(sentence, AbsentValueWarning)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, Any]:
-    """Return the plan of a query, and the events as a table: of a source, only the columns that the query reads.
+def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a query, and the events: of a source, only what the query reads.
 
     Raises any error of the query, and EventError if the events cannot be read.
     """
+    from gpu_cep.engine.input.event_filter import wanted_events
+    from gpu_cep.engine.input.input_events import InputEvents, Origin
     from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
     from gpu_cep.engine.input.times import lacks_times, type_times
@@ -60,11 +78,17 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
         table = read_events(events if source is None else source)
         if not table.num_rows or lacks_times(table.schema, options):
             table = type_times(to_host(table), as_query(pattern), options)
-        return make_plan(pattern, table.schema, options, settings), table
+        return make_plan(pattern, table.schema, options, settings), InputEvents(table)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
-    table = source.read(read)
-    return make_plan(pattern, table.schema, options, narrow_settings(settings, read)), table
+    narrow = narrow_settings(settings, read)
+    if whole.algorithm == "brute_force":
+        table = source.read(read)
+        return make_plan(pattern, table.schema, options, narrow), InputEvents(table)
+    part = source.read_part(read, wanted_events(whole, source.schema))
+    origin = Origin(part.schema, part.numbers)
+    read_all = None if part.numbers is None else source.read
+    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all)
 
 
 def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
@@ -102,4 +126,4 @@ def explanation_of(
     from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
     fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
-    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting)
+    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups)

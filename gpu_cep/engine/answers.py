@@ -11,6 +11,7 @@ from gpu_cep.engine.accounting.match_budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.intervals.results import interval_schema
 from gpu_cep.engine.intervals.run import OrderChooser, match_situations
@@ -33,6 +34,7 @@ def answer(
     plan: AnyPlan,
     table: pa.Table | ResidentTable,
     *,
+    origin: Origin = AS_GIVEN,
     own: Own = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
@@ -44,6 +46,8 @@ def answer(
 
     Parameters
     ----------
+    origin
+        The input of which the table is a part; its types and row numbers are those of the result.
     own
         Report only the matches that start in this slice of time, or at these rows.
         :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
@@ -75,7 +79,7 @@ def answer(
     # situations are found on the device only if the engine is asked for by name
     stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
-        columns = event_columns(plan, table if stays else to_host(table))
+        columns = event_columns(plan, table if stays else to_host(table), origin)
     profile.add("events", len(columns))
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):

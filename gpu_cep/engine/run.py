@@ -49,7 +49,7 @@ def match_events(run: EventRun) -> pa.Table:
         return _count_table(plan, columns, first.ordered, _counts(run, first))
     graph = _graph(run, first)
     if graph is not None:
-        return node_table(plan, columns, first.ordered, carried_columns(plan, columns.table.schema), graph)
+        return node_table(plan, columns, first.ordered, carried_columns(plan, columns.schema), graph)
     runs = _runs(run, first)
     if runs is not None:
         return _result_of_runs(run, first.ordered, runs)
@@ -140,7 +140,7 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
         in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
         matches, streams = select_matches(plan, columns, ordered, in_order, streams)
         if plan.settings.output == "compressed":
-            return node_table(plan, columns, ordered, carried_columns(plan, columns.table.schema), match_tree(matches))
+            return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
         return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
 
 

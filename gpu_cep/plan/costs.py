@@ -101,3 +101,8 @@ def extrapolate_offers(halves: Sequence[float], sampled: int, window_size: float
     growth = max(second - first, 0.0) / half if second > 1.25 * first else 0.0
     level = (first + second) / 2 if not growth else first + growth * min(window_size, events) / 2
     return max(level, second) * events
+
+
+def groups_text(groups: tuple[int, int]) -> str:
+    """Return in words how many row groups were read, of how many."""
+    return f"row groups of Parquet read: {groups[0]:,} of {groups[1]:,}"

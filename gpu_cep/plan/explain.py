@@ -15,7 +15,7 @@ from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
-from gpu_cep.plan.costs import Answer
+from gpu_cep.plan.costs import Answer, groups_text
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
@@ -58,6 +58,7 @@ class Explanation:
     `device`: what runs phase 1 on this machine (None: the CPU). `reason`: why.
     `counts`, `answers`: the counts and answers of a run, if the query was run to be explained.
     `fitting`: the number of events of that run that satisfy all properties of each variable.
+    `groups`: the numbers of row groups of Parquet that it read, and that there are (None: none could be left out).
     """
 
     query: Query
@@ -67,6 +68,7 @@ class Explanation:
     counts: Mapping[str, int] | None = None
     answers: tuple[Answer, ...] = ()
     fitting: Mapping[str, int] | None = None
+    groups: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
@@ -74,6 +76,7 @@ class Explanation:
             lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), self._engine_line()]
         if self.plan is not None and self.counts is not None:
             lines += ["", *_run_lines(self.counts, self.fitting or {}, self.answers, len(self.plan.branches))]
+            lines += [] if self.groups is None else [f"  {groups_text(self.groups)}"]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -14,6 +14,7 @@ from gpu_cep.display.match_view import MatchView, view_matches
 from gpu_cep.display.plotting.time_axis import Tick
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan
+from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
@@ -107,7 +108,7 @@ def find_matches(
     carried = tuple(table.column_names) if plan.settings.columns is None else plan.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
     wide_plan = make_plan(asked, table.schema, options, replace(plan.settings, columns=carried))
-    found = run_plan(wide_plan, asked, options, table, threads=threads, profile=profile)
+    found = run_plan(wide_plan, asked, options, InputEvents(table), threads=threads, profile=profile)
     own = found.num_columns - len(bound)
     shown = found.select(range(own))
     return Findings(query, view, view.put_keys_first(shown) if returned else shown, found.select(range(own, found.num_columns)))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from gpu_cep.plan.costs import Answer
+from gpu_cep.plan.costs import Answer, groups_text
 from gpu_cep.plan.interval_explain import Joined
 
 
@@ -28,7 +28,8 @@ class Profile:
 
     `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs
     on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.
-    `joins` says in which orders situations were joined.
+    `joins` says in which orders situations were joined. `groups` are the numbers of row groups of
+    Parquet that were read, and that there are (None: none could be left out).
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Profile:
     engines: dict[str, int] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list, repr=False)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
+    groups: tuple[int, int] | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
@@ -47,6 +49,12 @@ class Profile:
         """Count a run on an engine."""
         with self._lock:
             self.engines[engine] = self.engines.get(engine, 0) + 1
+
+    def add_groups(self, read: int, of: int) -> None:
+        """Count row groups of Parquet, and those of them that were read."""
+        with self._lock:
+            before = self.groups or (0, 0)
+            self.groups = (before[0] + read, before[1] + of)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -75,6 +83,8 @@ class Profile:
 
     def merge(self, other: Profile) -> None:
         """Add another profile's counts, seconds and answers."""
+        if other.groups is not None:
+            self.add_groups(*other.groups)
         with self._lock:
             self.answers += other.answers
             for name, count in other.counts.items():
@@ -87,4 +97,5 @@ class Profile:
     def __str__(self) -> str:
         counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
         times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())
-        return f"{counts}\n{times}"
+        read = "" if self.groups is None else f"\n{groups_text(self.groups)}"
+        return f"{counts}\n{times}{read}"

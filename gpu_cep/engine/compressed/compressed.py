@@ -53,7 +53,7 @@ def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, c
         columns.numbers_of(rows),
         MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
     ]
-    return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.table.schema))
+    return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.schema))
 
 
 def _held(value: pa.Scalar) -> Any:

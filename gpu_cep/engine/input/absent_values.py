@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Constants, Field, Operation
-from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.readable import readable_texts
 from gpu_cep.errors import nearest
 from gpu_cep.plan.properties import property_conjuncts
@@ -18,15 +18,26 @@ _COMPARED = 1_000  # most distinct values that are searched for a similar one
 _LISTED = 8  # most distinct values that a message lists
 
 
-def absent_values(query: BoundQuery, columns: EventColumns) -> list[str]:
-    """Return a sentence for each text that a variable must have in a column, and that no event has.
+def absent_values(query: BoundQuery, table: pa.Table | ResidentTable) -> list[str]:
+    """Return a sentence for each text that a variable must have in a column, and that no event of the table has.
 
     A query for which there is such a sentence has no match that binds the variable.
     """
-    asked = dict.fromkeys(_asked_texts(query)) if len(columns) else {}
-    present = {column: _present(columns.arrow(column)) for column, _ in asked}
+    asked = dict.fromkeys(_asked_texts(query)) if table.num_rows else {}
+    present = {column: _present(_texts_of(table, query.column_name(column))) for column, _ in asked}
     absent = [(column, texts) for column, texts in asked if not pc.any(pc.is_in(present[column], pa.array(texts, _TEXT))).as_py()]
-    return [_sentence(columns.name(column), texts, present[column]) for column, texts in absent]
+    return [_sentence(query.column_name(column), texts, present[column]) for column, texts in absent]
+
+
+def asked_columns(query: BoundQuery) -> list[str]:
+    """Return the columns of a table that :func:`absent_values` reads."""
+    return list(dict.fromkeys(query.column_name(column) for column, _ in _asked_texts(query)))
+
+
+def _texts_of(table: pa.Table | ResidentTable, name: str) -> pa.ChunkedArray:
+    """Return a column of text, downloaded if it lies on a device."""
+    column = table.column(table.schema.names.index(name))
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column.to_arrow()])
 
 
 def _asked_texts(query: BoundQuery) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -51,7 +62,7 @@ def _texts(conjunct: Bound) -> tuple[int, tuple[str, ...]] | None:
     return None
 
 
-def _present(values: pa.Array) -> pa.Array:
+def _present(values: pa.ChunkedArray) -> pa.Array:
     """Return the distinct texts of a column."""
     distinct = pc.drop_null(pc.unique(values))
     return (distinct.dictionary_decode() if pa.types.is_dictionary(distinct.type) else distinct).cast(_TEXT)

@@ -29,13 +29,15 @@ class EventColumns:
 
     Computed columns that are expressions are set by :meth:`put`. `dictionaries` are the groups of
     text columns that share an ordered dictionary. `numbers` are the numbers of the table's rows in
-    the caller's input, if some of its rows are not in the table.
+    the caller's input, if some of its rows are not in the table. `types` are those that the columns
+    have in that input, if text was read as dictionaries.
     """
 
     table: pa.Table | ResidentTable
     query: BoundQuery
     dictionaries: tuple[tuple[int, ...], ...] = ()
     numbers: npt.NDArray[np.int64] | None = None
+    types: pa.Schema | None = None
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
     _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
@@ -45,6 +47,11 @@ class EventColumns:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns with the types that they have in the caller's input, and so in results."""
+        return self.table.schema if self.types is None else self.types
 
     def name(self, column: int) -> str:
         """Return the column's name for messages."""
@@ -113,10 +120,12 @@ class EventColumns:
         array = self.arrow(column)
         if column >= len(self.query.schema.attributes):
             return array.take(rows)
-        own = self.table.schema.field(column).type
+        own = self.schema.field(column).type
         try:
             if array.type == own:
                 return array.take(rows)
+            if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
+                return array.take(rows).cast(own)
             return array.take(rows).cast(own) if own in _LARGE else _combine_chunks(self.table.column(column).take(rows))
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import decode_table, plain_type
-from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, shorten_name, split_suffix
+from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, split_suffix
 from gpu_cep.engine.input.formats import PARQUET, READERS
-from gpu_cep.errors import EventError
+from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted, find_parquet, parquet_of, unite_parquet
 
 # Parquet compresses its pages itself.
 _PARQUET = {(suffix, None) for suffix in PARQUET}
@@ -21,11 +21,15 @@ _PARQUET = {(suffix, None) for suffix in PARQUET}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The schema of events that have not been read, and a function that reads some of their columns; errors say `name`."""
+    """The schema of events that have not been read, and a function that reads some of their columns; errors say `name`.
+
+    `_files` are the Parquet files that hold them, if some of these may be left out.
+    """
 
     schema: pa.Schema
     _read: Callable[[list[str]], pa.Table]
     name: str
+    _files: ParquetFiles | None = None
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all events, in this order.
@@ -37,6 +41,20 @@ class Source:
         """
         with reading(self.name):
             return decode_table(self._read(list(columns))).select(list(columns))
+
+    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
+        """Return these columns of the events that are wanted (None: of all), and of others that come with them.
+
+        Text may come as dictionaries. Raises as :meth:`read`.
+        """
+        if self._files is None:
+            table = self.read(columns)
+            return PartOfFiles(table, table.schema)
+        with reading(self.name):
+            # a filter is made for the types of the schema, which may be those of decoded columns
+            decoded = any(self._files.schema.field(name).type != self.schema.field(name).type for name in columns)
+            part = self._files.read_part(list(columns), None if decoded else wanted)
+            return replace(part, table=decode_table(part.table), schema=pa.schema([self.schema.field(name) for name in columns]))
 
 
 def source_of(events: Any) -> Source | None:
@@ -69,36 +87,25 @@ def _parquet_source(name: str | Path) -> Source | None:
     if split_suffix(found.paths[0]) not in _PARQUET and not is_folder(found):
         return None
     with reading(found.name):
-        return _parquet(found) if len(found.paths) == 1 else _parquet_files(found)
+        return _parquet(found) if len(found.paths) == 1 else _of_files(found.name, unite_parquet(found))
 
 
 def _parquet(found: EventFiles) -> Source:
     """Return a Parquet file or a folder of such files as a source."""
-    from pyarrow import parquet
-
-    path, system = found.paths[0], found.system
-    if Path(path).is_fifo():
+    if Path(found.paths[0]).is_fifo():
         # what can be read only once is read as a whole
+        from pyarrow import parquet
+
         held = parquet.read_table(found.files[0].open())
         return _source(found.name, held.schema, held.select)
-    data_set = parquet.ParquetDataset(path, filesystem=system)
-    if not data_set.files:
-        raise EventError(f"events: cannot read {shorten_name(found.name)}: the folder holds no Parquet file")
-    return _source(found.name, data_set.schema, lambda columns: parquet.read_table(path, columns=columns, filesystem=system))
-
-
-def _parquet_files(found: EventFiles) -> Source:
-    """Return several Parquet files as a source; a column that a file lacks is NULL there."""
-    from pyarrow import dataset, parquet
-
-    paths, system = list(found.paths), found.system
-    schema = pa.unify_schemas([parquet.read_schema(path, filesystem=system) for path in paths], promote_options="permissive")
-    files = dataset.dataset(paths, schema, "parquet", system)
-    return _source(found.name, schema, lambda columns: files.to_table(columns=columns))
+    return _of_files(found.name, find_parquet(found))
 
 
 def _data_set(data_set: Any) -> Source:
     """Return Arrow's data set as a source."""
+    files = parquet_of(data_set)
+    if files is not None:
+        return _of_files("Dataset", files)
     return _source("Dataset", data_set.schema, lambda columns: data_set.to_table(columns=columns))
 
 
@@ -127,6 +134,10 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
     ("polars", "LazyFrame"): _lazy_frame,
     ("duckdb", "DuckDBPyRelation"): _relation,
 }
+
+
+def _of_files(name: str, files: ParquetFiles) -> Source:
+    return replace(_source(name, files.schema, files.read), _files=files)
 
 
 def _source(name: str, schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:

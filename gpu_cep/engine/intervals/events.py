@@ -104,7 +104,7 @@ def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_
     name, data_type = columns.name(query.timestamp), query.schema.attributes[query.timestamp].type
     nulls = np.zeros(len(values), np.bool_) if missing is None else missing
     try:
-        return arrow_array(values, nulls, data_type).cast(columns.table.schema.field(query.timestamp).type)
+        return arrow_array(values, nulls, data_type).cast(columns.schema.field(query.timestamp).type)
     except pa.ArrowInvalid as fault:
         raise EventError(f"column {name!r}: {fault}") from fault
 

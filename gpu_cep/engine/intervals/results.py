@@ -60,8 +60,8 @@ def interval_table(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations, threads: int
 ) -> pa.Table:
     """Return the matches as a table, in the order of results; `threads` columns are built side by side."""
-    schema = interval_schema(plan, columns.table.schema)
-    carried = carried_columns(plan, columns.table.schema)
+    schema = interval_schema(plan, columns.schema)
+    carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
     return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field
 from gpu_cep.engine.accounting.match_budget import Footprint
@@ -18,6 +19,8 @@ _MATCH = 10 * 8
 _MATCH_VARIABLE = 4 * 4 + 8 + 4
 # Bytes of a row of output="events": match_id, variable, event_index, and what these are made from.
 _EVENT_ROW = 7 * 8
+# Bytes of where a text begins, if offsets are long.
+_OFFSET = 8
 # Bytes of a value of RETURN in its machine representation, with its NULL and its place.
 _VALUE = 3 * 8
 
@@ -28,7 +31,7 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
     All copies on the way to the finished table are included.
     """
     base = Footprint(_MATCH + _MATCH_VARIABLE * len(plan.query.variables), _EVENT)
-    carried = sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.table.schema))
+    carried = sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.schema))
     match plan.settings.output:
         case "events":
             return Footprint(base.match, base.event + _EVENT_ROW + carried)
@@ -82,6 +85,13 @@ def _row_bytes(columns: EventColumns, column: int) -> int:
     if column >= attributes:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
     values = columns.table.column(column)
-    if pa.types.is_dictionary(values.type):
-        return int(values.type.index_type.bit_width) // 8
-    return -(-int(values.nbytes) // max(1, len(values)))
+    if not pa.types.is_dictionary(values.type):
+        return -(-int(values.nbytes) // max(1, len(values)))
+    code = int(values.type.index_type.bit_width) // 8
+    return code if pa.types.is_dictionary(columns.schema.field(column).type) else code + _decoded_bytes(values)
+
+
+def _decoded_bytes(values: pa.ChunkedArray) -> int:
+    """Return the mean bytes of the text that a dictionary column stands for, rounded up."""
+    lengths = [pc.sum(pc.take(pc.binary_length(chunk.dictionary), chunk.indices)).as_py() or 0 for chunk in values.chunks]
+    return _OFFSET - (-sum(lengths) // max(1, len(values)))

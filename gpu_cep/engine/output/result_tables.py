@@ -163,10 +163,10 @@ def match_table(
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
-    schema = result_schema(plan, columns.table.schema)
+    schema = result_schema(plan, columns.schema)
     threads = threads_for(len(matches) * matches.counts.shape[1], threads)
     events = MatchedEvents(columns, rows, matches, threads)
-    carried = carried_columns(plan, columns.table.schema)
+    carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
     arrays = spread(lambda column: column(), made, threads)
     return pa.Table.from_arrays(arrays, schema=schema)
@@ -252,4 +252,4 @@ def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Ind
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
     """Return the numbers of matches by stream; `stream_rows` holds one input row of each stream."""
     keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
-    return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.table.schema))
+    return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.schema))

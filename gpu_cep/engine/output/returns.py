@@ -135,12 +135,12 @@ class BoundEvents(ABC):
 
     def structs(self, rows: pa.Array, names: tuple[str, ...], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
         """Return the events at input rows as structs of the named columns; NULL where they are `missing`."""
-        table = self.columns.table
+        schema = self.columns.schema
         picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
         if not names:
             validity = None if missing is None else pa.array(~missing).buffers()[1]
             return pa.Array.from_buffers(pa.struct([]), len(rows), [validity])
-        fields = [pa.field(name, table.schema.field(name).type) for name in names]
+        fields = [pa.field(name, schema.field(name).type) for name in names]
         return pa.StructArray.from_arrays(picked, fields=fields, mask=None if missing is None else pa.array(missing))
 
 

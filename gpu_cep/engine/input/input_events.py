@@ -1,0 +1,48 @@
+"""Hold the events that a query reads of its input, and what of that input they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.parquet_files import GroupCounts
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The input of which a table of events is a part.
+
+    `schema`: the types that the table's columns have in the input (None: those of the table).
+    `numbers`: the numbers of the table's rows in the input (None: it has all rows).
+    """
+
+    schema: pa.Schema | None = None
+    numbers: Rows | None = None
+
+    def numbers_of(self, rows: Rows | None) -> Rows | None:
+        """Return the numbers in the input of these rows of the table, None being all of them."""
+        return rows if self.numbers is None else self.numbers if rows is None else self.numbers[rows]
+
+
+AS_GIVEN = Origin()
+
+
+@dataclass(frozen=True, slots=True)
+class InputEvents:
+    """The events that a query reads of its input.
+
+    `groups`: how many row groups of Parquet were read (None: none could be left out).
+    `read_all`: reads columns of all rows of the input, if some rows are not in the table.
+    """
+
+    table: pa.Table | ResidentTable
+    origin: Origin = AS_GIVEN
+    groups: GroupCounts | None = None
+    read_all: Callable[[Sequence[str]], pa.Table] | None = None

@@ -1,0 +1,255 @@
+"""Read Parquet files as one table: text as dictionaries, and only row groups that may hold an event that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.input.event_files import EventFiles, shorten_name
+from gpu_cep.errors import EventError
+
+if TYPE_CHECKING:
+    from pyarrow import dataset, parquet
+
+Rows = npt.NDArray[np.int64]
+# The row groups of each fragment that are read; None for all.
+Kept = Sequence[list[int] | None]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Bytes of a text column in a row group that a dictionary makes smaller: for each value, and for a few distinct ones.
+_MOST_BYTES, _FEW_VALUES = 8, 1 << 16
+# Footers that are read at a time: most of that is waiting, if files are far away.
+_MOST_FOOTERS = 16
+
+
+class Wanted(NamedTuple):
+    """The events that must be read: those for which `condition` is true.
+
+    If the column `timed` is NULL or NaN somewhere, all events must be read (None: no matter).
+    """
+
+    condition: dataset.Expression
+    timed: str | None
+
+
+class GroupCounts(NamedTuple):
+    """The numbers of row groups that were read, and that there are."""
+
+    read: int
+    all: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfFiles:
+    """Columns of the row groups that were read; `schema` has the types that they have without dictionaries of texts.
+
+    `numbers` are the numbers of the rows among all rows of the files (None: all rows are there).
+    `groups` counts the row groups (None: none could be left out).
+    """
+
+    table: pa.Table
+    schema: pa.Schema
+    numbers: Rows | None = None
+    groups: GroupCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFiles:
+    """The fragments of a data set of Parquet files, in the order of rows; a fragment is a file, or some row groups of one."""
+
+    schema: pa.Schema
+    fragments: tuple[dataset.ParquetFileFragment, ...]
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return these columns of all rows, in the types of the schema."""
+        return _table(self.fragments, self.schema, columns)
+
+    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
+        """Return these columns of all rows that are wanted, and of few others; text may come as dictionaries."""
+        kept: Kept = [None] * len(self.fragments) if wanted is None else self._kept_groups(columns, wanted)
+        encoded = self._compact_texts(columns)
+        if encoded:
+            table = _encoded_table(self.fragments, kept, self.schema, columns, encoded)
+        else:
+            table = _table(tuple(_subset(self.fragments, kept)), self.schema, columns)
+        schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
+        return PartOfFiles(table, schema) if wanted is None else self._part(table, schema, kept)
+
+    def _kept_groups(self, columns: Sequence[str], wanted: Wanted) -> Kept:
+        """Return for each fragment the row groups that may have a wanted row; None for all."""
+        _each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
+        if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
+            return [None] * len(self.fragments)
+        return [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
+
+    def _compact_texts(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the columns that are text and that dictionaries make smaller, as the first row group tells."""
+        texts = [name for name in columns if _is_plain_text(self.schema.field(name).type)]
+        first = next((fragment for fragment in self.fragments if fragment.num_row_groups), None)
+        if not texts or first is None or not all(map(_can_encode, self.fragments)):
+            return ()
+        group = first.metadata.row_group(first.row_groups[0].id)
+        chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
+        return tuple(name for name in texts if name in chunks and "." not in name and _is_compact(chunks[name]))
+
+    def _part(self, table: pa.Table, schema: pa.Schema, kept: Kept) -> PartOfFiles:
+        """Return what was read, with the numbers of its rows."""
+        sizes = np.array([group.num_rows for fragment in self.fragments for group in fragment.row_groups], np.int64)
+        marks = np.concatenate([np.empty(0, np.bool_), *map(_marks, self.fragments, kept)])
+        numbers = None if marks.all() else np.flatnonzero(np.repeat(marks, sizes))
+        return PartOfFiles(table, schema, numbers, GroupCounts(int(marks.sum()), len(marks)))
+
+
+def find_parquet(found: EventFiles) -> ParquetFiles:
+    """Return a Parquet file, or all those of a folder; its subfolders may be named ``column=value``.
+
+    Raises
+    ------
+    EventError
+        The folder holds no Parquet file.
+    """
+    from pyarrow import parquet
+
+    data_set = parquet.ParquetDataset(found.paths[0], filesystem=found.system)
+    if not data_set.files:
+        raise EventError(f"events: cannot read {shorten_name(found.name)}: the folder holds no Parquet file")
+    return ParquetFiles(data_set.schema, tuple(data_set.fragments))
+
+
+def unite_parquet(found: EventFiles) -> ParquetFiles:
+    """Return several Parquet files as one; a column that a file lacks is NULL there."""
+    from pyarrow import dataset
+
+    fragments = tuple(dataset.ParquetFileFormat().make_fragment(path, found.system) for path in found.paths)
+    schemas = _each_at_once(lambda fragment: fragment.physical_schema, fragments)
+    return ParquetFiles(pa.unify_schemas(schemas, promote_options="permissive"), fragments)
+
+
+def parquet_of(data_set: Any) -> ParquetFiles | None:
+    """Return the files of Arrow's data set; None if it is not of Parquet files, or has a filter of its own."""
+    from pyarrow import dataset
+
+    if not isinstance(data_set, dataset.FileSystemDataset) or not isinstance(data_set.format, dataset.ParquetFileFormat):
+        return None
+    try:
+        return ParquetFiles(data_set.schema, tuple(data_set.get_fragments()))
+    except ValueError:
+        # it has a filter, and does not tell its fragments
+        return None
+
+
+def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Return columns of all rows of the fragments."""
+    from pyarrow import dataset
+
+    if not fragments:
+        return pa.schema([schema.field(name) for name in columns]).empty_table()
+    first = fragments[0]
+    return dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem).to_table(columns=list(columns))
+
+
+def _encoded_table(
+    fragments: Sequence[dataset.ParquetFileFragment], kept: Kept, schema: pa.Schema, columns: Sequence[str], encoded: Sequence[str],
+) -> pa.Table:  # fmt: skip
+    """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
+    reading = tuple(_subset([_encoding(fragment, encoded) for fragment in fragments], kept))
+    odd = {name for own in _each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
+    if odd:
+        # a file has another type there, which Arrow casts to that of the schema
+        return _encoded_table(fragments, kept, schema, columns, [name for name in encoded if name not in odd])
+    typed = pa.schema([field.with_type(_ENCODED) if field.name in encoded else field for field in schema], schema.metadata)
+    return _table(reading, typed, columns)
+
+
+_ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def _not_encoded(schema: pa.Schema, encoded: Sequence[str]) -> list[str]:
+    """Return the columns that do not come as the dictionaries that were asked for."""
+    return [name for name in encoded if name in schema.names and schema.field(name).type != _ENCODED]
+
+
+def _can_encode(fragment: dataset.ParquetFileFragment) -> bool:
+    """Return whether the file can be opened once more, by the same rules but for dictionaries."""
+    from pyarrow import dataset
+
+    own = fragment.format.read_options
+    known = dataset.ParquetReadOptions(own.dictionary_columns, own.coerce_int96_timestamp_unit)
+    return fragment.buffer is None and bool(own.equals(known))
+
+
+def _encoding(fragment: dataset.ParquetFileFragment, encoded: Sequence[str]) -> dataset.ParquetFileFragment:
+    """Return the same row groups, of which columns are read as dictionaries."""
+    from pyarrow import dataset
+
+    own = fragment.format
+    names = {*own.read_options.dictionary_columns, *encoded}
+    options = dataset.ParquetReadOptions(names, own.read_options.coerce_int96_timestamp_unit)
+    encoding = dataset.ParquetFileFormat(read_options=options, default_fragment_scan_options=own.default_fragment_scan_options)
+    groups = [group.id for group in fragment.row_groups]
+    return encoding.make_fragment(fragment.path, fragment.filesystem, fragment.partition_expression, groups)
+
+
+def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Iterator[dataset.ParquetFileFragment]:
+    """Give the fragments with the row groups that are kept; none that keeps none."""
+    for fragment, own in zip(fragments, kept, strict=True):
+        if own is None:
+            yield fragment
+        elif own:
+            yield fragment.subset(row_group_ids=own)
+
+
+def _kept(
+    fragment: dataset.ParquetFileFragment, condition: dataset.Expression, schema: pa.Schema, columns: Sequence[str]
+) -> list[int] | None:
+    """Return the row groups for which statistics do not rule out the condition; None for all.
+
+    All of a file are read if Arrow casts some of its columns, which may be an error.
+    """
+    own = fragment.physical_schema
+    if any(name in own.names and own.field(name).type != schema.field(name).type for name in columns):
+        return None
+    return [group.id for part in fragment.split_by_row_group(condition, schema=schema) for group in part.row_groups]
+
+
+def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> npt.NDArray[np.bool_]:
+    """Return for each row group of a fragment whether it was read."""
+    return np.array([kept is None or group.id in kept for group in fragment.row_groups], np.bool_)
+
+
+def _never_null(fragment: dataset.ParquetFileFragment, column: str) -> bool:
+    """Return whether statistics say that no value of a column is NULL or NaN in any row group."""
+    return all(_chunk_never_null(fragment.metadata.row_group(group.id), column) for group in fragment.row_groups)
+
+
+def _chunk_never_null(group: parquet.RowGroupMetaData, column: str) -> bool:
+    chunk = next((own for own in map(group.column, range(group.num_columns)) if own.path_in_schema == column), None)
+    if chunk is None or chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY"):
+        # statistics do not count NaN
+        return False
+    known = chunk.statistics
+    return known is not None and bool(known.has_null_count) and known.null_count == 0
+
+
+def _is_compact(chunk: parquet.ColumnChunkMetaData) -> bool:
+    """Return whether the values of a row group stand in a dictionary that is worth it."""
+    return bool(chunk.has_dictionary_page) and bool( chunk.total_uncompressed_size <= _MOST_BYTES * chunk.num_values + _FEW_VALUES)
+
+
+def _is_plain_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _each_at_once(does: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Return ``does(item)`` for each item; most of that is waiting for files."""
+    if len(items) < 2:
+        return list(map(does, items))
+    with ThreadPoolExecutor(min(_MOST_FOOTERS, len(items))) as pool:
+        return list(pool.map(does, items))

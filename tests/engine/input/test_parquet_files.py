@@ -1,0 +1,328 @@
+"""Row groups of Parquet that hold nothing of use are not read, and text is read as dictionaries: no answer shows it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import dataset, parquet
+
+import gpu_cep as cep
+from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input.sources import source_of
+from tests.conformance.test_untimed_events import holes
+from tests.drawn.neighbours import neighbour_cases
+from tests.drawn.queries import AFTER_MATCH, Case, trend_cases, whole_language
+from tests.drawn.situations import situation_cases
+from tests.effort import examples
+
+CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MATCH), neighbour_cases(), situation_cases())
+OUTPUTS = ("matches", "events", "indices", "count", "compressed")
+
+
+@contextmanager
+def files_of(events: pa.Table, group: int, cut: int, form: str) -> Iterator[tuple[Any, pa.Table]]:
+    """The events as Parquet with so many rows in a row group, in two files unless it is one; and as a table with its types."""
+    with tempfile.TemporaryDirectory() as folder:
+        parts = [events] if form == "file" else [events[:cut], events[cut:]]
+        for number, part in enumerate(parts):
+            parquet.write_table(part, Path(folder, f"{number}.parquet"), row_group_size=group)
+        given = {"file": f"{folder}/0.parquet", "folder": folder, "glob": f"{folder}/*.parquet"}
+        whole = dataset.dataset(folder)
+        yield given.get(form, whole), whole.to_table()
+
+
+def told(events: Any, case: Case, **options: Any) -> tuple[object, ...]:
+    """What match() returns, with its types, raises and warns; NaN equals NaN."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            found = cep.match(events, case.text, **case.options, **options)
+        except cep.CepError as error:
+            return type(error), str(error)
+    table = found.table if isinstance(found, cep.Compressed) else found
+    return table.schema, repr(table.to_pylist()), [str(each.message) for each in given]
+
+
+@examples(150, 1_000)
+@given(CASES, st.sampled_from(OUTPUTS), st.sampled_from(("error", "drop", None)), st.data())
+def test_files_answer_as_the_table_does(case, output, nulls, data):
+    events, options = case.events, {}
+    if nulls is not None:
+        events, _ = data.draw(holes(events, case.options.get("timestamp", "ts")))
+        options["nulls"] = nulls
+    group, cut = data.draw(st.sampled_from((1, 1, 2, 3, 100))), data.draw(st.integers(0, events.num_rows))
+    with files_of(events, group, cut, data.draw(st.sampled_from(("file", "folder", "glob", "dataset")))) as (given, table):
+        assert told(given, case, output=output, **options) == told(table, case, output=output, **options)
+
+
+LEVELS = pa.table(
+    {
+        "ts": pa.array(range(20)),
+        "type": ["A", "B", "N", "N", "N"] * 4,
+        "x": pa.array([number // 5 for number in range(20)], pa.int16()),
+        "y": pa.array([number / 4 for number in range(19)] + [math.nan], pa.float32()),
+        "s": [f"{number:02}" for number in range(20)],
+        "big": pa.array([2**62] * 5 + [1] * 15),
+        "wide": pa.array([2**64 - 1] * 5 + [1] * 15, pa.uint64()),
+        "day": [dt.date(2026, 1, 1) + dt.timedelta(number) for number in range(20)],
+        "at": pa.array([dt.datetime(2026, 1, 1) + dt.timedelta(number) for number in range(20)], pa.timestamp("ns", "UTC")),
+        "hole": pa.array([None] * 5 + [1] * 15),
+    }
+)
+
+
+@pytest.fixture
+def levels(tmp_path: Path) -> Callable[..., str]:
+    """A function that writes the events in row groups of five, with columns replaced, and returns the file's name."""
+
+    def written(**columns: pa.Array) -> str:
+        table = LEVELS
+        for name, values in columns.items():
+            place = table.schema.get_field_index(name)
+            table = table.append_column(name, values) if place < 0 else table.set_column(place, name, values)
+        parquet.write_table(table, tmp_path / "levels.parquet", row_group_size=5)
+        return str(tmp_path / "levels.parquet")
+
+    return written
+
+
+def groups_read(events: Any, text: str, **options: Any) -> tuple[int, int] | None:
+    """How many row groups a query reads, of how many; it must answer as over the table."""
+    profile = cep.Profile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.AbsentValueWarning)
+        found = cep.match(events, text, output="indices", profile=profile, **options)
+        source = source_of(events)
+        assert source is not None
+        assert found.equals(cep.match(source.read(source.schema.names), text, output="indices", **options))
+    return profile.groups
+
+
+@pytest.mark.parametrize(
+    ("where", "read"),
+    [
+        ("a.x > 1 AND b.x > 1", 2),
+        ("a.x > 1 AND b.x = 0", 3),
+        ("a.x > 1", 4),  # b may be any B
+        ("a.x IN (1, 2) AND b.x BETWEEN 1 AND 2", 2),
+        ("NOT a.x <= 2 AND NOT (b.x < 3 OR b.x IS NULL)", 1),
+        ("NOT (a.x < 2 AND a.s <> '00') AND b.x > 1", 3),
+        ("2 <= a.x AND 1 < b.x", 2),
+        ("(a.x = 0 OR a.s > '17') AND b.x = 0", 2),
+        ("a.s < '04' AND b.s IN ('01', '11')", 2),
+        ("a.x <> 0 AND b.x <> 0", 3),
+        ("a.y > 3.5 AND b.y >= 3.5", 2),  # 3.5 stands in the last group but one
+        ("a.y > 3.6 AND b.y > 3.6", 1),  # what no float of 32 bits is
+        ("NOT a.y > 0 AND NOT b.y > 0", 4),  # which NaN satisfies
+        ("a.y <> 0 AND b.y <> 0", 4),
+        ("a.day >= DATE '2026-01-18' AND b.day > DATE '2026-01-08'", 3),
+        ("a.at >= TIMESTAMP '2026-01-18 00:00:00Z' AND b.at > TIMESTAMP '2026-01-08 00:00:00Z'", 3),
+        ("a.hole = 1 AND b.hole = 1", 3),
+        ("a.hole IS NULL AND b.hole IS NULL", 1),
+        ("a.x > 100000 AND b.x > 100000", 4),  # what no integer of 16 bits is
+        ("a.x + 1 > 3 AND b.x > 1", None),  # may overflow
+        ("a.big * 4 > 5 AND (a.x > 1 OR a.y > 9) AND b.x > 1", None),
+        ("a.x > 1 AND b.x > 1 AND a.big + b.big > 1", 2),  # of matches alone
+        ("a.x > 1 AND b.x > 1 AND a.wide < 9", None),  # may not fit a number of the engine's
+    ],
+)
+def test_row_groups_are_left_out_by_their_statistics(levels, where, read):
+    text = f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 30"
+    given = levels()
+    if "wide" in where or "big *" in where:
+        outcome = told(given, Case(text, LEVELS))
+        assert outcome == told(LEVELS, Case(text, LEVELS))
+        assert outcome[0] is cep.EventError
+    else:
+        assert groups_read(given, text) == (None if read is None else (read, 4))
+
+
+@pytest.mark.parametrize(
+    ("values", "test", "read"),
+    [
+        ([5.0, math.nan], "<> 5", None),  # statistics know 5 alone
+        ([0.1], "> 0.1", 4),  # with 32 bits it is more
+        ([0.7], "< 0.7", 4),  # and this one is less
+        ([-0.0], "= 0", 4),
+        ([0.0], ">= 0", 4),
+        ([1e300], "> 1e301", 4),  # with 32 bits both are infinite
+    ],
+)
+def test_floats_compare_as_the_engine_compares_them(levels, values, test, read):
+    with np.errstate(over="ignore"):
+        column = pa.array((values * 20)[:20], pa.float64()).cast(pa.float32())
+    given = levels(y=pa.array(column.to_numpy(), from_pandas=False))
+    assert groups_read(given, f"PATTERN SEQ(a, b) WHERE a.y {test} AND b.y {test}") == (None if read is None else (read, 4))
+
+
+def test_rows_are_numbered_as_in_the_input_where_some_have_no_time(levels):
+    times = pa.array([None if number in (2, 11) else number for number in range(20)])
+    assert groups_read(levels(ts=times), "PATTERN SEQ(a, b) WHERE a.x = 2 AND b.x = 2", nulls="drop") == (1, 4)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options"),
+    [
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1", {"strategy": "strict_contiguity"}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1", {"strategy": "partition_contiguity"}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1 WITHIN 8 EVENTS", {}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1", {"prune": False}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1", {"prune": ["chain"]}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1", {"algorithm": "brute_force"}),
+        ("SEQ(a, NOT(n), b) WHERE a.x > 1 AND b.x > 1", {}),
+        ("SEQ(a, b) WHERE a.x > 1 AND b.x > 1 AND length(a.s) > 1", {}),
+    ],
+)
+def test_all_are_read_where_events_that_nothing_binds_matter(levels, pattern, options):
+    assert groups_read(levels(), f"PATTERN {pattern}", **options) is None
+
+
+def test_negated_variables_are_asked_for(levels):
+    assert groups_read(levels(), "PATTERN SEQ(a, NOT(n), b) WHERE a.x = 0 AND b.x = 3 AND n.x = 1") == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "times", [pa.array([*range(19), None]), pa.array([*range(19), None], pa.float64()), pa.array([*range(20)], pa.float64())]
+)
+def test_all_are_read_if_a_timestamp_may_be_missing(levels, times):
+    text = "PATTERN SEQ(a, b) WHERE a.x = 0 AND b.x = 0"
+    given = levels(ts=times)
+    table = parquet.read_table(given)
+    assert told(given, Case(text, table)) == told(table, Case(text, table))
+    assert groups_read(given, text, nulls="drop") == (1, 4)
+    if not times.null_count:
+        assert groups_read(given, text) == (4, 4)
+
+
+def test_a_text_that_only_events_left_out_have_is_not_called_absent(levels):
+    given = levels(type=pa.array(["A"] * 5 + ["C"] * 15))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not cep.match(given, "PATTERN SEQ(C a, A b) WHERE a.x > 2 AND b.x > 2").num_rows
+        assert not cep.match(given, "PATTERN SEQ(C a, A b) WHERE a.x > 9 AND b.x > 9").num_rows
+    with pytest.warns(cep.AbsentValueWarning, match="no event has type 'B'; there are 'A', 'C'"):
+        cep.match(given, "PATTERN SEQ(B a, C b) WHERE a.x > 2 AND b.x > 2")
+    with pytest.warns(cep.AbsentValueWarning, match="no event has type 'B'; there are 'A', 'C'"):
+        cep.match(given, "PATTERN SEQ(B a, C b) WHERE a.x > 9 AND b.x > 9")
+
+
+def test_no_more_is_read_if_texts_are_there(levels, monkeypatch):
+    given, reads = levels(), []
+    reading = parquet_files._table
+    monkeypatch.setattr(parquet_files, "_table", lambda *of: reads.append(of) or reading(*of))
+    assert not cep.match(given, "PATTERN SEQ(B a, A b) WHERE a.x = 3 AND b.x = 3").num_rows
+    assert len(reads) == 1
+
+
+def test_folders_named_by_values_are_left_out_by_their_names(tmp_path):
+    table = LEVELS.append_column("shop", pa.array(["north", "south"] * 10))
+    parquet.write_to_dataset(table, tmp_path / "shops", partition_cols=["shop"])
+    text = "PATTERN SEQ(a, b) WHERE a.shop = 'south' AND b.shop = 'south'"
+    assert groups_read(tmp_path / "shops", text) == (1, 2)
+    assert groups_read(dataset.dataset(tmp_path / "shops", partitioning="hive"), text) == (1, 2)
+
+
+def test_a_file_of_other_types_is_read_whole(tmp_path):
+    parquet.write_table(LEVELS, tmp_path / "a.parquet", row_group_size=5)
+    parquet.write_table(LEVELS.set_column(2, "x", LEVELS["x"].cast(pa.int64())), tmp_path / "b.parquet", row_group_size=5)
+    assert groups_read(f"{tmp_path}/*.parquet", "PATTERN SEQ(a, b) WHERE a.x = 0 AND b.x = 0") == (5, 8)
+
+
+def test_a_data_set_with_a_filter_of_its_own_is_read_as_it_is(levels):
+    part = dataset.dataset(levels()).filter(dataset.field("ts") > 3)
+    found = cep.match(part, "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3", output="indices")
+    assert found.equals(cep.match(part.to_table(), "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3", output="indices"))
+
+
+def test_row_groups_that_a_data_set_lacks_are_not_counted(levels):
+    (whole,) = dataset.dataset(levels()).get_fragments()
+    part = dataset.FileSystemDataset([whole.subset(row_group_ids=[1, 3])], whole.physical_schema, whole.format, whole.filesystem)
+    assert groups_read(part, "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3") == (1, 2)
+
+
+def test_explain_says_how_many_row_groups_were_read(levels):
+    text = "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3"
+    assert "\n  row groups of Parquet read: 1 of 4" in str(cep.explain(levels(), text, run=True))
+    assert "row groups" not in str(cep.explain(LEVELS, text, run=True))
+    profile = cep.Profile()
+    cep.match(levels(), text, profile=profile)
+    assert str(profile).endswith("row groups of Parquet read: 1 of 4")
+    both = cep.Profile()
+    both.merge(profile)
+    both.merge(profile)
+    assert both.groups == (2, 8)
+
+
+def read_types(events: Any, *columns: str) -> list[pa.DataType]:
+    source = source_of(events)
+    assert source is not None
+    part = source.read_part(columns, None)
+    assert part.schema.types == source.read(columns).schema.types
+    return part.table.schema.types
+
+
+ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def test_text_of_few_values_comes_as_dictionaries(tmp_path):
+    size = 50_000
+    table = pa.table(
+        {
+            "ts": np.arange(size),
+            "type": np.array(["A", "B", "N"])[np.arange(size) % 3],
+            "large": pa.array(np.array(["x", "y"])[np.arange(size) % 2], pa.large_string()),
+            "a.b": np.array(["x", "y"])[np.arange(size) % 2],
+            "unique": [f"number {number:09}" for number in range(size)],
+            "known": pa.array(np.arange(size) % 7).cast(pa.string()).dictionary_encode(),
+        }
+    )
+    path = tmp_path / "events.parquet"
+    parquet.write_table(table, path)
+    names = table.column_names
+    assert read_types(path, *names) == [pa.int64(), ENCODED, ENCODED, pa.string(), pa.string(), ENCODED]
+    assert read_types(dataset.dataset(path), *names) == read_types(path, *names)
+    text = "PATTERN SEQ(A a, B b+, N n) WHERE a.large = 'x' WITHIN 2 EVENTS"
+    for asked in ({"output": output, "partition_by": "large"} for output in ("matches", "events", "count")):
+        assert cep.match(path, text, **asked).equals(cep.match(table, text, **asked))
+    parquet.write_table(table, tmp_path / "plain.parquet", use_dictionary=False)
+    assert read_types(tmp_path / "plain.parquet", "type") == [pa.string()]
+
+
+def test_a_column_that_is_no_text_in_some_file_stays_as_it_is(tmp_path):
+    for name, values in (("a", ["1", "2"]), ("b", pa.array([3, 4]))):
+        parquet.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"], "v": values}), tmp_path / f"{name}.parquet")
+    parquet.write_table(pa.table({"ts": [3]}), tmp_path / "c.parquet")
+    assert read_types(tmp_path, "type", "v") == [ENCODED, pa.string()]
+    source = source_of(tmp_path)
+    assert source is not None
+    assert source.read_part(["type", "v"], None).table.to_pydict() == {"type": ["A", "B", "A", "B", None], "v": ["1", "2", "3", "4", None]}
+
+
+def test_a_data_set_of_own_reading_options_keeps_them(tmp_path):
+    parquet.write_table(LEVELS, tmp_path / "levels.parquet")
+    form = dataset.ParquetFileFormat(read_options=dataset.ParquetReadOptions(binary_type=pa.large_binary()))
+    given = dataset.dataset(tmp_path, format=form)
+    assert read_types(given, "type", "s") == [pa.string(), pa.string()]
+    held = dataset.dataset(tmp_path, format=dataset.ParquetFileFormat(dictionary_columns=["s"]))
+    assert read_types(held, "type", "s") == [ENCODED, ENCODED]
+    assert cep.match(held, "PATTERN SEQ(A a, B b) RETURN a.s AS s").schema.field("s").type == ENCODED
+
+
+def test_files_in_memory_are_read(tmp_path):
+    sink = pa.BufferOutputStream()
+    parquet.write_table(LEVELS, sink, row_group_size=5)
+    held = dataset.ParquetFileFormat().make_fragment(pa.py_buffer(sink.getvalue()))
+    given = dataset.FileSystemDataset([held], held.physical_schema, held.format)
+    assert groups_read(given, "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3") == (1, 4)
