@@ -144,10 +144,12 @@ def match(
         or a path to CSV, lines of JSON or Arrow IPC, also with ``.gz`` or
         ``.zst`` behind it. A source: a path to Parquet, a
         pyarrow.dataset.Dataset, a polars.LazyFrame or a relation of DuckDB;
-        only the columns that the query needs are read. Data on a GPU, which
+        only the columns that the query needs are read, and of Parquet only the
+        row groups that may hold an event of a match. Data on a GPU, which
         stays there: a cudf.DataFrame, or a mapping of names to arrays
         (``__cuda_array_interface__``). A path may be a glob
-        (``logs/*.csv.gz``) or a URI (``s3://bucket/events.parquet``).
+        (``logs/*.csv.gz``), a URI (``s3://bucket/events.parquet``) or an object
+        that stands for one, as of pathlib and universal_pathlib.
     pattern
         The query: its text, the result of :func:`parse`, or a query or
         pattern built in Python (``gpu_cep.seq`` and so on).

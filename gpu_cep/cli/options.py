@@ -18,6 +18,7 @@ from gpu_cep.analysis.windows import TIME_UNITS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
 from gpu_cep.cli.whole_files import PIPE
 from gpu_cep.engine.input.event_files import shorten_name, split_suffix
+from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
@@ -148,8 +149,8 @@ def _refuse_swapped(command: str, pattern: str, events: str | None) -> None:
 
 
 def _names_events(name: str) -> bool:
-    """Return whether an argument is stdin, a folder or a name with a suffix of events."""
-    return name == PIPE or split_suffix(name)[0] in (*PARQUET, *READERS) or os.path.isdir(name)
+    """Return whether an argument is stdin, a URI, a folder or a name with a suffix of events."""
+    return name == PIPE or is_uri(name) or split_suffix(name)[0] in (*PARQUET, *READERS) or os.path.isdir(name)
 
 
 def _is_text(pattern: str) -> bool:

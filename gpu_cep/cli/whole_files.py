@@ -10,7 +10,7 @@ import sys
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.engine.input.event_files import is_uri, open_uri
+from gpu_cep.engine.input.file_systems import is_uri, open_uri
 from gpu_cep.errors import CepError
 from gpu_cep.whole_files import Write, save_whole
 

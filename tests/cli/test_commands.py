@@ -231,7 +231,7 @@ def test_matches_may_be_compressed_and_go_to_a_uri(tmp_path, events, capsys, suf
     ("target", "code", "told"),
     [
         ("found.parquet.gz", 2, "all but Parquet also with .gz or .zst behind it"),
-        ("odd://bucket/found.csv", 4, "cannot write odd://bucket/found.csv: Unrecognized filesystem type"),
+        ("odd://bucket/found.csv", 4, "cannot write odd://bucket/found.csv: neither Arrow nor fsspec has a file system for odd://"),
     ],
 )
 def test_targets_that_cannot_be_written(events, capsys, target, code, told):

@@ -179,7 +179,15 @@ def test_what_is_no_pattern_is_told_with_what_is_expected(events, capsys, given,
 
 @pytest.mark.parametrize("command", [["match"], ["explain"], ["validate"], ["plot", "-o", "x.svg"], ["bench"]])
 @pytest.mark.parametrize(
-    "swapped", [("{events}", QUERY), ("{events}", "{pattern}"), ("{folder}", QUERY), ("{folder}/*.csv", "{pattern}"), ("-", QUERY)]
+    "swapped",
+    [
+        ("{events}", QUERY),
+        ("{events}", "{pattern}"),
+        ("{folder}", QUERY),
+        ("{folder}/*.csv", "{pattern}"),
+        ("s3://bucket/events", "{pattern}"),
+        ("-", QUERY),
+    ],
 )
 def test_events_before_the_pattern_are_a_usage_error(tmp_path, pattern, events, capsys, command, swapped):
     names = {"events": events, "pattern": pattern, "folder": tmp_path}

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import fs
 
+from gpu_cep.engine.input.file_systems import cut_uri, is_uri, open_upath, open_uri, path_of_uri
 from gpu_cep.errors import FEWER_EVENTS, CepError, EventError
 
 # Suffixes behind that of the format -> Arrow's names of compressions.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 _LONGEST_SHOWN = 200  # characters of a path or of a reader's message
-_URI = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,13 @@ class EventFiles:
     @property
     def files(self) -> tuple[EventFile, ...]:
         """The files one by one."""
-        names = self.paths if len(self.paths) > 1 else (self.name,)
+        if len(self.paths) == 1:
+            names: tuple[str, ...] = (self.name,)
+        elif is_uri(self.name):
+            folder = self.name.rpartition("/")[0]
+            names = tuple(f"{folder}/{path.rpartition('/')[2]}" for path in self.paths)
+        else:
+            names = self.paths
         return tuple(EventFile(self.system, path, name) for path, name in zip(self.paths, names, strict=True))
 
 
@@ -74,26 +81,9 @@ def split_suffix(name: str) -> tuple[str, str | None]:
     >>> split_suffix("logs/2026-01.CSV.gz"), split_suffix("events.parquet")
     (('.csv', 'gzip'), ('.parquet', None))
     """
-    path = PurePosixPath(name)
+    path = PurePosixPath(path_of_uri(name))
     compression = COMPRESSIONS.get(path.suffix.lower())
     return (path if compression is None else path.with_suffix("")).suffix.lower(), compression
-
-
-def is_uri(name: str | Path) -> bool:
-    """Return whether `name` is a URI, such as ``s3://bucket/events.parquet``."""
-    return isinstance(name, str) and _URI.match(name) is not None
-
-
-def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
-    """Return the file system of a URI, and the path there.
-
-    Raises
-    ------
-    OSError, pyarrow.ArrowInvalid
-        There is no such file system, or it cannot be reached.
-    """
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(uri)
-    return found
 
 
 def is_folder(found: EventFiles) -> bool:
@@ -102,24 +92,29 @@ def is_folder(found: EventFiles) -> bool:
         return bool(found.system.get_file_info(found.paths[0]).type is fs.FileType.Directory)
 
 
-def find_files(name: str | Path) -> EventFiles:
-    """Return the files that a path, a glob or a URI names.
+def find_files(location: Any) -> EventFiles:
+    """Return the files that a location (:func:`~gpu_cep.engine.input.file_systems.location_of`), also a glob, names.
 
-    Whether a file is there is not asked of a path without ``*``, ``?`` and ``[…]``. In a URI, only ``*`` is
-    special, and only behind the last slash.
+    Whether a file is there is not asked of a path without ``*``, ``?`` and ``[…]``. Elsewhere than on this
+    machine, only ``*`` is special, and only behind the last slash.
 
     Raises
     ------
     EventError
         No file fits the glob, or the file system of the URI cannot be opened.
     """
-    if is_uri(name):
-        with reading(str(name)):
-            system, path = open_uri(str(name))
-            return EventFiles(str(name), system, _expand(str(name), path, lambda: _matching(system, path), {"*"}))
-    path = str(name)
-    with reading(path):
-        return EventFiles(path, fs.LocalFileSystem(), _expand(path, path, lambda: glob(path, recursive=True), {"*", "?", "["}))
+    name = str(location)
+    with reading(name):
+        if is_uri(name):
+            # a UPath has options beside its URI
+            system, path = open_uri(name) if isinstance(location, str) else open_upath(location)
+            special = "*" in path_of_uri(path) and not _is_local_file(system, path)
+            return EventFiles(name, system, _fitting(name, _matching(system, path)) if special else (path,))
+        meant = cut_uri(name)
+        if meant is not None:
+            raise EventError(f"events: cannot read {shorten_name(name)}: Path() drops a slash of a URI; give it as text: {meant!r}")
+        special = not {"*", "?", "["}.isdisjoint(name) and not Path(name).exists()
+        return EventFiles(name, fs.LocalFileSystem(), _fitting(name, glob(name, recursive=True)) if special else (name,))
 
 
 @contextmanager
@@ -153,11 +148,12 @@ def _reason(fault: Exception) -> str:
     return shorten_name(" ".join(told.partition(". Detail: Python exception")[0].split())) or type(fault).__name__
 
 
-def _expand(name: str, path: str, matching: Callable[[], list[str]], special: set[str]) -> tuple[str, ...]:
-    """Return the paths that fit, ascending; `path` itself if it has no `special` character, or is a file's name."""
-    if not special & set(path) or Path(path).exists():
-        return (path,)
-    found = matching()
+def _is_local_file(system: fs.FileSystem, path: str) -> bool:
+    return isinstance(system, fs.LocalFileSystem) and Path(path).exists()
+
+
+def _fitting(name: str, found: list[str]) -> tuple[str, ...]:
+    """Return the paths that fit a glob, ascending."""
     if not found:
         raise EventError(f"events: cannot read {shorten_name(name)}: no file fits it")
     return tuple(sorted(found))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +25,8 @@ _QUOTED = re.compile(rb'"[^"]*"')
 _FIELD = re.compile(rb'(?:\A|[,;\t|\r\n])"(?:[^"]++|"")*+("?)')
 
 
-def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
-    """Return the events of the files that a path, a glob or a URI names, one file behind the other.
+def read_files(location: Any, text: Sequence[str] = ()) -> pa.Table:
+    """Return the events of the files that a path, a glob, a URI or a UPath names, one file behind the other.
 
     Columns of several files have the type in which those of all files meet. A column that a file
     lacks is NULL there.
@@ -42,7 +42,7 @@ def read_files(name: str | Path, text: Sequence[str] = ()) -> pa.Table:
     EventError
         A file cannot be read, its suffix names no format, or the columns of several do not meet.
     """
-    found = find_files(name)
+    found = find_files(location)
     tables = [_read_file(file, text) for file in found.files]
     if len(tables) == 1:
         return tables[0]

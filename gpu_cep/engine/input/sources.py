@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import decode_table, plain_type
 from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, split_suffix
+from gpu_cep.engine.input.file_systems import location_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted, find_parquet, parquet_of, unite_parquet
 
@@ -70,8 +71,9 @@ def source_of(events: Any) -> Source | None:
     """
     if isinstance(events, Source):
         return events
-    if isinstance(events, (str, Path)):
-        return None if split_suffix(str(events))[0] in READERS else _parquet_source(events)
+    location = location_of(events)
+    if location is not None:
+        return None if split_suffix(str(location))[0] in READERS else _parquet_source(location)
     for (library, name), opened in _LAZY.items():
         # a library that has not been imported made no object
         kind = getattr(sys.modules.get(library), name, None)
@@ -81,9 +83,9 @@ def source_of(events: Any) -> Source | None:
     return None
 
 
-def _parquet_source(name: str | Path) -> Source | None:
-    """Return the Parquet file or files that a path, a glob or a URI names; None if it is of no known format."""
-    found = find_files(name)
+def _parquet_source(location: Any) -> Source | None:
+    """Return the Parquet file or files that a path, a glob, a URI or a UPath names; None if it is of no known format."""
+    found = find_files(location)
     if split_suffix(found.paths[0]) not in _PARQUET and not is_folder(found):
         return None
     with reading(found.name):
