@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import fs
 
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.errors import EventError
@@ -25,6 +26,8 @@ Result = TypeVar("Result")
 
 # Bytes of a text column in a row group that a dictionary makes smaller: for each value, and for a few distinct ones.
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
+# Bytes that an array with offsets of 32 bits surely takes.
+_MOST_JOINED = (1 << 31) - 1
 # Footers that are read at a time: most of that is waiting, if files are far away.
 _MOST_FOOTERS = 16
 
@@ -152,7 +155,18 @@ def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, 
     if not fragments:
         return pa.schema([schema.field(name) for name in columns]).empty_table()
     first = fragments[0]
-    return dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem).to_table(columns=list(columns))
+    whole = dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem)
+    if not isinstance(first.filesystem, fs.LocalFileSystem):
+        return whole.to_table(columns=list(columns))
+    # of one column alone, chunks lie in memory beside what the engine reads: joined columns
+    joined = [_joined(whole.to_table(columns=[name]).column(0)) for name in columns]
+    return pa.table(joined, pa.schema([schema.field(name) for name in columns], schema.metadata))
+
+
+def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in one chunk, or as it is if it holds more text, or longer lists, than one takes."""
+    fits = pa.types.is_primitive(column.type) or column.nbytes <= _MOST_JOINED
+    return pa.chunked_array([column.combine_chunks()]) if fits else column
 
 
 def _encoded_table(

@@ -320,6 +320,24 @@ def test_a_data_set_of_own_reading_options_keeps_them(tmp_path):
     assert cep.match(held, "PATTERN SEQ(A a, B b) RETURN a.s AS s").schema.field("s").type == ENCODED
 
 
+def test_columns_are_joined_unless_they_are_too_long(tmp_path, monkeypatch):
+    parquet.write_table(LEVELS.append_column("list", [[[number] for number in range(20)]]), tmp_path / "levels.parquet", row_group_size=5)
+    source = source_of(tmp_path / "levels.parquet")
+    assert source is not None
+    asked = []
+    monkeypatch.setattr(
+        parquet_files, "_joined", lambda column, _joined=parquet_files._joined: asked.append(column.num_chunks) or _joined(column)
+    )
+    names = ("x", "type", "s", "list")
+    whole = source.read(names)
+    assert [whole[name].num_chunks for name in names] == [1, 1, 1, 1]
+    assert asked == [4, 4, 4, 4]
+    monkeypatch.setattr(parquet_files, "_MOST_JOINED", 40)
+    parts = source.read(names)
+    assert [parts[name].num_chunks for name in names] == [1, 4, 4, 4]
+    assert parts.equals(whole)
+
+
 def test_files_in_memory_are_read(tmp_path):
     sink = pa.BufferOutputStream()
     parquet.write_table(LEVELS, sink, row_group_size=5)
