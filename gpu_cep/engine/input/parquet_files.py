@@ -26,6 +26,10 @@ Result = TypeVar("Result")
 
 # Bytes of a text column in a row group that a dictionary makes smaller: for each value, and for a few distinct ones.
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
+# Rows from which dictionaries are worth opening files once more; files are taken to be as long as the first.
+_SOME_ROWS = 1 << 16
+# Rows from which columns are read one by one: of fewer, chunks beside joined columns take little memory.
+_MANY_ROWS = 1 << 20
 # Bytes that an array with offsets of 32 bits surely takes.
 _MOST_JOINED = (1 << 31) - 1
 # Footers that are read at a time: most of that is waiting, if files are far away.
@@ -98,6 +102,8 @@ class ParquetFiles:
         first = next((fragment for fragment in self.fragments if fragment.num_row_groups), None)
         if not texts or first is None or not all(map(_can_encode, self.fragments)):
             return ()
+        if sum(group.num_rows for group in first.row_groups) * len(self.fragments) < _SOME_ROWS:
+            return ()
         group = first.metadata.row_group(first.row_groups[0].id)
         chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
         return tuple(name for name in texts if name in chunks and "." not in name and _is_compact(chunks[name]))
@@ -156,7 +162,7 @@ def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, 
         return pa.schema([schema.field(name) for name in columns]).empty_table()
     first = fragments[0]
     whole = dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem)
-    if not isinstance(first.filesystem, fs.LocalFileSystem):
+    if not isinstance(first.filesystem, fs.LocalFileSystem) or whole.count_rows() < _MANY_ROWS:
         return whole.to_table(columns=list(columns))
     # of one column alone, chunks lie in memory beside what the engine reads: joined columns
     joined = [_joined(whole.to_table(columns=[name]).column(0)) for name in columns]

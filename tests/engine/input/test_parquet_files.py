@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,13 @@ from tests.effort import examples
 
 CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MATCH), neighbour_cases(), situation_cases())
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_rows_are_worth_it() -> Iterator[None]:
+    """Let short files have dictionaries, too."""
+    with patch.object(parquet_files, "_SOME_ROWS", 1):
+        yield
 
 
 @contextmanager
@@ -62,8 +70,10 @@ def test_files_answer_as_the_table_does(case, output, nulls, data):
     if nulls is not None:
         events, _ = data.draw(holes(events, case.options.get("timestamp", "ts")))
         options["nulls"] = nulls
+    many = data.draw(st.sampled_from((0, 1 << 20)))
     group, cut = data.draw(st.sampled_from((1, 1, 2, 3, 100))), data.draw(st.integers(0, events.num_rows))
-    with files_of(events, group, cut, data.draw(st.sampled_from(("file", "folder", "glob", "dataset")))) as (given, table):
+    files = files_of(events, group, cut, data.draw(st.sampled_from(("file", "folder", "glob", "dataset"))))
+    with patch.object(parquet_files, "_MANY_ROWS", many), files as (given, table):
         assert told(given, case, output=output, **options) == told(table, case, output=output, **options)
 
 
@@ -300,6 +310,13 @@ def test_text_of_few_values_comes_as_dictionaries(tmp_path):
     assert read_types(tmp_path / "plain.parquet", "type") == [pa.string()]
 
 
+def test_short_files_are_opened_once(levels, monkeypatch):
+    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 21)
+    assert read_types(levels(), "type") == [pa.string()]
+    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 20)
+    assert read_types(levels(), "type") == [ENCODED]
+
+
 def test_a_column_that_is_no_text_in_some_file_stays_as_it_is(tmp_path):
     for name, values in (("a", ["1", "2"]), ("b", pa.array([3, 4]))):
         parquet.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"], "v": values}), tmp_path / f"{name}.parquet")
@@ -329,6 +346,9 @@ def test_columns_are_joined_unless_they_are_too_long(tmp_path, monkeypatch):
         parquet_files, "_joined", lambda column, _joined=parquet_files._joined: asked.append(column.num_chunks) or _joined(column)
     )
     names = ("x", "type", "s", "list")
+    assert source.read(names).equals(parquet.read_table(tmp_path / "levels.parquet").select(names))
+    assert not asked
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 20)
     whole = source.read(names)
     assert [whole[name].num_chunks for name in names] == [1, 1, 1, 1]
     assert asked == [4, 4, 4, 4]
