@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 from tests.mutants.in_events import EVENTS, OUTPUT, TEXT
+from tests.mutants.in_files import FILES
 from tests.mutants.in_kernels import KERNELS
 from tests.mutants.in_matchers import MATCHERS, SITUATIONS
 from tests.mutants.in_plans import ANALYSIS
 from tests.mutants.in_rules import RULES
 from tests.mutants.in_spark import SPARK
 
-FAULTS: tuple[Fault, ...] = (*ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *MATCHERS, *SITUATIONS, *SPARK, *RULES, *KERNELS)
+FAULTS: tuple[Fault, ...] = (*ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *RULES, *KERNELS)

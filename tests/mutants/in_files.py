@@ -1,0 +1,62 @@
+"""Faults in what is read of files, and where they lie."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+_FILTER, _PARQUET = "gpu_cep/engine/input/event_filter.py", "gpu_cep/engine/input/parquet_files.py"
+_GROUPS = ("tests/engine/input/test_parquet_files.py",)
+
+FILES = (
+    Fault(
+        "nan-equals-what-statistics-know",
+        _FILTER,
+        'column is None or (name == "ne" and _is_float(field))',
+        "column is None",
+        _GROUPS,
+    ),
+    Fault(
+        "float-bound-rounded-inwards",
+        _FILTER,
+        "near = np.nextafter(near, np.float32(np.inf if comparison in",
+        "near = np.nextafter(near, np.float32(-np.inf if comparison in",
+        _GROUPS,
+    ),
+    Fault(
+        "negated-variables-not-asked-for",
+        _FILTER,
+        "for number in range(len(plan.query.variables))",
+        "for number in range(len(plan.query.positives))",
+        _GROUPS,
+    ),
+    Fault(
+        "failing-tests-left-out",
+        _FILTER,
+        "all(_is_total(conjunct) for _, conjunct, _ in property_conjuncts(query))",
+        "True",
+        _GROUPS,
+    ),
+    Fault("missing-times-left-out", _PARQUET, "and known.null_count == 0", "", _GROUPS),
+    Fault("rows-numbered-as-read", _PARQUET, "np.flatnonzero(np.repeat(marks, sizes))", "None", _GROUPS),
+    Fault(
+        "numbers-of-events-with-a-time",
+        "gpu_cep/engine/input/input_events.py",
+        "self.numbers if rows is None else self.numbers[rows]",
+        "self.numbers if rows is None else rows",
+        _GROUPS,
+    ),
+    Fault(
+        "text-left-out-called-absent",
+        "gpu_cep/query_runs.py",
+        "if events.read_all is not None and",
+        "if events.read_all is None and",
+        _GROUPS,
+    ),
+    Fault(
+        "ranges-where-there-are-none",
+        "gpu_cep/engine/input/file_systems.py",
+        "return None if len(asked) == 1 else bytes(asked)",
+        "return None",
+        ("tests/engine/input/test_file_systems.py",),
+    ),
+)
