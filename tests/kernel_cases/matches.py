@@ -91,6 +91,19 @@ def _binding(size: int, random: Random, slots: int, kept: float | None = None) -
     return Call(size, (1, found, np.arange(6) * 7, given, places, np.zeros(int(places[-1]), np.int64)))
 
 
+def _single(size: int, random: Random, slots: int, kept: float | None = None) -> Call:
+    call = _binding(size, random, slots, kept)
+    v, found, rows, ranks, places, _ = call.arguments
+    sparse = (found.counts * (random.random(found.counts.shape) < 0.7)).astype(np.int32)
+    number = len(places) - 1
+    return Call(size, (v, found._replace(counts=sparse), rows, ranks, np.zeros(number, np.int64), np.zeros(number, np.bool_)))
+
+
+def _singles(size: int, random: Random, slots: int, ordered: bool) -> Call:
+    order = random.permutation(size) if ordered else np.empty(0, np.int64)
+    return Call(size, (order, random.integers(0, 6, (size, 3)), np.arange(6, dtype=np.int32) * 7, np.zeros((3, size), np.int64)))
+
+
 def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
     order = random.permutation(size) if ordered else np.empty(0, np.int64)
     return Call(1, (1, flat_matches(size, random).counts, order, np.zeros(size + 1, np.int64)))
@@ -307,6 +320,13 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
     *cases(match_kernels.binding_places, _places, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),
+    *cases(
+        match_kernels.split_single,
+        _single,
+        {"": {}, "ordered": {"kept": 1.0}, "some": {"kept": 0.5}},
+        ("matches", "ranks"),
+    ),
+    *cases(match_kernels.gather_singles, _singles, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}, ("order", "events")),
     *cases(match_kernels.invert_order, _inverting, {"": {}}),
     *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),

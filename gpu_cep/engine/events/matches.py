@@ -15,17 +15,20 @@ from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
     binding_places,
     gather_matches,
+    gather_singles,
     invert_order,
     last_events,
     match_offsets,
     order_matches,
     split_binding,
+    split_single,
 )
 from gpu_cep_kernels.matches.groups import order_by_group
-from gpu_cep_kernels.phase_one.ordering import gather, scatter
 
 Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.integer[Any]]
 _Number = TypeVar("_Number", bound=np.generic)
 
 
@@ -52,8 +55,18 @@ class FoundMatches(Protocol):
     @property
     def events(self) -> Indices: ...
 
-    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
         """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
+
+    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
+        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere).
+
+        The variable binds one event at most. Where it binds none, the row is 0. Not every match binds
+        one event to every variable.
+        """
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
 
     def reorder(self, order: Indices) -> Self:
         """Return the matches in the order given; some may be left out, none is taken twice."""
@@ -98,31 +111,45 @@ class Matches:
         return places
 
     @cached_property
-    def _numbers(self) -> Indices:
-        """Return the offsets of the matches' events if each match had one event."""
-        return np.arange(len(self) + 1)
-
-    @cached_property
     def last(self) -> Indices:
         """Return the last event of each match."""
         lasts = np.empty(len(self), np.int64)
         last_events(0, len(self), self.offsets, self.events, lasts)
         return lasts
 
-    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
         """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
 
         The second array ends with the number of these events. `threads` gather the rows.
         """
         if self.single:
-            events = self.events.reshape(self.counts.shape)[:, v]
-            bound: Indices = np.empty(len(events), np.int64)
-            spread(lambda span: gather(*span, events, rows, bound), slices(len(events), threads), threads)
-            return bound, self._numbers
+            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
         return self._split(v, rows, _AS_THEY_ARE, _AS_THEY_ARE, threads)
 
+    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
+        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere)."""
+        return self._split_single(v, rows, len(self), _AS_THEY_ARE, threads)
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
+        return self._gather_singles(rows, _AS_THEY_ARE, len(self), threads)
+
+    def _gather_singles(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_singles` does, for so many of the matches, in the given order."""
+        gathered = np.empty((self.counts.shape[1], number), np.int64)
+        events = self.events.reshape(self.counts.shape)
+        spread(lambda span: gather_singles(*span, order, events, rows, gathered), slices(number, threads), threads)
+        return gathered
+
+    def _split_single(self, v: int, rows: Rows, number: int, ranks: Indices, threads: int) -> tuple[Indices, Flags | None]:
+        """Return what :meth:`single_rows` does, for so many of the matches, in the order of their `ranks`."""
+        matches = FlatMatches(self.offsets, self.counts, self.events)
+        bound, missing = np.empty(number, np.int64), np.empty(number, np.bool_)
+        spread(lambda span: split_single(*span, v, matches, rows, ranks, bound, missing), slices(len(self), threads), threads)
+        return bound, missing if missing.any() else None
+
     def _split(
-        self, v: int, rows: npt.NDArray[np.integer[Any]], order: Indices, ranks: Indices, threads: int
+        self, v: int, rows: Rows, order: Indices, ranks: Indices, threads: int
     ) -> tuple[Indices, Indices]:  # fmt: skip
         """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
         matches = FlatMatches(self.offsets, self.counts, self.events)
@@ -240,20 +267,26 @@ class OrderedMatches:
         invert_order(self.order, ranks)
         return ranks
 
-    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
         """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
 
         As :meth:`Matches.bound_rows`. Events are read as they lie in memory.
         """
         if not len(self):
             return _AS_THEY_ARE, np.zeros(1, np.int64)
-        if not self.single:
-            return self.source._split(v, rows, self.order, self._ranks, threads)
-        events = self.source.events.reshape(self.source.counts.shape)[:, v]
-        # those that are left out go to the last place, −1, which is cut off
-        bound: Indices = np.empty(len(self) + 1, np.int64)
-        spread(lambda span: scatter(*span, events, self._ranks, rows, bound), slices(len(events), threads), threads)
-        return bound[:-1], np.arange(len(self) + 1)
+        if self.single:
+            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+        return self.source._split(v, rows, self.order, self._ranks, threads)
+
+    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
+        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere)."""
+        return self.source._split_single(v, rows, len(self), self._ranks, threads)
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
+        # an empty order would stand for that of the source
+        source = self.source if len(self) else self.source.reorder(self.order)
+        return source._gather_singles(rows, self.order, len(self), threads)
 
     def reorder(self, order: Indices) -> OrderedMatches:
         """Return the matches in the order given; some may be left out, none is taken twice."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
+from gpu_cep.engine.events.matches import Counts, Flags, Indices, Matches, Rows, ones
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.labels_decide.runs import list_events, pick_rows, split_run
 from gpu_cep_kernels.matches.flat_matches import binding_places
@@ -60,21 +59,30 @@ class Runs:
         list_events(0, len(self), 0, self.first, self.offsets, listed)
         return listed
 
-    def bound_rows(self, v: int, rows: npt.NDArray[np.integer[Any]], threads: int = 1) -> tuple[Indices, Indices]:
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
         """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
 
         The second array ends with the number of these events. `threads` gather the rows.
         """
-        first, counts, spans = self.first, self.counts, slices(len(self), threads)
-        if self.single or int(counts[:, v].sum(dtype=np.int64)) == len(self):
-            bound: Indices = np.empty(len(self), np.int64)
-            spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), spans, threads)
-            return bound, np.arange(len(self) + 1)
+        if self.single:
+            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+        first, counts = self.first, self.counts
         places: Indices = np.empty(len(self) + 1, np.int64)
         binding_places(v, counts, _AS_THEY_ARE, places)
-        bound = np.empty(int(places[-1]), np.int64)
-        spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), spans, threads)
+        bound: Indices = np.empty(int(places[-1]), np.int64)
+        spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), slices(len(self), threads), threads)
         return bound, places
+
+    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
+        """Return ``rows[e]`` of the one event e bound to variable v in each match; it always binds one."""
+        bound: Indices = np.empty(len(self), np.int64)
+        first, counts = self.first, self.counts
+        spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), slices(len(self), threads), threads)
+        return bound, None
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
+        return np.array([self.single_rows(v, rows, threads)[0] for v in range(self.counts.shape[1])])
 
     def reorder(self, order: Indices) -> Runs:
         """Return the matches in the order given; some may be left out."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,14 +163,35 @@ class MatchedEvents(BoundEvents):
     matches: FoundMatches
     threads: int = 1
     _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
+    _gathered: npt.NDArray[np.int64] | None = None
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __len__(self) -> int:
         return len(self.matches)
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
         if v not in self._bindings:
-            self._bindings[v] = self.matches.bound_rows(v, self.rows, self.threads)
+            if self.matches.single:
+                self._bindings[v] = self._singles[v], np.arange(len(self) + 1)
+            else:
+                self._bindings[v] = self.matches.bound_rows(v, self.rows, self.threads)
         return self._bindings[v]
+
+    def event_row(self, v: int, index: int = 0) -> pa.Array:
+        if self.matches.single:
+            return pa.array(self._singles[v])
+        if self.columns.query.variables[v].quantified:
+            return super().event_row(v, index)
+        rows, missing = self.matches.single_rows(v, self.rows, self.threads)
+        return pa.array(rows, mask=missing)
+
+    @property
+    def _singles(self) -> npt.NDArray[np.int64]:
+        """Return the input rows of all events, [variable, match], where each match binds one to every variable."""
+        with self._lock:
+            if self._gathered is None:
+                self._gathered = self.matches.rows_of_singles(self.rows, self.threads)
+            return self._gathered
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
         if self.matches.single:

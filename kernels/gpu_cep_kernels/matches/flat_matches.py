@@ -177,6 +177,37 @@ def split_binding(low: int, high: int, v: int, matches: FlatMatches, rows: Any, 
                 out[target + k] = rows[events[begin + k]]
 
 
+@kernel(writes=("out", "missing"))
+def split_single(low: int, high: int, v: int, matches: FlatMatches, rows: Any, ranks: Any, out: Any, missing: Any) -> None:
+    """``out[r]``: ``rows[e]`` of the only event e that variable v binds in the match of rank r.
+
+    If it binds none, ``missing[r]`` is True and ``out[r]`` 0. `ranks` are as for
+    :func:`split_binding`.
+    """
+    offsets, counts, events = matches
+    for m in range(low, high):
+        rank = ranks[m] if ranks.size else m
+        if rank >= 0:
+            begin = offsets[m]
+            for u in range(v):
+                begin += counts[m, u]
+            bound = counts[m, v] > 0
+            out[rank] = rows[events[begin]] if bound else 0
+            missing[rank] = not bound
+
+
+@kernel(writes=("out",))
+def gather_singles(low: int, high: int, order: Any, events: Any, rows: Any, out: Any) -> None:
+    """``out[v, m] = rows[events[order[m], v]]``, for matches that bind one event to each variable; `order` may be empty.
+
+    All variables are read in one pass: the events of a match stand together.
+    """
+    for m in range(low, high):
+        source = order[m] if order.size else m
+        for v in range(events.shape[1]):
+            out[v, m] = rows[events[source, v]]
+
+
 @sequential(writes=("ranks",))
 def invert_order(order: Any, ranks: Any) -> None:
     """``ranks[order[k]] = k``; `ranks` is given as −1 everywhere."""

@@ -54,6 +54,17 @@ def test_matches_in_an_order_of_their_own(matches, data, threads):
         for v in range(2):
             events, places = found.bound_rows(v, np.arange(100), threads)
             assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in expected]
+        if found.single:
+            assert found.rows_of_singles(np.arange(100), threads).T.tolist() == [bound(match) for match in expected]
+        elif all(len(match[1]) < 2 for match in expected):
+            events, missing = found.single_rows(1, np.arange(100), threads)
+            assert events.tolist() == [sum(match[1]) for match in expected]
+            assert missing is None
+        if not found.single and all(len(match[0]) < 2 for match in expected):
+            events, missing = found.single_rows(0, np.arange(100), threads)
+            assert events.tolist() == [sum(match[0]) for match in expected]
+            assert (missing is None) == all(match[0] for match in expected)
+            assert missing is None or missing.tolist() == [not match[0] for match in expected]
         assert found.counts.tolist() == [[len(binding) for binding in match] for match in expected]
         assert (found.first.tolist(), found.last.tolist()) == ([min(bound(m)) for m in expected], [max(bound(m)) for m in expected])
         assert listed(found) == expected
