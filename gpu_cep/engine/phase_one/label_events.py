@@ -43,10 +43,14 @@ _PACKED_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class LabelledEvents:
-    """The kept events as a list of slices: ascending row numbers, and labels [word, event]."""
+    """The kept events as a list of slices: ascending row numbers, and labels [word, event].
+
+    `uniform`: whether all events have one label.
+    """
 
     rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
+    uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +204,11 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     """
     labels_of = make_labeller(plan, columns)
     keeps_all = "filter" not in plan.pruning
+    spans = slices(len(columns), threads) or [(0, 0)]
+    if not labels_of.steps.all():
+        everyone = np.array([[word.all()] for word in labels_of.steps.words])
+        labels = [np.tile(everyone, high - low) for low, high in spans]
+        return LabelledEvents([np.arange(low, high, dtype=np.int32) for low, high in spans], labels, uniform=True)
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
@@ -214,5 +223,5 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
             count += kept[0]
         return rows[:count], labels[:, :count]
 
-    labelled = spread(label, slices(len(columns), threads) or [(0, 0)], threads)
+    labelled = spread(label, spans, threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])

@@ -116,24 +116,28 @@ def _scatter_by_stream(
     spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
     exclusive_offsets(counts, keys.order, offsets)
     size = int(offsets[-1])
-    ordered_times = np.empty(size, times.dtype)
-    ordered_rows, *ordered_words = (np.empty(size, values.dtype) for values in (labelled.rows[0], *labelled.labels[0]))
+    ordered_times, ordered_rows = np.empty(size, times.dtype), np.empty(size, np.int32)
+    # where all events have one label, labels are in order as they are
+    given = labelled.labels[0]
+    words = np.concatenate(labelled.labels, axis=1) if labelled.uniform else np.empty((len(given), size), given.dtype)
+    moved = range(0 if labelled.uniform else len(words))
     targets = [np.empty(size, column.dtype) for column in others]
 
     def place(part: int) -> bool:
-        rows, words = labelled.rows[part], labelled.labels[part]
+        rows, labels = labelled.rows[part], labelled.labels[part]
         # column by column: one loop that writes several takes twice as long
         destinations = np.empty(len(rows), np.int32)
         find_destinations(rows, codes, counts[part], destinations)
         ascending = scatter_times(rows, destinations, times, ordered_times)
-        for values, target in zip((rows, *words), (ordered_rows, *ordered_words), strict=True):
-            put(0, len(rows), destinations, values, target)
+        put(0, len(rows), destinations, rows, ordered_rows)
+        for word in moved:
+            put(0, len(rows), destinations, labels[word], words[word])
         for column, target in zip(others, targets, strict=True):
             scatter(0, len(rows), rows, destinations, column, target)
         return bool(ascending)
 
     ascending = all(spread(place, parts, threads)) and _parts_ascend(labelled, times)
-    return offsets, [ordered_times, ordered_rows, *ordered_words, *targets], ascending
+    return offsets, [ordered_times, ordered_rows, *words, *targets], ascending
 
 
 def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
