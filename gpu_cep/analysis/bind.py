@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import get_args
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
-from gpu_cep.analysis.conditions import bind_where, event_types
+from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
@@ -80,6 +80,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         ties=options.ties,
         timestamp=timestamp,
         drops_untimed=untimed,
+        equivalences=equivalence_columns(query.where, scope),
         partition_by=partition_by,
         order_by=order_by,
         derived_keys=keys,

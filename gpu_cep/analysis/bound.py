@@ -327,6 +327,7 @@ class BoundQuery:
     `derived_keys`: the columns by which streams can be split. They are not NULL and no floats. In every
     branch all events of a match, and all that its negations ask for, agree on them.
     `drops_untimed`: whether events whose timestamp is NULL or NaN are left out; else they are an error.
+    `equivalences`: the columns of all ``[attr]``, which is no condition if there is one event to relate.
     """
 
     schema: Schema
@@ -340,6 +341,7 @@ class BoundQuery:
     order_by: tuple[int, ...]
     derived_keys: tuple[int, ...] = ()
     drops_untimed: bool = False
+    equivalences: tuple[int, ...] = ()
 
     @property
     def positives(self) -> tuple[EventVariable, ...]:

@@ -32,6 +32,12 @@ def bind_where(where: Expression | None, scope: Scope) -> Iterator[Condition]:
             yield from _condition(conjunct, scope)
 
 
+def equivalence_columns(where: Expression | None, scope: Scope) -> tuple[int, ...]:
+    """Return the columns of all ``[attr]`` in WHERE; unknown ones are left out."""
+    named = [conjunct.attribute for conjunct in _conjuncts(where) if isinstance(conjunct, Equivalence)]
+    return tuple(dict.fromkeys(scope.schema.index(name) for name in named if name in scope.schema.names))
+
+
 def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope) -> Iterator[Condition]:
     """Yield ``EventType v`` as the property ``v.<type_column> = 'EventType'``."""
     typed = [primitive for primitive in primitives if primitive.event_type is not None]

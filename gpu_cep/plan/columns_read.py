@@ -14,8 +14,11 @@ from gpu_cep.plan.settings import Settings
 
 
 def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
-    """Return the columns that conditions, keys, order or output read, in the order of the schema."""
-    named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys)
+    """Return the columns that conditions, keys, order or output read, in the order of the schema.
+
+    With them the query can be bound anew: what it names is among them, even if nothing reads it.
+    """
+    named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys, *query.equivalences)
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
     return tuple(sorted(found.union(named) | _output_columns(query, settings)))

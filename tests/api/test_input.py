@@ -276,6 +276,7 @@ def test_a_window_of_nothing_takes_ties_by_position():
     [
         ("PATTERN SEQ(A a, B b) RETURN b.v AS v", ["ts", "type", "v"]),
         ("PATTERN SEQ(A a, B b)", ["ts", "type", "v", "other"]),
+        ("PATTERN A a WHERE [v] RETURN a.ts AS at", ["ts", "type", "v"]),
         ("PARTITION BY type DEFINE X AS v > 1, Y AS v < 9 PATTERN X overlaps Y; X equals Y RETURN start(X) AS s", ["ts", "type", "v"]),
     ],
 )
