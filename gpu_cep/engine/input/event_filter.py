@@ -59,6 +59,9 @@ def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:
     """
     if not isinstance(plan, EventPlan) or "filter" not in plan.pruning or not _never_fails(plan, schema):
         return None
+    if plan.settings.output == "compressed":
+        # its nodes number all streams, also those without an event that counts
+        return None
     conjuncts = list(property_conjuncts(plan.query))
     of_variables = (
         [conjunct for _, conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))

@@ -24,8 +24,10 @@ from gpu_cep.engine.input import parquet_files
 from gpu_cep.engine.input.sources import source_of
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
+from tests.drawn.patterns import ALL_OPERATORS, ALPHABETS, patterns, variables
 from tests.drawn.queries import AFTER_MATCH, Case, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
+from tests.drawn.tables import CLOCKS, scattered_table
 from tests.effort import examples
 
 CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MATCH), neighbour_cases(), situation_cases())
@@ -37,6 +39,43 @@ def _few_rows_are_worth_it() -> Iterator[None]:
     """Let short files have dictionaries, too."""
     with patch.object(parquet_files, "_SOME_ROWS", 1):
         yield
+
+
+# Conditions on one event, of which statistics tell something, and a few of which they tell nothing.
+SIFTING = (
+    *("{v}.x > 1", "{v}.x = 2", "NOT {v}.x = 1", "{v}.x <> 1", "{v}.x IN (0, 3)", "{v}.x BETWEEN 0 AND 1", "2 <= {v}.x", "{v}.x IS NULL"),
+    *("{v}.s = 'y'", "{v}.s <> 'x'", "{v}.s < 'x'", "{v}.s IN ('y', 'xy')", "{v}.s IS NOT NULL", "{v}.f", "NOT {v}.f", "{v}.k = 2"),
+    *("{v}.y > 0.1", "{v}.y <= 0.1", "{v}.y = 0", "{v}.y <> 1", "NOT {v}.y < 1", "{v}.y >= 0.5", "{v}.m > 0.25", "{v}.m <= 0"),
+    *("{v}.d > DATE '2024-01-01'", "{v}.t >= TIMESTAMP '2024-01-01 00:00:01'", "({v}.x = 0 OR {v}.s = 'y')", "NOT ({v}.x = 1 AND {v}.f)"),
+    *("{v}.x + 1 > 2", "{v}.s LIKE 'x%'", "upper({v}.s) = 'Y'", "{v}.y * 2 > 1"),
+)
+SIFTED_CLOCKS = tuple(clock for clock in CLOCKS if not pa.types.is_floating(clock.type))
+
+
+@st.composite
+def sifted_cases(draw: st.DrawFn) -> Case:
+    """Queries that say something of the events of each variable, under strategies that pass over other events."""
+    clock, alphabet = draw(st.sampled_from(SIFTED_CLOCKS)), draw(st.sampled_from(ALPHABETS))
+    declared = draw(variables(alphabet, 3, operators=ALL_OPERATORS))
+    conjuncts = [draw(st.sampled_from(SIFTING)).format(v=each.name) for each in declared for _ in range(draw(st.sampled_from((1, 1, 2))))]
+    conjuncts += draw(st.sampled_from(((), (), ("[k]",))))
+    pattern, window = draw(patterns(declared, ALL_OPERATORS)), draw(st.sampled_from(clock.windows))
+    text = f"PATTERN {pattern} WHERE {' AND '.join(conjuncts)} WITHIN {window.format(n=draw(st.sampled_from((1, 4, 8, 20))))}"
+    options = {
+        "strategy": draw(st.sampled_from(("skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match"))),
+        "ties": draw(st.sampled_from(("strict", "position"))),
+        "partition_by": draw(st.sampled_from((None, None, "k", "s"))),
+        "order_by": draw(st.sampled_from((None, None, "x", "s"))),
+        "time_unit": clock.time_unit,
+        "after_match": draw(st.sampled_from(AFTER_MATCH)),
+        "nulls": draw(st.sampled_from(("error", "error", "drop"))),
+    }
+    seed, size = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from((8, 12, 16)))
+    events = scattered_table(seed, clock, alphabet, size, tied=draw(st.booleans()))
+    if options["nulls"] == "drop":
+        events, _ = draw(holes(events, "ts"))
+    by = draw(st.sampled_from((None, "x", "s", "y", "type")))
+    return Case(text, events if by is None else events.sort_by(by), {name: value for name, value in options.items() if value is not None})
 
 
 @contextmanager
@@ -75,6 +114,13 @@ def test_files_answer_as_the_table_does(case, output, nulls, data):
     files = files_of(events, group, cut, data.draw(st.sampled_from(("file", "folder", "glob", "dataset"))))
     with patch.object(parquet_files, "_MANY_ROWS", many), files as (given, table):
         assert told(given, case, output=output, **options) == told(table, case, output=output, **options)
+
+
+@examples(150, 1_000)
+@given(sifted_cases(), st.sampled_from(OUTPUTS), st.sampled_from((1, 1, 2, 3)), st.sampled_from(("file", "folder", "glob", "dataset")))
+def test_files_of_which_little_is_read_answer_as_the_table_does(case, output, group, form):
+    with files_of(case.events, group, case.events.num_rows // 2, form) as (given, table):
+        assert told(given, case, output=output) == told(table, case, output=output)
 
 
 LEVELS = pa.table(
@@ -201,6 +247,13 @@ def test_all_are_read_where_events_that_nothing_binds_matter(levels, pattern, op
 
 def test_negated_variables_are_asked_for(levels):
     assert groups_read(levels(), "PATTERN SEQ(a, NOT(n), b) WHERE a.x = 0 AND b.x = 3 AND n.x = 1") == (3, 4)
+
+
+def test_all_are_read_for_a_graph_whose_nodes_number_all_streams(levels):
+    given, case = levels(), Case("PARTITION BY s PATTERN SEQ(a) WHERE a.x > 1", LEVELS)
+    profile = cep.Profile()
+    assert told(given, case, output="compressed", profile=profile) == told(LEVELS, case, output="compressed")
+    assert profile.groups is None
 
 
 @pytest.mark.parametrize(
