@@ -35,6 +35,11 @@ def is_copied(arrow: pa.DataType) -> bool:
     """Return whether Arrow can gather rows of a column of this type."""
     if pa.types.is_primitive(arrow) or _is_text(arrow):
         return True
+    if pa.types.is_struct(arrow):
+        return all(is_copied(field.type) for field in arrow)
+    if pa.types.is_list(arrow):
+        return is_copied(arrow.value_type)
+    # asked last: it takes far longer than the tests of the usual types
     try:
         pa.nulls(1, arrow).take(pa.array([0]))
     except pa.ArrowNotImplementedError:
