@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 # Bytes of a text column in a row group that a dictionary makes smaller: for each value, and for a few distinct ones.
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
-# Rows from which dictionaries are worth opening files once more; files are taken to be as long as the first.
+# Rows of the first file from which dictionaries are worth opening files once more.
 _SOME_ROWS = 1 << 16
 # Rows from which columns are read one by one: of fewer, chunks beside joined columns take little memory.
 _MANY_ROWS = 1 << 20
@@ -100,9 +100,9 @@ class ParquetFiles:
         """Return those of the columns that are text and that dictionaries make smaller, as the first row group tells."""
         texts = [name for name in columns if _is_plain_text(self.schema.field(name).type)]
         first = next((fragment for fragment in self.fragments if fragment.num_row_groups), None)
-        if not texts or first is None or not all(map(_can_encode, self.fragments)):
+        if not texts or first is None or sum(group.num_rows for group in first.row_groups) < _SOME_ROWS:
             return ()
-        if sum(group.num_rows for group in first.row_groups) * len(self.fragments) < _SOME_ROWS:
+        if not all(map(_can_encode, self.fragments)):
             return ()
         group = first.metadata.row_group(first.row_groups[0].id)
         chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
@@ -179,7 +179,7 @@ def _encoded_table(
     fragments: Sequence[dataset.ParquetFileFragment], kept: Kept, schema: pa.Schema, columns: Sequence[str], encoded: Sequence[str],
 ) -> pa.Table:  # fmt: skip
     """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
-    reading = tuple(_subset([_encoding(fragment, encoded) for fragment in fragments], kept))
+    reading = tuple(_encoding(fragment, encoded) for fragment in _subset(fragments, kept))
     odd = {name for own in _each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
     if odd:
         # a file has another type there, which Arrow casts to that of the schema
@@ -241,26 +241,28 @@ def _kept(
 
 def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> npt.NDArray[np.bool_]:
     """Return for each row group of a fragment whether it was read."""
-    return np.array([kept is None or group.id in kept for group in fragment.row_groups], np.bool_)
+    groups = [group.id for group in fragment.row_groups]
+    return np.ones(len(groups), np.bool_) if kept is None else np.isin(groups, kept)
 
 
 def _never_null(fragment: dataset.ParquetFileFragment, column: str) -> bool:
     """Return whether statistics say that no value of a column is NULL or NaN in any row group."""
-    return all(_chunk_never_null(fragment.metadata.row_group(group.id), column) for group in fragment.row_groups)
-
-
-def _chunk_never_null(group: parquet.RowGroupMetaData, column: str) -> bool:
-    chunk = next((own for own in map(group.column, range(group.num_columns)) if own.path_in_schema == column), None)
-    if chunk is None or chunk.physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY"):
+    metadata = fragment.metadata
+    place = next((number for number in range(metadata.num_columns) if metadata.schema.column(number).path == column), None)
+    if place is None or metadata.schema.column(place).physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY"):
         # statistics do not count NaN
         return False
-    known = chunk.statistics
+    return all(_is_complete(metadata.row_group(group.id).column(place).statistics) for group in fragment.row_groups)
+
+
+def _is_complete(known: parquet.Statistics | None) -> bool:
+    """Return whether statistics say that no value is NULL."""
     return known is not None and bool(known.has_null_count) and known.null_count == 0
 
 
 def _is_compact(chunk: parquet.ColumnChunkMetaData) -> bool:
     """Return whether the values of a row group stand in a dictionary that is worth it."""
-    return bool(chunk.has_dictionary_page) and bool( chunk.total_uncompressed_size <= _MOST_BYTES * chunk.num_values + _FEW_VALUES)
+    return bool(chunk.has_dictionary_page) and bool(chunk.total_uncompressed_size <= _MOST_BYTES * chunk.num_values + _FEW_VALUES)
 
 
 def _is_plain_text(kind: pa.DataType) -> bool:
