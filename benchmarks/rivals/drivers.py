@@ -123,7 +123,7 @@ def _derivation(reports: pa.Table, query: Listing1, repeats: int) -> float:
     for _ in range(repeats):
         profile = gpu_cep.Profile()
         gpu_cep.match(reports, query.text, threads=THREADS, output="count", profile=profile)
-        seconds.append(sum(profile.seconds[stage] for stage in ("timestamps", "keys", "order", "situations")))
+        seconds.append(sum(profile.seconds.get(stage, 0.0) for stage in ("columns", "timestamps", "keys", "order", "situations")))
     return min(seconds)
 
 

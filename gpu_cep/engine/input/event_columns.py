@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
+from gpu_cep_kernels.compile.launch import spread
 
 # Unsigned Arrow types by their bits, of codes that are read as they are.
 _NARROW = {8: pa.uint8(), 16: pa.uint16()}
@@ -70,6 +72,13 @@ class EventColumns:
             else:
                 self._arrow[column] = self._compute(column)
         return self._arrow[column]
+
+    def prepare(self, wanted: Iterable[int], keys: Iterable[int], threads: int) -> None:
+        """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time."""
+        read = dict.fromkeys([*keys, *wanted])
+        plain = [column for column in read if column < len(self.query.schema.attributes) and self.resident(column) is None]
+        texts = {column for column in keys if self.type(column).kind is Kind.STRING}
+        spread(lambda column: self.text(column) if column in texts else self.arrow(column), plain, threads)
 
     def put(self, column: int, values: pa.Array) -> None:
         """Set the values of a computed column that is an expression."""

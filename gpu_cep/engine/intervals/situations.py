@@ -22,7 +22,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
-from gpu_cep.engine.phase_one.label_events import label_events, make_labeller
+from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -105,6 +105,7 @@ def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
     streams one after the other.
     """
     columns, threads, profile = run.columns, run.threads, run.profile
+    prepare_columns(run, (), plan.query.partition_by)
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("keys"):

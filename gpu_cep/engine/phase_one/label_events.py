@@ -26,9 +26,10 @@ from gpu_cep.engine.phase_one.label_steps import (
     label_steps,
     others_at_null,
 )
+from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
-from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import merged_words
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
@@ -184,6 +185,19 @@ def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
     steps = label_steps(plan, HostLabelEngine(columns))
     _convert_columns(plan, columns)
     return Labeller(columns, steps)
+
+
+def prepare_columns(run: Run, related: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    """Join the chunks of all columns that phase 1 reads, and encode text keys, several columns at a time.
+
+    `related` are the columns that conditions between bindings read. With one thread nothing is
+    done: each column is joined when it is first read.
+    """
+    plan, threads = run.plan, threads_for(len(run.columns), run.threads)
+    if threads > 1:
+        with run.profile.stage("columns"):
+            tested = (column for planned in plan.properties for column in planned.columns)
+            run.columns.prepare((plan.query.timestamp, *related, *tested), keys, threads)
 
 
 def _convert_columns(plan: Plan, columns: EventColumns) -> None:

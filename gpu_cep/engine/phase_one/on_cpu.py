@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.phase_one.label_events import label_events
+from gpu_cep.engine.phase_one.label_events import label_events, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.rare_events import label_near_rare
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
@@ -22,6 +22,7 @@ def order_on_cpu(run: Run) -> PhaseOne:
     plan, columns, profile = run.plan, run.columns, run.profile
     threads = threads_for(len(columns), run.threads)
     profile.count_run("cpu")
+    prepare_columns(run, plan.layout.columns, plan.stream_keys)
     with profile.stage("timestamps"):
         times = load_times(columns, plan.query.timestamp)
     with profile.stage("labels"):
