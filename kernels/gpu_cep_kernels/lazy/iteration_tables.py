@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +19,15 @@ from gpu_cep_kernels.rules.tables import Flags, Ints, double_rows
 ALONE, FIRST, GROUPING, FILTERING, FOLLOWING, CLOSING = range(6)
 
 
-class Scope(IntEnum):
+class _Scope(NamedTuple):
     """Name the numbers in the scope of a row."""
 
-    BEGIN = 0  # the first event that it may bind
-    END = 1  # the event before which those end
-    STREAM = 2  # the number of its stream among the batch's
+    BEGIN: int = 0  # the first event that it may bind
+    END: int = 1  # the event before which those end
+    STREAM: int = 2  # the number of its stream among the batch's
+
+
+Scope = _Scope()
 
 
 class LazyMode(NamedTuple):

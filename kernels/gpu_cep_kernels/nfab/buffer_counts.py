@@ -15,7 +15,6 @@ that one stands for it. So a run without branches costs no sums.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,14 +70,17 @@ class StreamTotals(NamedTuple):
     first_start: Ints
 
 
-class StackState(IntEnum):
+class _StackState(NamedTuple):
     """Name the numbers in the state of a stack."""
 
-    NODE = 0  # the next end node
-    HEIGHT = 1  # how many cells are on the stack
-    STEPS = 2  # how many steps were made
-    STREAM = 3  # the current stream of the batch,
-    STREAM_END = 4  # and where it ends
+    NODE: int = 0  # the next end node
+    HEIGHT: int = 1  # how many cells are on the stack
+    STEPS: int = 2  # how many steps were made
+    STREAM: int = 3  # the current stream of the batch,
+    STREAM_END: int = 4  # and where it ends
+
+
+StackState = _StackState()
 
 
 def new_sums(nodes: int) -> PathSums:

@@ -7,7 +7,6 @@ decides.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,11 +50,14 @@ class Walk(NamedTuple):
     state: Ints
 
 
-class WalkState(IntEnum):
+class _WalkState(NamedTuple):
     """Name the numbers in the state of a walk."""
 
-    LENGTH = 0  # how many steps it has made
-    ARRIVED = 1  # whether its path is still to be reported
+    LENGTH: int = 0  # how many steps it has made
+    ARRIVED: int = 1  # whether its path is still to be reported
+
+
+WalkState = _WalkState()
 
 
 def new_walk(depth: int) -> Walk:

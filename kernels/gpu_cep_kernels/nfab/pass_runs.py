@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule
@@ -14,22 +13,25 @@ from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, Ints
 from gpu_cep_kernels.rules.ties import first_behind
 
 
-class PassState(IntEnum):
+class _PassState(NamedTuple):
     """Name the numbers in the state of a pass."""
 
-    EVENT = 0  # the next event
-    STREAM_END = 1  # where its stream ends
-    NODES = 2  # how many nodes the buffer has,
-    LINKS = 3  # how many links,
-    ENDS = 4  # and how many ends of matches
-    ACTIVE = 5  # how many runs are active
-    FREE = 6  # how many runs there is room for
-    ADDED = 7  # how many runs the current event has added
-    OFFERED = 8  # how often an event was offered to a run
-    FAULT = 9  # a start of the run in which a condition overflowed first, or −1
-    CUTS = 10  # whether completed matches rule others out
-    FIRST = 11  # the first event of the completed match that begins last,
-    LAST = 12  # and its last event
+    EVENT: int = 0  # the next event
+    STREAM_END: int = 1  # where its stream ends
+    NODES: int = 2  # how many nodes the buffer has,
+    LINKS: int = 3  # how many links,
+    ENDS: int = 4  # and how many ends of matches
+    ACTIVE: int = 5  # how many runs are active
+    FREE: int = 6  # how many runs there is room for
+    ADDED: int = 7  # how many runs the current event has added
+    OFFERED: int = 8  # how often an event was offered to a run
+    FAULT: int = 9  # a start of the run in which a condition overflowed first, or −1
+    CUTS: int = 10  # whether completed matches rule others out
+    FIRST: int = 11  # the first event of the completed match that begins last,
+    LAST: int = 12  # and its last event
+
+
+PassState = _PassState()
 
 
 class Pass(NamedTuple):

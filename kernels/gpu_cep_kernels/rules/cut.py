@@ -21,7 +21,6 @@ out.
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,19 +35,22 @@ Ints = npt.NDArray[np.int64]
 KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST = range(3)
 
 
-class CutState(IntEnum):
+class _CutState(NamedTuple):
     """Name the numbers in the state of a cut."""
 
-    KEPT = 0  # which matches are asked for
-    FIRST = 1  # the first event of the match that cuts runs off,
-    LAST = 2  # and its last event
-    OWN = 3  # whether that match begins at the current start
+    KEPT: int = 0  # which matches are asked for
+    FIRST: int = 1  # the first event of the match that cuts runs off,
+    LAST: int = 2  # and its last event
+    OWN: int = 3  # whether that match begins at the current start
+
+
+CutState = _CutState()
 
 
 class Cut(NamedTuple):
     """Hold the match that cuts a search off: the last one found that may be taken.
 
-    - state: numbers that CutState names.
+    - state: numbers that `CutState` names.
     - counts[v]: how many events it binds to variable v.
     - events: its events, variable after variable.
     """

@@ -324,21 +324,24 @@ class EventPath(NamedTuple):
     cut: Cut
 
 
-class PathState(IntEnum):
+class _PathState(NamedTuple):
     """Name the numbers in the state of a path."""
 
-    CANDIDATE = 0  # the current window, row or end
-    DEPTH = 1  # the length of the path
-    PHASE = 2  # what the search does next
-    MATCHES = 3  # how many matches are written,
-    EVENTS = 4  # and how many events
-    STEPS = 5  # how many steps were made
-    ERROR_CONDITION = 6  # 0, or 1 plus the condition that overflowed
-    UNSATISFIED = 7  # how many variables bind less than their minimum
-    REJECTED = 8  # how many events searches looked at and did not bind
-    SEARCHES = 9  # how many searches there were since the start, or since its last match
-    LOOK = 10  # the number of the next search that looks ahead
-    WASTED = 11  # how many searches of long runs led to no match
+    CANDIDATE: int = 0  # the current window, row or end
+    DEPTH: int = 1  # the length of the path
+    PHASE: int = 2  # what the search does next
+    MATCHES: int = 3  # how many matches are written,
+    EVENTS: int = 4  # and how many events
+    STEPS: int = 5  # how many steps were made
+    ERROR_CONDITION: int = 6  # 0, or 1 plus the condition that overflowed
+    UNSATISFIED: int = 7  # how many variables bind less than their minimum
+    REJECTED: int = 8  # how many events searches looked at and did not bind
+    SEARCHES: int = 9  # how many searches there were since the start, or since its last match
+    LOOK: int = 10  # the number of the next search that looks ahead
+    WASTED: int = 11  # how many searches of long runs led to no match
+
+
+PathState = _PathState()
 
 
 class Strategy(IntEnum):
