@@ -28,10 +28,10 @@ def plan_branches(plan: EventPlan) -> EventPlan:
     --------
     >>> before = draft("PATTERN SEQ(a, b+) WHERE a.x < b.x AND a.y < 1")
     >>> before.branches, before.layout
-    ((), BankLayout(ints=(), floats=(), vectors=()))
+    ((), BankLayout(ints=(), floats=(), vectors=(), derived=()))
     >>> after = plan_branches(before)
     >>> [condition.text for branch in after.branches for condition in branch.conditions], after.layout
-    (['a.x < b.x'], BankLayout(ints=(3,), floats=(), vectors=()))
+    (['a.x < b.x'], BankLayout(ints=(3,), floats=(), vectors=(), derived=()))
     """
     query = plan.query
     needed = [_needed_conditions(branch, plan.derived) for branch in query.branches]
