@@ -25,11 +25,11 @@ class Form:
     threads: int = 1
     suits: Callable[[Kind], bool] = lambda kind: True
 
-    def answer(self, kind: Kind, events: pa.Table) -> pa.Table:
+    def answer(self, kind: Kind, events: pa.Table, profile: gpu_cep.Profile | None = None) -> pa.Table:
         """The library's answer; `events` are the form's table."""
         text = kind.text(len(events), key=self.key_in_text, items=self.items)
         options: dict[str, Any] = {"output": self.output, "threads": self.threads, **kind.options}
-        return gpu_cep.match(events, text, partition_by=None if self.key_in_text else KEY, **options)
+        return gpu_cep.match(events, text, partition_by=None if self.key_in_text else KEY, profile=profile, **options)
 
     def count(self, answer: pa.Table) -> int:
         """How many matches an answer has."""

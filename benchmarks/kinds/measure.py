@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
+import gpu_cep
 from benchmarks.baselines.measure import Disagreement
 from benchmarks.kinds.agreement import check_rows
 from benchmarks.kinds.events import make, plain_types, streams_of
 from benchmarks.kinds.forms import BASE, FORMS, PLAIN_TYPES, TABLES, Form, forms_of
 from benchmarks.kinds.loops import Loop, loop_of
 from benchmarks.kinds.questions import Kind
+from gpu_cep.plan.columns_read import columns_read
+from gpu_cep.plan.settings import Settings
 
 LOOP, LOOP_OF_TEXT = "C++", "C++, plain types"
 
@@ -28,7 +32,11 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one kind took, by the forms of the library and by the loops; `chunks` are those of the table of the base form."""
+    """What one kind took, by the forms of the library and by the loops; `chunks` are those of the table of the base form.
+
+    `stages` are the seconds of each stage in the base form. `floor` are those of copying the columns that the query reads, and the rows
+    that come of it.
+    """
 
     kind: str
     asked: str
@@ -39,6 +47,8 @@ class Measured:
     chunks: int
     matches: int
     seconds: dict[str, Seconds]
+    stages: dict[str, float]
+    floor: float
 
     def ratio(self, form: str, clock: str = "wall") -> float | None:
         """The time of the loop in multiples of the library's, None where the form does not suit the kind."""
@@ -66,8 +76,42 @@ def measured(kind: Kind, events: int, repeats: int) -> Measured:
     contestants = {name: _of_loop(loop) for name, loop in loops.items()}
     contestants |= {name: _of_form(kind, form, tables[form.table]) for name, form in forms.items()}
     seconds = dict(zip(contestants, in_turns(list(contestants.values()), repeats), strict=True))
-    streams, chunks = streams_of(kind.workload, events), tables[FORMS[BASE].table]["ts"].num_chunks
-    return Measured(kind.name, kind.asked, kind.text(events), kind.options, events, streams, chunks, matches, seconds)
+    base = tables[FORMS[BASE].table]
+    streams, chunks = streams_of(kind.workload, events), base["ts"].num_chunks
+    where = stages_of(kind, base, repeats), floor_of(kind, base, repeats)
+    return Measured(kind.name, kind.asked, kind.text(events), kind.options, events, streams, chunks, matches, seconds, *where)
+
+
+def stages_of(kind: Kind, events: pa.Table, repeats: int) -> dict[str, float]:
+    """The seconds of each stage in the base form, of the run that was the shortest in all."""
+    runs = []
+    for _ in range(repeats):
+        profile = gpu_cep.Profile()
+        FORMS[BASE].answer(kind, events, profile)
+        runs.append(dict(profile.seconds))
+    return min(runs, key=lambda seconds: sum(seconds.values()))
+
+
+def floor_of(kind: Kind, events: pa.Table, repeats: int) -> float:
+    """The seconds in which the columns that the query reads, and the rows of its matches, are copied."""
+    answer = FORMS[BASE].answer(kind, events)
+    plan = gpu_cep.explain(events, kind.text(len(events)), **kind.options).plan
+    read = [events.column(number) for number in columns_read(plan.query, Settings(output="indices"))]
+    held = [np.frombuffer(buffer, np.uint8) for column in (*read, *answer.columns) for buffer in _buffers(column)]
+    taken = []
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        for own in held:
+            own.copy()
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
+
+
+def _buffers(column: pa.ChunkedArray) -> Iterator[pa.Buffer]:
+    """The values of a column, as far as they are numbers or codes."""
+    for chunk in column.chunks:
+        values = chunk.indices if pa.types.is_dictionary(chunk.type) else chunk
+        yield from (buffer for buffer in values.buffers() if buffer is not None and buffer.size)
 
 
 def check(kind: Kind, tables: Mapping[str, pa.Table], loops: Mapping[str, Loop]) -> int:

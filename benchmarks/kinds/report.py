@@ -17,6 +17,7 @@ from benchmarks.record.machine import commit, package_version, processor_name, s
 
 PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow")
 CPU = "base, CPU time"
+_SHOWN_STAGES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,14 @@ def markdown(where: Environment, found: Sequence[Measured], repeats: int) -> str
             "",
             pages.table(_rows(worst_first), figures=len(_columns()) + 3),
             "",
+            "## Where the time goes",
+            "",
+            "Milliseconds of the base form on one thread. To copy is to copy the columns that the query reads, and the rows that come of",
+            "it: the floor of all that reads and answers. What a call takes beside its stages is the choice of an algorithm, and to give",
+            "back memory.",
+            "",
+            pages.table(_stages(worst_first), figures=4),
+            "",
             "## Forms",
             "",
             *(f"- **{name}**: {form.words}." for name, form in FORMS.items()),
@@ -108,6 +117,16 @@ def _rows(found: Sequence[Measured]) -> list[list[str]]:
     for name, summary in (("median", median), ("worst", min)):
         known = [[ratios(each)[column] for each in found if column in ratios(each)] for column in _columns()]
         rows.append([f"**{name}**", "", "", "", "", *(f"**{summary(column):.2f}**" if column else "" for column in known)])
+    return rows
+
+
+def _stages(found: Sequence[Measured]) -> list[list[str]]:
+    rows = [["kind", "to copy", "C++", "all", "longest stages"]]
+    for each in found:
+        longest = sorted(each.stages.items(), key=lambda stage: -stage[1])[:_SHOWN_STAGES]
+        named = ", ".join(f"{name} {1e3 * seconds:.0f}" for name, seconds in longest)
+        clocks = (each.floor, each.seconds[LOOP].wall, each.seconds[BASE].wall)
+        rows.append([each.kind, *(f"{1e3 * seconds:.0f}" for seconds in clocks), named])
     return rows
 
 
