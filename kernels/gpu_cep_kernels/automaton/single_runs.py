@@ -288,7 +288,7 @@ def _walk_window(
     return depth if depth < 0 or matched else 0
 
 
-@sequential(writes=("path", "matches"))
+@sequential(writes=("jumps.bounds", "path", "matches"))
 def walk_windows(
     windows: CandidateWindows,
     events: EventTable,
