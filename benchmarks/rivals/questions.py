@@ -7,6 +7,7 @@ quantified variable took; together with the question they say which events the m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -101,6 +102,34 @@ SELECT c, p_first, p_count, d, b FROM relevant MATCH_RECOGNIZE (
 """
 
 
+class Asked(Protocol):
+    """What is asked of the library and of rivals over the same events."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def workload(self) -> Workload: ...
+
+    @property
+    def window(self) -> int: ...
+
+    @property
+    def query(self) -> str: ...
+
+    def events(self, count: int) -> pa.Table:
+        """Return the events in the form in which the library gets them."""
+
+    def stored(self, events: pa.Table) -> pa.Table:
+        """Return these events in the form in which rivals get them."""
+
+    def answer(self, events: pa.Table, threads: int) -> pa.Table:
+        """Return the library's matches as row numbers."""
+
+    def comparable(self, events: pa.Table, rows: pa.Table) -> pa.Table:
+        """Return the library's answer in the columns that matches are compared by."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A workload's question in SQL and, if SQL's row patterns can ask it, as one of Flink's and of pandas-match-recognize's.
@@ -144,6 +173,19 @@ class Question:
         narrow = events["type"].cast(pa.dictionary(pa.int8(), pa.string()))
         return events.set_column(events.schema.get_field_index("type"), "type", narrow)
 
+    def stored(self, events: pa.Table) -> pa.Table:
+        """Return the events as they are."""
+        return events
+
+    def answer(self, events: pa.Table, threads: int) -> pa.Table:
+        """Return the library's matches as row numbers."""
+        return gpu_cep.match(events, self.query, partition_by=self.workload.key, output="indices", threads=threads)
+
+    def comparable(self, events: pa.Table, rows: pa.Table) -> pa.Table:
+        """Return the library's answer in the columns that matches are compared by."""
+        times = events["ts"].combine_chunks()
+        return pa.table({column: _part(rows[name].combine_chunks(), part, times) for column, (name, part) in self.parts.items()})
+
 
 def _stated(row_pattern: str | None) -> str:
     if row_pattern is None:
@@ -174,17 +216,6 @@ QUESTIONS = {
         Question(WORKLOADS["selective"], _SLICED_JOINS, None, None, {name: (name, "time") for name in "qth"}),
     )
 }
-
-
-def answer(question: Question, events: pa.Table, threads: int) -> pa.Table:
-    """The library's matches as row numbers."""
-    return gpu_cep.match(events, question.query, partition_by=question.workload.key, output="indices", threads=threads)
-
-
-def comparable(question: Question, events: pa.Table, rows: pa.Table) -> pa.Table:
-    """The library's answer in the columns that matches are compared by."""
-    times = events["ts"].combine_chunks()
-    return pa.table({column: _part(rows[variable].combine_chunks(), part, times) for column, (variable, part) in question.parts.items()})
 
 
 def _part(rows: pa.Array, part: str, times: pa.Array) -> pa.Array:

@@ -11,8 +11,8 @@ import benchmarks
 ROOT = Path(benchmarks.__file__).parent
 BELOW: dict[str, set[str]] = {"record": set(), "workloads": set(), "baselines": {"workloads"}}
 BELOW |= {folder: set(BELOW) for folder in ("spark", "papers", "gpu")}
-BELOW |= {"suite": {"record", "workloads", "baselines", "spark"}, "rivals": {"record", "workloads", "baselines", "spark"}}
-BELOW |= {"planner": {"record", "papers"}, "kinds": {"record", "workloads", "baselines"}}
+BELOW |= {"suite": {"record", "workloads", "baselines", "spark"}, "kinds": {"record", "workloads", "baselines"}}
+BELOW |= {"planner": {"record", "papers"}, "rivals": {"record", "workloads", "baselines", "spark", "kinds"}}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -11,11 +11,13 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.rivals import environments, run
+from benchmarks.kinds.questions import KINDS
+from benchmarks.rivals import environments, report, run
 from gpu_cep.lang.parser import parse
 
 NAMES = ("contiguous", "set", "selective")
@@ -42,7 +44,7 @@ def test_entries_are_formed() -> None:
         assert bool(entry.text) == (entry.rival != "Flink CEP")
         assert (run.WORKERS / f"on_{entry.environment}.py").exists()
     answered = {(entry.rival, entry.question) for entry in entries}
-    assert answered.isdisjoint((each.rival, each.question) for each in run.UNASKED)
+    assert answered.isdisjoint((each.rival, each.question) for each in report.GROUPS[report.THREE].unasked)
 
 
 def test_row_patterns_state_the_window() -> None:
@@ -63,7 +65,7 @@ def test_queries_parse(name: str) -> None:
 def test_hand_written_sql_finds_the_matches(contestant: ModuleType, name: str) -> None:
     question = small(name)
     events = question.events(3_000)
-    expected = run.comparable(question, events, run.answer(question, events, 1))
+    expected = question.comparable(events, question.answer(events, 1))
     assert expected.num_rows > 0
     contestant.check(in_sqlite(question.hand_written(), pa.table(contestant.plain_columns(events))), expected)
 
@@ -135,13 +137,17 @@ def test_a_worker_does_not_time_other_matches(contestant: ModuleType, job: pa.Ta
     assert rival.runs == 0
 
 
+def three(comparisons: list[report.Comparison], absent: list[report.Absent]) -> str:
+    return report.markdown(report.GROUPS[report.THREE], comparisons, absent, report.surroundings())
+
+
 def test_what_cannot_be_installed_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "environment", lambda name: SimpleNamespace(missing="no such version"))
     entry = run.entries()[0]
     comparisons, absent = run.compared([entry], 1)
     assert comparisons == []
     assert absent == [run.Absent(entry.rival, entry.question, "no such version")]
-    page = run.markdown(comparisons, absent, run.surroundings())
+    page = three(comparisons, absent)
     assert f"- {entry.rival}, {entry.question}: no such version." in page
 
 
@@ -152,9 +158,50 @@ def test_an_environment_without_its_tools_says_so(monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_page_shows_both_rates_and_their_ratio() -> None:
-    measured = run.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0)
-    page = run.markdown([measured], [], run.surroundings())
+    measured = report.Comparison("DuckDB", "set", 1_000_000, 7, 2, 2.0, 3.0, 0.5, 0.6, 1.0, "PATTERN a")
+    page = three([measured], [])
     assert "| set | DuckDB | 1,000,000 | 7 | 2 | 0.5 M/s | 2 M/s | 4.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, met | 1.0 |" in page
     assert "Not measured" not in page
-    slower = run.markdown([replace(measured, our_seconds=1.0)], [], run.surroundings())
+    assert "- **set**: `PATTERN a`" in page
+    slower = three([replace(measured, our_seconds=1.0)], [])
     assert "| 2.0 × | 0.333 M/s | 1.67 M/s | 5.0 × | 3 ×, missed |" in slower
+
+
+@pytest.mark.parametrize("name", run.IN_SQL)
+def test_sql_of_kinds_finds_the_matches(contestant: ModuleType, name: str) -> None:
+    question = run.KindInSql(KINDS[name], 40_000)
+    events = question.events(question.count)
+    expected = question.comparable(events, question.answer(events, 1))
+    assert expected.num_rows > 0
+    connection = duckdb.connect()
+    connection.register("events_at_hand", question.stored(events))
+    connection.execute("CREATE TABLE events AS FROM events_at_hand")
+    contestant.check(connection.sql(question.hand_written()).to_arrow_table(), expected)
+
+
+def test_kinds_have_entries_of_any_size() -> None:
+    (entry,) = run.kind_entries(0.001, ["label_runs"])
+    assert (entry.environment, entry.question, entry.events) == ("duckdb", "label_runs", 10_000)
+    assert str(run.asked(entry).window) in entry.text
+    assert "{" not in entry.text
+    group = report.GROUPS[report.KINDS_GROUP]
+    assert {each.question for each in group.unasked} == set(KINDS) - set(run.IN_SQL)
+    assert len(run.kind_entries()) == len(run.IN_SQL) >= 12
+
+
+def test_the_page_sums_up_many_kinds() -> None:
+    measured = [
+        report.Comparison("DuckDB", name, 1_000, 7, 2, ratio, 2 * ratio, 1.0, 1.0, 0.5, "PATTERN a")
+        for ratio, name in enumerate(run.IN_SQL[:7], 1)
+    ]
+    page = report.markdown(report.GROUPS[report.KINDS_GROUP], measured, [], report.surroundings())
+    assert "**Wall time: 4 of 7 questions at 4 × or more; median 4.0 ×, least 1.0 ×.**" in page
+    assert "**Processor time: 6 of 7 questions at 4 × or more; median 8.0 ×, least 2.0 ×.**" in page
+
+
+def test_only_the_chosen_group_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(run, "environment", lambda name: SimpleNamespace(missing="no network"))
+    assert run.main(["--questions", "kinds", "--kinds", "funnel", "--out", str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("*.md")
+    assert path.name.startswith("rivals-kinds-")
+    assert "- DuckDB, funnel: no network." in capsys.readouterr().out
