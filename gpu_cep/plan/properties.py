@@ -58,7 +58,7 @@ def plan_properties(plan: PlanT) -> PlanT:
 
 
 def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:
-    """Yield each operand of the top-level ANDs of all properties.
+    """Yield each operand of the top-level ANDs of all properties, but for TRUE, which all events satisfy.
 
     With it come its condition and the label bits of its variables.
     """
@@ -66,8 +66,13 @@ def property_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, in
     for condition in query.conditions:
         if condition.kind is ConditionKind.PROPERTY:
             bits = 1 << condition.variables[0] if condition.variables else everyone
-            for conjunct in split_conjunction(condition.expression):
-                yield condition, conjunct, bits
+            conjuncts = split_conjunction(condition.expression)
+            yield from ((condition, conjunct, bits) for conjunct in conjuncts if not _is_true(conjunct))
+
+
+def _is_true(expression: Bound) -> bool:
+    """Return whether the expression is TRUE itself."""
+    return isinstance(expression, Constant) and expression.value is True
 
 
 def split_conjunction(expression: Bound) -> Iterator[Bound]:

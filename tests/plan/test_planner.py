@@ -74,6 +74,11 @@ def test_a_condition_without_variables_binds_all():
     assert test.bits == 0b11
 
 
+@pytest.mark.parametrize(("condition", "number"), [("TRUE", 0), ("a.x > 1 AND TRUE", 1), ("FALSE", 1)])
+def test_true_is_no_property(condition, number):
+    assert len(planned(f"PATTERN SEQ(a, b) WHERE {condition}").properties) == number
+
+
 def test_conditions_between_bindings_read_a_bank_of_their_columns():
     plan = planned("PATTERN SEQ(a, b+, c) WHERE a.x < b.x AND b[i].y > b[i-1].y AND a.y + c.y > 1")
     (branch,) = plan.branches
