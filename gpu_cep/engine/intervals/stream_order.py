@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence
-from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.phase_one.order_events import find_stream_places
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, select_between
-from gpu_cep_kernels.phase_one.ordering import exclusive_offsets, find_destinations, histogram, put
+from gpu_cep_kernels.phase_one.ordering import find_destinations, put
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,13 @@ def order_by_stream(events: EventSequence, extents: Sequence[Extent], threads: i
 
 def _sort_by_stream(events: EventSequence, streams: Array, parts: Sequence[Array], threads: int) -> StreamOrder:
     """Return the events at the ascending positions of all `parts` in the order of streams, by a counting sort."""
-    counts: Array = np.zeros((len(parts), events.count), np.int32)
-    offsets: Indices = np.empty(events.count + 1, np.int64)
-    spread(lambda part: histogram(parts[part], streams, counts[part]), range(len(parts)), threads)
-    exclusive_offsets(counts, _AS_NUMBERED, offsets)
+    offsets, first_places = find_stream_places(parts, streams, events.count, _AS_NUMBERED, threads)
     sorted_positions, places = np.empty(int(offsets[-1]), np.int32), np.empty(len(events), np.int32)
 
     def sort(part: int) -> None:
         positions = parts[part]
         destinations = np.empty(len(positions), np.int32)
-        find_destinations(positions, streams, counts[part], destinations)
+        find_destinations(positions, streams, first_places[part], destinations)
         put(0, len(positions), destinations, positions, sorted_positions)
         put(0, len(positions), positions, destinations, places)
 

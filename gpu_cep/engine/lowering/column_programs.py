@@ -26,8 +26,7 @@ _LOADS = ("load_int", "load_float")
 _CONSTANTS = ("const_int", "const_float")
 _SUMS = {f"{operation}_{kind}" for operation in ("add", "sub", "mul") for kind in ("int", "float")}
 _COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
-
-
+# A derived column is made by operations on floats, which mark no failure.
 _NEVER_FAILS = np.empty(0, np.bool_)
 
 

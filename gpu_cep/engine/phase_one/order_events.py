@@ -6,6 +6,7 @@ order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -111,10 +112,7 @@ def _scatter_by_stream(
     """Sort the events by stream with a stable counting sort; return them as :func:`_group_by_stream`."""
     times, *others = inputs
     parts = range(len(labelled.rows))
-    counts = np.zeros((len(labelled.rows), keys.count), np.int32)
-    offsets = np.empty(keys.count + 1, np.int64)
-    spread(lambda part: histogram(labelled.rows[part], codes, counts[part]), parts, threads)
-    exclusive_offsets(counts, keys.order, offsets)
+    offsets, places = find_stream_places(labelled.rows, codes, keys.count, keys.order, threads)
     size = int(offsets[-1])
     ordered_times, ordered_rows = np.empty(size, times.dtype), np.empty(size, np.int32)
     # where all events have one label, labels are in order as they are
@@ -127,7 +125,7 @@ def _scatter_by_stream(
         rows, labels = labelled.rows[part], labelled.labels[part]
         # column by column: one loop that writes several takes twice as long
         destinations = np.empty(len(rows), np.int32)
-        find_destinations(rows, codes, counts[part], destinations)
+        find_destinations(rows, codes, places[part], destinations)
         ascending = scatter_times(rows, destinations, times, ordered_times)
         put(0, len(rows), destinations, rows, ordered_rows)
         for word in moved:
@@ -138,6 +136,21 @@ def _scatter_by_stream(
 
     ascending = all(spread(place, parts, threads)) and _parts_ascend(labelled, times)
     return offsets, [ordered_times, ordered_rows, *words, *targets], ascending
+
+
+def find_stream_places(
+    parts: Sequence[Array], codes: Array, streams: int, order: Indices, threads: int
+) -> tuple[Indices, npt.NDArray[np.int32]]:  # fmt: skip
+    """Return where each stream begins in a stable sort by stream, and the first place of each part's rows, [part, stream].
+
+    `parts` are row numbers, and ``codes[row]`` is a row's stream, below `streams`. Streams follow
+    one another in `order` (empty: as they are numbered).
+    """
+    places = np.zeros((len(parts), streams), np.int32)
+    offsets = np.empty(streams + 1, np.int64)
+    spread(lambda part: histogram(parts[part], codes, places[part]), range(len(parts)), threads)
+    exclusive_offsets(places, order, offsets)
+    return offsets, places
 
 
 def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:

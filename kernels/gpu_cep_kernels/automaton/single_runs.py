@@ -8,7 +8,9 @@ their path in the same tables.
 
 Conditions are judged by *judgements*: one for each variable that may decide a
 condition. It says beforehand where each event that the condition reads is found:
-a *slot* is the current event, or the first or last event of a variable.
+a *slot* is the current event, or the first or last event of a variable. A search
+that has passed over two events skips others by the bounds of conditions
+(:mod:`gpu_cep_kernels.automaton.jumps`).
 """
 
 from __future__ import annotations
