@@ -16,7 +16,7 @@ from gpu_cep_spark.failures import workers_errors
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.slices import AUTO
+from gpu_cep_spark.slice_choice import AUTO
 
 if TYPE_CHECKING:
     from gpu_cep.display.plotting import Timeline

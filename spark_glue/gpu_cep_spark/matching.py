@@ -10,7 +10,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Unpack
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.api import match
@@ -29,8 +29,10 @@ from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.slices import AUTO, Slicing, in_slices, number_of, slicing_of
-from gpu_cep_spark.statistics import time_span
+from gpu_cep_spark.shuffle_tasks import cores_of, shuffle, tasks_behind
+from gpu_cep_spark.slice_choice import AUTO, Known, choose_slicing
+from gpu_cep_spark.slices import Slicing, in_slices, number_of
+from gpu_cep_spark.statistics import stream_shares, time_span
 from gpu_cep_spark.worker import Work, without_rows
 
 if TYPE_CHECKING:
@@ -123,8 +125,11 @@ def gpu_match(
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
     job = _Job(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
-    slicing = slicing_of(query.plan, slices, options.time_unit, partial(_span, df, query), _shuffle_partitions(df))
-    return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
+    slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(df, query))
+    found = _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
+    if report is not None:
+        report.tell_streams(why)
+    return found
 
 
 def _refuse_other_frames(df: object) -> None:
@@ -162,14 +167,11 @@ def check_settings(settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def _span(df: DataFrame, query: NarrowQuery) -> int | float | None:
-    """Return the latest minus the earliest time, None if it is not known without a Spark job."""
-    time = query.events.field(query.plan.query.timestamp)
-    return time_span(df, time.name, time.type)
-
-
-def _shuffle_partitions(df: DataFrame) -> int:
-    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+def _known(df: DataFrame, query: NarrowQuery) -> Known:
+    """Return what is known of the events without a Spark job."""
+    time, keys = query.events.field(query.plan.query.timestamp), [query.events.names[key] for key in keys_of_shuffle(query.plan)]
+    span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, keys)
+    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _in_whole_streams(job: _Job) -> DataFrame:
     result = answer_schema(query.plan, events)
     codes = coded_columns(plan)
     sent = _narrow(df, plan, events, codes)
-    shuffled = _shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
+    shuffled = shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
     found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
     in_parts = output == "count" and (plan.derived or not plan.query.partition_by)
     return total_counts(found, found.columns[:-1]) if in_parts else found
@@ -218,7 +220,7 @@ def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
     codes = coded_columns(plan)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(_narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
-    shuffled = _shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
+    shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
     found = job.match(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
     return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names)
 
@@ -244,11 +246,6 @@ def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
     settings = plan.settings
     together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
     return plan.query.partition_by if together else plan.stream_keys
-
-
-def _shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
-    """Return the rows with those of equal keys in one partition; without keys all in one."""
-    return df.repartition(*keys) if keys else df.repartition(1)
 
 
 def pattern_text(pattern: Pattern) -> str:

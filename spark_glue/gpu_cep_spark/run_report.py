@@ -57,6 +57,7 @@ class RunReport:
     _made: float = field(default_factory=time.time, repr=False)
     _observation: Any = field(default=None, repr=False)
     _session: Any = field(default=None, repr=False)
+    _streams: str = field(default="", repr=False)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -99,6 +100,16 @@ class RunReport:
         """
         figures = self._figures()
         return {stage: figures[f"{stage} seconds"] for stage in STAGES if figures[f"{stage} seconds"]}
+
+    @property
+    def streams(self) -> str:
+        """Return whether streams are whole or cut into slices of time, and why; known before any action."""
+        self._require_call()
+        return self._streams
+
+    def tell_streams(self, why: str) -> None:
+        """Keep why streams are whole or cut."""
+        self._streams = why
 
     @contextmanager
     def progress(self) -> Iterator[None]:
@@ -150,7 +161,7 @@ class RunReport:
         counts = " → ".join(f"{name} {count:,}" for name, count in (*self.road.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
-        return "\n".join(filter(None, (counts, engines, seconds)))
+        return "\n".join(filter(None, (counts, engines, seconds, self._streams)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
         """Return `found` without the column `figures` and its rows, which Spark sums for this report.

@@ -1,18 +1,25 @@
-"""Read the span of a DataFrame's times from the footers of its Parquet files, without a job."""
+"""Read from a DataFrame's Parquet files, without a job, how far times are apart and how large streams are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import median
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 # Footers of more files are not read.
 MOST_FILES = 64
+# The row groups, and the rows at the beginning of each, that the shares of streams are counted in.
+SAMPLED_GROUPS, SAMPLED_ROWS = 16, 1 << 16
+# Streams with smaller shares than this are of no account.
+LEAST_SHARE = 1 / 1024
 
 
 def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None:
@@ -29,6 +36,43 @@ def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None
     except (OSError, KeyError, pa.ArrowException, PySparkException):
         return None
     return max(moments) - min(moments) if moments else None
+
+
+def stream_shares(df: DataFrame, keys: Sequence[str]) -> list[float] | None:
+    """Return the shares of rows that the largest streams have, by a sample of Parquet files; None if that is not known.
+
+    Only files as for :func:`time_span` are sampled. A stream's share is the
+    median of its shares in some row groups, so that it counts only if it is
+    large in most of them. Only the choice whether streams are cut depends on it.
+    """
+    try:
+        groups = [(path, group) for path in _files(df) for group in range(pq.read_metadata(path).num_row_groups)]
+        sampled = groups[:: -(-len(groups) // SAMPLED_GROUPS) or 1]
+        counted = [_group_shares(path, group, list(keys)) for path, group in sampled]
+    except (OSError, KeyError, pa.ArrowException, PySparkException):
+        return None
+    found: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    for shares in counted:
+        for stream, share in shares.items():
+            found[stream].append(share)
+    missing = [len(counted) - len(shares) for shares in found.values()]
+    medians = [median([*shares, *[0.0] * absent]) for shares, absent in zip(found.values(), missing, strict=True)]
+    return sorted((share for share in medians if share), reverse=True) if counted else None
+
+
+def _group_shares(path: Path, group: int, keys: list[str]) -> dict[tuple[object, ...], float]:
+    """Return the largest streams at the beginning of a row group, and their shares of the rows there."""
+    with pq.ParquetFile(path) as file:
+        # a file without the column has no such streams
+        if not set(keys) <= set(file.schema_arrow.names):
+            raise KeyError(keys)
+        rows = next(file.iter_batches(SAMPLED_ROWS, row_groups=[group], columns=keys), None)
+    if rows is None:
+        return {}
+    counts = pa.table(rows).group_by(keys).aggregate([([], "count_all")])
+    large = counts.filter(pc.greater_equal(counts.column("count_all"), LEAST_SHARE * rows.num_rows))
+    streams = zip(*(large.column(key).to_pylist() for key in keys), strict=True)
+    return {stream: count / rows.num_rows for stream, count in zip(streams, large.column("count_all").to_pylist(), strict=True)}
 
 
 def _files(df: DataFrame) -> list[Path]:

@@ -14,11 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark.slices import Slicing, slicing_of
 from gpu_cep_spark.statistics import time_span
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
@@ -246,27 +242,6 @@ def test_a_row_without_a_time_is_told_of_once(spark: SparkSession, kind: str) ->
     query, unit = "PATTERN SEQ(NOT(n), A a, B b) WITHIN 6 SECONDS", None if kind == "timestamp" else "s"
     with pytest.raises(PySparkException, match="'ts' holds 1 NULL"):
         cep.gpu_match(frame, query, time_unit=unit, slices="1 minute").collect()
-
-
-def test_streams_with_keys_stay_whole_where_they_are_known_to_be_short() -> None:
-    def slicing(text: str, span: int | None) -> Slicing | None:
-        return slicing_of(make_plan(text, streams(1, seed=0).schema, Options(), Settings()), "auto", None, lambda: span, 8)
-
-    apart = "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 6"
-    assert slicing(apart, 8 * 24 - 1) is None
-    assert slicing(apart, 8 * 24) == slicing("PATTERN SEQ(A a, B b) WITHIN 6", 0) == Slicing(24, 6, looks_back=False)
-    assert slicing(apart, None) == Slicing(96, 6, looks_back=False)
-    derived = slicing("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6", 100)
-    assert derived is None
-
-
-def test_slices_are_shares_of_what_files_hold() -> None:
-    planned = make_plan("PATTERN SEQ(A a, B b) WITHIN 6", streams(1, seed=0).schema, Options(), Settings())
-    lengths = {span: slicing_of(planned, "auto", None, lambda span=span: span, 2) for span in (None, 0, 64_000)}
-    assert {span: slicing.length for span, slicing in lengths.items()} == {None: 96, 0: 24, 64_000: 1000}
-    counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
-    assert slicing_of(counted, "auto", None, lambda: 64_000, 2) is None
-    assert slicing_of(counted, 1000, None, lambda: None, 2) == Slicing(1000, 0, looks_back=False, behind=5)
 
 
 def test_events_that_differ_when_they_are_read_again_are_an_error(spark: SparkSession) -> None:

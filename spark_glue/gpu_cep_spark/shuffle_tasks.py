@@ -1,0 +1,89 @@
+"""Choose into how many tasks a shuffle sends its rows.
+
+Adaptive execution joins small partitions until about one is left for each core. One too many of
+these makes a second round of tasks, in which most cores wait. It leaves alone a number of partitions
+that a query asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+
+# Tasks for each core, so that cores that are done early take over from others.
+TASKS_PER_CORE = 4
+# The bytes of a task by Spark's estimate: as many if there are more of them than cores need, and never fewer.
+TASK_BYTES, FEWEST_BYTES = 64 << 20, 1 << 20
+# Spark estimates what it knows nothing of as the largest long integer.
+_UNKNOWN = 1 << 62
+
+
+def tasks_of_shuffle(size: int | None, cores: int | None, partitions: int) -> int | None:
+    """Return the number of tasks behind a shuffle, None to leave it to adaptive execution.
+
+    Parameters
+    ----------
+    size
+        The bytes of the rows by Spark's estimate, None if it has none.
+    cores
+        The tasks that run at a time, None if that is not known.
+    partitions
+        The setting ``spark.sql.shuffle.partitions``; the number is never greater if that is enough for all cores.
+    """
+    if cores is None:
+        return None
+    most = max(partitions, cores)
+    if size is None:
+        # so few cost little even if they are empty
+        return most if most <= TASKS_PER_CORE * cores else None
+    if size < cores * FEWEST_BYTES:
+        return None
+    return min(max(TASKS_PER_CORE * cores, -(-size // TASK_BYTES)), size // FEWEST_BYTES, most)
+
+
+def shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
+    """Return the rows with those of equal keys in one partition; without keys all in one."""
+    if not keys:
+        return df.repartition(1)
+    tasks = _tasks_of(df)
+    return df.repartition(*keys) if tasks is None else df.repartition(tasks, *keys)
+
+
+def tasks_behind(df: DataFrame) -> int:
+    """Return about how many tasks a shuffle of `df` has."""
+    return _tasks_of(df) or _shuffle_partitions(df)
+
+
+def _tasks_of(df: DataFrame) -> int | None:
+    return tasks_of_shuffle(estimated_bytes(df), cores_of(df.sparkSession), _shuffle_partitions(df))
+
+
+def _shuffle_partitions(df: DataFrame) -> int:
+    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
+def cores_of(session: object) -> int | None:
+    """Return how many tasks run at a time; None if a Connect session does not tell."""
+    if isinstance(session, SparkSession):
+        return int(session.sparkContext.defaultParallelism)
+    conf = cast("SparkSession", session).conf
+    local = re.fullmatch(r"local\[(\d+)(,.*)?\]", str(conf.get("spark.master", "")))
+    if local is not None:
+        return int(local[1])
+    executors, cores = conf.get("spark.executor.instances", None), conf.get("spark.executor.cores", None)
+    return int(executors) * int(cores) if executors and cores else None
+
+
+def estimated_bytes(df: DataFrame) -> int | None:
+    """Return Spark's estimate of the bytes of `df`, which it makes without a job; None if there is none, or on Connect."""
+    if not isinstance(df.sparkSession, SparkSession):
+        return None
+    try:
+        size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    except PySparkException:
+        # the action will tell what is wrong with the plan
+        return None
+    return size if size < _UNKNOWN else None
