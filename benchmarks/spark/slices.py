@@ -134,14 +134,15 @@ def timed(way: str, cores: int, frame: DataFrame) -> Timing:
 
 def workers() -> list[int]:
     """The Python processes below this one."""
-    return [process for process in _descendants(os.getpid()) if "python" in Path(f"/proc/{process}/comm").read_text()]
+    return [process for process in descendants(os.getpid()) if "python" in Path(f"/proc/{process}/comm").read_text()]
 
 
-def _descendants(parent: int) -> Iterator[int]:
+def descendants(parent: int) -> Iterator[int]:
+    """The processes below one, at any depth."""
     for listed in Path(f"/proc/{parent}/task").glob("*/children"):
         for child in map(int, listed.read_text().split()):
             yield child
-            yield from _descendants(child)
+            yield from descendants(child)
 
 
 def check(timings: list[Timing], table: pa.Table) -> None:

@@ -8,7 +8,7 @@ that a query asks for.
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import Any, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,6 +19,7 @@ TASKS_PER_CORE = 4
 TASK_BYTES, FEWEST_BYTES = 64 << 20, 1 << 20
 # Spark estimates what it knows nothing of as the largest long integer.
 _UNKNOWN = 1 << 62
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def tasks_of_shuffle(size: int | None, cores: int | None, partitions: int) -> int | None:
@@ -78,12 +79,31 @@ def cores_of(session: object) -> int | None:
 
 
 def estimated_bytes(df: DataFrame) -> int | None:
-    """Return Spark's estimate of the bytes of `df`, which it makes without a job; None if there is none, or on Connect."""
-    if not isinstance(df.sparkSession, SparkSession):
-        return None
+    """Return Spark's estimate of the bytes of `df`, which it makes without a job; None if there is none."""
     try:
-        size = int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+        size = _told_bytes(df) if isinstance(df.sparkSession, SparkSession) else bytes_in(_explained(df))
     except PySparkException:
         # the action will tell what is wrong with the plan
         return None
-    return size if size < _UNKNOWN else None
+    return size if size is not None and size < _UNKNOWN else None
+
+
+def _told_bytes(df: DataFrame) -> int:
+    return int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def _explained(df: Any) -> str:
+    """Return the plan of a Connect DataFrame with its statistics, in words: clients get them in no other form."""
+    return str(df._explain_string(mode="cost"))
+
+
+def bytes_in(explained: str) -> int | None:
+    """Return the bytes that the first statistics of a plan in words tell of, rounded as these are; None if there are none.
+
+    Examples
+    --------
+    >>> bytes_in("Filter (a#1 = A), Statistics(sizeInBytes=1.5 KiB, rowCount=3)")
+    1536
+    """
+    found = re.search(r"Statistics\(sizeInBytes=([\d.E+]+) (\w+)", explained)
+    return int(float(found[1]) * 1024 ** _UNITS.index(found[2])) if found is not None and found[2] in _UNITS else None

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 # Footers of more files are not read.
 MOST_FILES = 64
 # The row groups, and the rows at the beginning of each, that the shares of streams are counted in.
-SAMPLED_GROUPS, SAMPLED_ROWS = 16, 1 << 16
+SAMPLED_GROUPS, SAMPLED_ROWS = 16, 1 << 14
 # Streams with smaller shares than this are of no account.
 LEAST_SHARE = 1 / 1024
 

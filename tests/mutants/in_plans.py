@@ -58,7 +58,7 @@ ANALYSIS = (
         "robust-rule-forgets-ties",
         "gpu_cep/plan/robustness.py",
         'ordered = query.ties == "position" or not any(',
-        'ordered = True or not any(',
+        "ordered = True or not any(",
         ("tests/plan/test_robustness.py", CONFORMANCE),
     ),
 )

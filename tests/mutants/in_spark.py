@@ -68,4 +68,32 @@ SPARK = (
         "((ticks < 0) & (behind > length))",
         ("tests/spark/test_slices.py",),
     ),
+    Fault(
+        "slices-of-spark-copy-rows-without-a-time",
+        "spark_glue/gpu_cep_spark/slices.py",
+        "F.when(time.isNull(), home).otherwise(first)",
+        "first",
+        ("tests/spark/test_slices.py",),
+    ),
+    Fault(
+        "streams-in-one-row-group-count-as-large",
+        "spark_glue/gpu_cep_spark/statistics.py",
+        "median([*shares, *[0.0] * absent])",
+        "median(shares)",
+        ("tests/spark/test_slice_choice.py",),
+    ),
+    Fault(
+        "shuffles-leave-tasks-to-spark",
+        "spark_glue/gpu_cep_spark/shuffle_tasks.py",
+        "df.repartition(*keys) if tasks is None else df.repartition(tasks, *keys)",
+        "df.repartition(*keys)",
+        ("tests/spark/test_slice_choice.py",),
+    ),
+    Fault(
+        "unknown-streams-are-cut",
+        "spark_glue/gpu_cep_spark/slice_choice.py",
+        "if plan.stream_keys and shares is None:",
+        "if plan.query.partition_by and shares is None:",
+        ("tests/spark/test_slice_choice.py",),
+    ),
 )

@@ -18,7 +18,7 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
-from gpu_cep_spark.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, cores_of, estimated_bytes, tasks_of_shuffle
+from gpu_cep_spark.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_in, cores_of, estimated_bytes, tasks_of_shuffle
 from gpu_cep_spark.slice_choice import Choice, Known, choose_slicing
 from gpu_cep_spark.slices import Slicing
 from gpu_cep_spark.statistics import stream_shares
@@ -173,6 +173,19 @@ def test_tasks_keep_all_cores_busy_and_are_not_tiny(size: int, cores: int, parti
         assert tasks * TASK_BYTES >= size or tasks == max(partitions, cores)
 
 
+def test_sizes_in_words() -> None:
+    told = {"8.0 EiB": 1 << 63, "17.2 MiB": 18_035_507, "80.0 B": 80, "1.5E+30 B": int(1.5e30), "3 parsecs": None}
+    assert {text: bytes_in(f"Project [a], Statistics(sizeInBytes={text}, rowCount=7)") for text in told} == told
+    assert bytes_in("Project [a]") is None
+
+
+@pytest.mark.surface
+def test_what_spark_knows_nothing_of_has_no_size(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([(1, "A")], "ts int, type string")
+    assert (estimated_bytes(frame) or 0) < 1_000
+    assert estimated_bytes(spark.range(100)) == 800
+
+
 @pytest.mark.surface
 @pytest.mark.parametrize("slices", [None, 1_000])
 def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path, slices: int | None) -> None:
@@ -187,9 +200,8 @@ def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path
     found = cep.gpu_match(frame, query, partition_by="k", report=report, slices=slices)
     assert as_set(found.toArrow()) == as_set(cep.match(events, query, partition_by="k"))
     assert cores_of(spark) == 2
-    if isinstance(spark, SparkSession):
-        assert (estimated_bytes(frame) or 0) > 4 * MEBI
-        assert report.counts["tasks"] == 4
+    assert (estimated_bytes(frame) or 0) > 4 * MEBI
+    assert report.counts["tasks"] == 4
     assert "slices=" in report.streams
     assert str(report).endswith(report.streams)
 

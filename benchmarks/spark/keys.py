@@ -1,0 +1,194 @@
+"""Streams of one key to a million, even and skewed: what ``slices="auto"`` takes beside whole streams and beside Spark's bare hand-over.
+
+``python -m benchmarks.spark.keys [--events N] [--repeats N] [--rows N]`` checks that all ways count the same matches, prints the page and
+writes it with its record to ``results/``. ``--rows`` is the setting ``spark.sql.execution.arrow.maxRecordsPerBatch``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import gpu_cep
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.spark.floor import handed_over, total
+from benchmarks.spark.slices import descendants
+
+EVENTS, REPEATS, ROW_GROUPS, WINDOW, ROWS = 2_000_000, 5, 8, 1_000, 10_000
+NUMBERS = (1, 2, 10, 50, 1_000, 100_000, 1_000_000)
+QUERY = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}"
+PACKAGES = ("pyspark", "pyarrow", "numpy")
+BARE, WHOLE, AUTO = "bare hand-over", "slices=None", "slices='auto'"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The least seconds of a way by the clock, and of all its processes' cores."""
+
+    clock: float = float("inf")
+    cores: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What each way takes for so many keys, even or skewed; how many matches there are; and what auto says of its choice."""
+
+    keys: int
+    skewed: bool
+    bare: Taken
+    whole: Taken
+    auto: Taken
+    matches: int
+    tasks: int
+    streams: str
+
+
+def column(keys: int, *, skewed: bool) -> str:
+    return f"{'zipf' if skewed else 'even'}{keys}"
+
+
+def lines() -> list[tuple[int, bool]]:
+    """Every number of keys, even and skewed; one key is both."""
+    return [(keys, skewed) for keys in NUMBERS for skewed in (False, True) if keys > 1 or not skewed]
+
+
+def events(number: int) -> pa.Table:
+    """Events in the order of time, half of them of a type that is asked for, with a column of keys for each line."""
+    random = np.random.default_rng(7)
+    found: dict[str, object] = {
+        "ts": np.arange(number),
+        "type": pa.array(np.array(list("ABCDEF"))[random.integers(0, 6, number)]),
+        "x": random.random(number),
+    }
+    for keys, skewed in lines():
+        weights = 1 / np.arange(1, keys + 1) if skewed else np.ones(keys)
+        shares = np.cumsum(weights / weights.sum())
+        found[column(keys, skewed=skewed)] = np.minimum(np.searchsorted(shares, random.random(number)), keys - 1)
+    return pa.table(found)
+
+
+def session(rows: int) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.driver.memory": "4g",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(rows),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    builder = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    found = builder.getOrCreate()
+    found.sparkContext.setLogLevel("ERROR")
+    return found
+
+
+def bare_handover(frame: DataFrame, key: str) -> int:
+    """How many rows arrive in Python of those that must be sent, in the columns and with the tasks of gpu_match."""
+    sent = frame.where("type IN ('A', 'B', 'C')").selectExpr("ts", "CAST(ASCII(type) AS BYTE) AS type", "x", key)
+    return total(handed_over(sent.repartition(8, key)))
+
+
+def count(frame: DataFrame, key: str, slices: str | None, report: gpu_cep.RunReport | None = None) -> int:
+    return total(gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices, report=report))
+
+
+def measured(path: Path, repeats: int, rows: int) -> list[Line]:
+    spark = session(rows)
+    try:
+        frame = spark.read.parquet(str(path))
+        return [_line(frame, keys, skewed, repeats) for keys, skewed in lines()]
+    finally:
+        spark.stop()
+
+
+def _line(frame: DataFrame, keys: int, skewed: bool, repeats: int) -> Line:
+    """One line, way by way in turn, so that what else the machine does meets them alike."""
+    key = column(keys, skewed=skewed)
+    report = gpu_cep.RunReport()
+    ways: dict[str, Callable[[], int]] = {
+        BARE: partial(bare_handover, frame, key),
+        WHOLE: partial(count, frame, key, None),
+        AUTO: partial(count, frame, key, "auto"),
+    }
+    answers = {name: way() for name, way in ways.items()}
+    if answers[WHOLE] != answers[AUTO] or count(frame, key, "auto", report) != answers[WHOLE]:
+        raise ValueError(f"{key}: {answers}")
+    best = dict.fromkeys(ways, Taken())
+    for _ in range(repeats):
+        for name, way in ways.items():
+            best[name] = _taken(way, best[name])
+    line = Line(keys, skewed, best[BARE], best[WHOLE], best[AUTO], answers[WHOLE], report.counts["tasks"], report.streams)
+    print(line, file=sys.stderr)
+    return line
+
+
+def _taken(way: Callable[[], int], before: Taken) -> Taken:
+    """What one run of a way takes, or what one took `before`, whichever is less."""
+    start, busy = time.perf_counter(), cpu_seconds()
+    way()
+    return Taken(min(before.clock, time.perf_counter() - start), min(before.cores, cpu_seconds() - busy))
+
+
+def cpu_seconds() -> float:
+    """The seconds that cores have spent on this process and those below it."""
+    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in (os.getpid(), *descendants(os.getpid()))]
+    return sum(int(ticks) for each in fields for ticks in each[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def markdown(found: list[Line], where: dict[str, str], number: int, repeats: int, rows: int) -> str:
+    table = [["keys", "", BARE, WHOLE, AUTO, "auto over None", "of cores", "auto over bare", "of cores", "tasks", "auto says"]]
+    for each in found:
+        seconds = [f"{value.clock:.2f} s" for value in (each.bare, each.whole, each.auto)]
+        pairs = [(each.auto, each.whole), (each.auto, each.bare)]
+        ratios = [f"{ratio:.2f}" for one, other in pairs for ratio in (one.clock / other.clock, one.cores / other.cores)]
+        table.append([f"{each.keys:,}", "Zipf" if each.skewed else "even", *seconds, *ratios, str(each.tasks), each.streams])
+    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
+    sections = [
+        f"# Keys of streams under Spark, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
+        f"{number:,} events in Parquet, half of them asked for; local[2], {rows:,} rows a batch; the best of {repeats} warm runs, turn by "
+        f"turn. `{QUERY}`, counted. The bare hand-over sends the same rows and columns through a shuffle to Python, which counts them. "
+        "Seconds are the clock's; `of cores` compares the CPU time of all processes, which suffers less from what else the machine does. "
+        "Written by `python -m benchmarks.spark.keys`.",
+        pages.table(table, figures=10),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description="Measure streams by number and skew of their keys under Spark.")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--rows", type=int, default=ROWS)
+    options = parser.parse_args(argv)
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.parquet"
+        pq.write_table(events(options.events), path, row_group_size=max(1, options.events // ROW_GROUPS))
+        found = measured(path, options.repeats, options.rows)
+    page = markdown(found, where, options.events, options.repeats, options.rows)
+    record = {"environment": where, "events": options.events, "rows": options.rows, "lines": [asdict(each) for each in found]}
+    print(page)
+    print(*pages.write(RESULTS, f"keys-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
