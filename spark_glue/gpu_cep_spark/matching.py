@@ -97,8 +97,9 @@ def gpu_match(
     slices
         The length of slices of time, which must be at least the window: text
         such as ``30 minutes``, or a number, which counts as in the window.
-        ``auto`` chooses a length, and leaves streams whole that cannot be cut.
-        None leaves all streams whole.
+        ``auto`` chooses a length for streams without keys, and for those with
+        keys if a sample of files tells that cutting them pays. It leaves
+        whole what cannot be cut. None leaves all streams whole.
     report
         Receives the counts and times of the workers, once an action has computed the result.
     **keywords

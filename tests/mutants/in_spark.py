@@ -69,10 +69,10 @@ SPARK = (
         ("tests/spark/test_slices.py",),
     ),
     Fault(
-        "slices-of-spark-copy-rows-without-a-time",
+        "slices-of-spark-copy-into-their-own",
         "spark_glue/gpu_cep_spark/slices.py",
-        "F.when(time.isNull(), home).otherwise(first)",
-        "first",
+        "F.when(last > home, 2 * last)",
+        "F.when(last > home, 2 * home)",
         ("tests/spark/test_slices.py",),
     ),
     Fault(
