@@ -1,7 +1,7 @@
 """Streams of one key to a million, even and skewed: what ``slices="auto"`` takes beside whole streams and beside Spark's bare hand-over.
 
-``python -m benchmarks.spark.keys [--events N] [--repeats N] [--rows N]`` checks that all ways count the same matches, prints the page and
-writes it with its record to ``results/``. ``--rows`` is the setting ``spark.sql.execution.arrow.maxRecordsPerBatch``.
+``python -m benchmarks.spark.keys [--events N] [--repeats N] [--keys N …] [--rows N]`` checks that all ways count the same matches, prints
+the page and writes it with its record to ``results/``. ``--rows`` is the setting ``spark.sql.execution.arrow.maxRecordsPerBatch``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
@@ -62,12 +62,12 @@ def column(keys: int, *, skewed: bool) -> str:
     return f"{'zipf' if skewed else 'even'}{keys}"
 
 
-def lines() -> list[tuple[int, bool]]:
+def lines(numbers: Sequence[int]) -> list[tuple[int, bool]]:
     """Every number of keys, even and skewed; one key is both."""
-    return [(keys, skewed) for keys in NUMBERS for skewed in (False, True) if keys > 1 or not skewed]
+    return [(keys, skewed) for keys in numbers for skewed in (False, True) if keys > 1 or not skewed]
 
 
-def events(number: int) -> pa.Table:
+def events(number: int, numbers: Sequence[int]) -> pa.Table:
     """Events in the order of time, half of them of a type that is asked for, with a column of keys for each line."""
     random = np.random.default_rng(7)
     found: dict[str, object] = {
@@ -75,7 +75,7 @@ def events(number: int) -> pa.Table:
         "type": pa.array(np.array(list("ABCDEF"))[random.integers(0, 6, number)]),
         "x": random.random(number),
     }
-    for keys, skewed in lines():
+    for keys, skewed in lines(numbers):
         weights = 1 / np.arange(1, keys + 1) if skewed else np.ones(keys)
         shares = np.cumsum(weights / weights.sum())
         found[column(keys, skewed=skewed)] = np.minimum(np.searchsorted(shares, random.random(number)), keys - 1)
@@ -108,11 +108,11 @@ def count(frame: DataFrame, key: str, slices: str | None, report: gpu_cep.RunRep
     return total(gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices, report=report))
 
 
-def measured(path: Path, repeats: int, rows: int) -> list[Line]:
+def measured(path: Path, numbers: Sequence[int], repeats: int, rows: int) -> list[Line]:
     spark = session(rows)
     try:
         frame = spark.read.parquet(str(path))
-        return [_line(frame, keys, skewed, repeats) for keys, skewed in lines()]
+        return [_line(frame, keys, skewed, repeats) for keys, skewed in lines(numbers)]
     finally:
         spark.stop()
 
@@ -175,14 +175,15 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Measure streams by number and skew of their keys under Spark.")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--keys", type=int, nargs="+", default=NUMBERS)
     parser.add_argument("--rows", type=int, default=ROWS)
     options = parser.parse_args(argv)
     where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
     where |= {package: package_version(package) for package in PACKAGES}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
-        pq.write_table(events(options.events), path, row_group_size=max(1, options.events // ROW_GROUPS))
-        found = measured(path, options.repeats, options.rows)
+        pq.write_table(events(options.events, options.keys), path, row_group_size=max(1, options.events // ROW_GROUPS))
+        found = measured(path, options.keys, options.repeats, options.rows)
     page = markdown(found, where, options.events, options.repeats, options.rows)
     record = {"environment": where, "events": options.events, "rows": options.rows, "lines": [asdict(each) for each in found]}
     print(page)
