@@ -91,7 +91,7 @@ class ParquetFiles:
 
     def _kept_groups(self, columns: Sequence[str], wanted: Wanted) -> Kept:
         """Return for each fragment the row groups that may have a wanted row; None for all."""
-        _each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
+        each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
         if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
             return [None] * len(self.fragments)
         return [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
@@ -137,7 +137,7 @@ def unite_parquet(found: EventFiles) -> ParquetFiles:
     from pyarrow import dataset
 
     fragments = tuple(dataset.ParquetFileFormat().make_fragment(path, found.system) for path in found.paths)
-    schemas = _each_at_once(lambda fragment: fragment.physical_schema, fragments)
+    schemas = each_at_once(lambda fragment: fragment.physical_schema, fragments)
     return ParquetFiles(pa.unify_schemas(schemas, promote_options="permissive"), fragments)
 
 
@@ -180,7 +180,7 @@ def _encoded_table(
 ) -> pa.Table:  # fmt: skip
     """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
     reading = tuple(_encoding(fragment, encoded) for fragment in _subset(fragments, kept))
-    odd = {name for own in _each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
+    odd = {name for own in each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
     if odd:
         # a file has another type there, which Arrow casts to that of the schema
         return _encoded_table(fragments, kept, schema, columns, [name for name in encoded if name not in odd])
@@ -269,7 +269,7 @@ def _is_plain_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _each_at_once(does: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def each_at_once(does: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return ``does(item)`` for each item; most of that is waiting for files."""
     if len(items) < 2:
         return list(map(does, items))
