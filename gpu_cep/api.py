@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
 
 from gpu_cep.choices import (
@@ -49,9 +50,9 @@ from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
-from gpu_cep.plan.settings import Settings, check_settings
+from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, plan_events, run_engine, run_plan
+from gpu_cep.query_runs import explanation_of, open_source, plan_events, run_engine, run_plan
 
 if TYPE_CHECKING:
     import cudf
@@ -60,7 +61,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
+    from gpu_cep.analysis.options import Options
     from gpu_cep.engine.compressed.compressed import Compressed
+    from gpu_cep.engine.input.sources import Source
+    from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.query_plans import Pattern
 
 __all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse"]
@@ -122,6 +126,7 @@ def match(
     prune: bool | Iterable[PruningStep] = True,
     functions: Functions = None,
     threads: int | None = None,
+    memory: int | str | None = None,
     profile: Profile | None = None,
     tuning: Tuning | None = None,
 ) -> Any:
@@ -249,6 +254,12 @@ def match(
         function returns None.
     threads
         How many threads to use (default: all cores of the process).
+    memory
+        How much memory the events of Parquet files may take: a number of bytes,
+        or text such as ``"2GiB"`` (default: a share of what is free). Files
+        that do not fit at once are matched in slices of time, where the query
+        has a window of time and row groups are roughly in order of time; else
+        an UnsupportedError says what is needed. The result comes on top.
     profile
         Receives the counts and the seconds of each stage of the run.
     tuning
@@ -282,6 +293,7 @@ def match(
     refuse_swapped("match", events, pattern)
     check_threads(threads)
     check_profile(profile)
+    allowed = memory_bytes(memory, "memory")
     settings = make_settings(
         after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
         max_matches=max_matches, max_steps=max_steps, prune=prune,
@@ -292,10 +304,24 @@ def match(
     )  # fmt: skip
     _check_engine(settings)
     hand_over = _result_form(result, output)
-    plan, read = plan_events(events, pattern, options, settings)
-    found = run_plan(plan, as_query(pattern), options, read, threads=threads, profile=profile)
+    source = open_source(events)
+    sliced = None if source is None else _in_slices(source, pattern, options, settings, allowed)
+    if sliced is not None:
+        from gpu_cep.sliced_runs import run_slices
+
+        found = run_slices(replace(sliced, threads=threads, profile=profile))
+    else:
+        plan, read = plan_events(events if source is None else source, pattern, options, settings)
+        found = run_plan(plan, as_query(pattern), options, read, threads=threads, profile=profile)
     with ending_in(MatchLimitExceeded, f"handing over the result of {found.num_rows:,} rows", LESS_MEMORY):
         return hand_over(found)
+
+
+def _in_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
+    """Return how the query is run over files in slices of time; None if the events are read at once."""
+    from gpu_cep.sliced_plans import plan_slices
+
+    return plan_slices(source, pattern, options, settings, memory)
 
 
 @takes_keywords(match, ExplainOptions)

@@ -35,6 +35,7 @@ class Tuning:
     threads: int | None = None
     max_steps: int | None = None
     gpu_memory: int | str | None = None
+    memory: int | str | None = None
     profile: Profile | None = None
 
 
@@ -120,6 +121,7 @@ class MatchChoices(ExplainChoices, total=False):
     """The keywords of :func:`gpu_cep.match` without the columns' roles."""
 
     result: Result
+    memory: int | str | None
 
 
 class SparkOptions(RoleOptions, SparkChoices, total=False):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.sources import Source
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 
@@ -59,6 +60,13 @@ def _warn_absent(plan: AnyPlan, events: InputEvents) -> None:
         sentences = absent_values(plan.query, events.read_all(asked)) if asked else []
     for sentence in sentences:
         warn_caller(sentence, AbsentValueWarning)
+
+
+def open_source(events: Any) -> Source | None:
+    """Return the events as a source of columns; None if they are read as a whole, or are a table. Raises as reading does."""
+    from gpu_cep.engine.input.sources import source_of
+
+    return source_of(events)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

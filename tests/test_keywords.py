@@ -33,10 +33,10 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "report"}),
 }
 LEFT_OUT = {
-    cep.explain: {"result"},
-    cep.plot: {"result", "output", "columns"},
-    cep.report: {"result", "output"},
-    cep.gpu_match: {"result", "threads", "profile"},
+    cep.explain: {"result", "memory"},
+    cep.plot: {"result", "memory", "output", "columns"},
+    cep.report: {"result", "memory", "output"},
+    cep.gpu_match: {"result", "memory", "threads", "profile"},
 }
 # The methods that take the keywords of a function, but for the columns' roles.
 METHODS: dict[Callable[..., Any], Callable[..., Any]] = {

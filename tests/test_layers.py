@@ -20,13 +20,16 @@ SOURCES = {
 }
 
 ROAD = [
-    f"gpu_cep.{layer}" for layer in ("choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "api")
-]
+    f"gpu_cep.{layer}"
+    for layer in (
+        "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs", "api",
+    )
+]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
 ENGINE = [
     f"gpu_cep.engine.{folder}"
     for folder in (
-        "accounting", "input", "lowering", "events", "windows", "phase_one", "output",
+        "accounting", "input", "lowering", "events", "windows", "phase_one", "output", "slices",
         "matchers", "adaptive", "compressed", "intervals", "brute_force",
     )
 ]  # fmt: skip
@@ -59,7 +62,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:8], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:10], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -104,6 +107,8 @@ HOMES = {
         "gpu_cep.oracle",
         "gpu_cep.query_plans",
         "gpu_cep.query_runs",
+        "gpu_cep.sliced_plans",
+        "gpu_cep.sliced_runs",
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.events.own_events",
@@ -118,6 +123,7 @@ HOMES = {
         "gpu_cep.engine.compressed.compressed",
         "gpu_cep.engine.intervals",
         "gpu_cep.engine.output",
+        "gpu_cep.engine.slices",
     },
 }
 

@@ -88,6 +88,7 @@ BOUNDS: dict[str, Any] = {
 }
 OUTPUT: dict[str, Any] = {
     "output": _choice(ABOUT_OUTPUT, OUTPUTS, "What the result holds (default: matches)."),
+    "memory": _text(ABOUT_RUN, "SIZE", "How much memory events of Parquet may take: bytes, or 2GiB, … (default: a share of what is free)."),
 }
 COLUMNS: dict[str, Any] = {
     "columns": _names(ABOUT_OUTPUT, "An input column that whole events carry in the result"),

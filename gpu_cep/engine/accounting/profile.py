@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
-from gpu_cep.plan.costs import Answer, groups_text
+from gpu_cep.plan.costs import Answer, groups_text, slices_text
 from gpu_cep.plan.interval_explain import Joined
 
 
@@ -29,7 +29,9 @@ class Profile:
     `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs
     on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.
     `joins` says in which orders situations were joined. `groups` are the numbers of row groups of
-    Parquet that were read, and that there are (None: none could be left out).
+    Parquet that were read, and that there are (None: none could be left out). `slices` are the
+    number of slices of time in which files were matched, the rows that these read, and the rows
+    that there are (None: they were read at once).
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class Profile:
     answers: list[Answer] = field(default_factory=list, repr=False)
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
     groups: tuple[int, int] | None = None
+    slices: tuple[int, int, int] | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def add(self, name: str, count: int) -> None:
@@ -55,6 +58,12 @@ class Profile:
         with self._lock:
             before = self.groups or (0, 0)
             self.groups = (before[0] + read, before[1] + of)
+
+    def add_slices(self, number: int, read: int, of: int) -> None:
+        """Count slices of time, the rows that they read, and the rows that there are."""
+        with self._lock:
+            before = self.slices or (0, 0, 0)
+            self.slices = (before[0] + number, before[1] + read, before[2] + of)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -85,6 +94,8 @@ class Profile:
         """Add another profile's counts, seconds and answers."""
         if other.groups is not None:
             self.add_groups(*other.groups)
+        if other.slices is not None:
+            self.add_slices(*other.slices)
         with self._lock:
             self.answers += other.answers
             for name, count in other.counts.items():
@@ -98,4 +109,5 @@ class Profile:
         counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
         times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())
         read = "" if self.groups is None else f"\n{groups_text(self.groups)}"
-        return f"{counts}\n{times}{read}"
+        cut = "" if self.slices is None else f"\n{slices_text(self.slices)}"
+        return f"{counts}\n{times}{read}{cut}"

@@ -80,7 +80,7 @@ class ParquetFiles:
 
     def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
         """Return these columns of all rows that are wanted, and of few others; text may come as dictionaries."""
-        kept: Kept = [None] * len(self.fragments) if wanted is None else self._kept_groups(columns, wanted)
+        kept = self.kept_groups(columns, wanted)
         encoded = self._compact_texts(columns)
         if encoded:
             table = _encoded_table(self.fragments, kept, self.schema, columns, encoded)
@@ -89,8 +89,33 @@ class ParquetFiles:
         schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
         return PartOfFiles(table, schema) if wanted is None else self._part(table, schema, kept)
 
-    def _kept_groups(self, columns: Sequence[str], wanted: Wanted) -> Kept:
+    def compact(self, columns: Sequence[str]) -> ParquetFiles:
+        """Return the same files, of which those of the columns come as dictionaries that are text which dictionaries make smaller."""
+        encoded = list(self._compact_texts(columns))
+        while encoded:
+            reading = tuple(_encoding(fragment, encoded) for fragment in self.fragments)
+            odd = _odd_columns(reading, encoded)
+            if not odd:
+                return ParquetFiles(_encoded_schema(self.schema, encoded), reading)
+            encoded = [name for name in encoded if name not in odd]
+        return self
+
+    def read_groups(self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]]) -> pa.Table:
+        """Return these columns of some row groups: of each number of a fragment, those with the numbers in its list."""
+        return _table([self.fragments[number].subset(row_group_ids=own) for number, own in chosen], self.schema, columns)
+
+    def count_rows(self) -> int:
+        """Return the number of rows, which the footers tell."""
+        return sum(each_at_once(lambda fragment: int(fragment.count_rows()), self.fragments))
+
+    def marks(self, kept: Kept) -> npt.NDArray[np.bool_]:
+        """Return for each row group whether it is kept."""
+        return np.concatenate([np.empty(0, np.bool_), *map(_marks, self.fragments, kept)])
+
+    def kept_groups(self, columns: Sequence[str], wanted: Wanted | None) -> Kept:
         """Return for each fragment the row groups that may have a wanted row; None for all."""
+        if wanted is None:
+            return [None] * len(self.fragments)
         each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
         if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
             return [None] * len(self.fragments)
@@ -111,7 +136,7 @@ class ParquetFiles:
     def _part(self, table: pa.Table, schema: pa.Schema, kept: Kept) -> PartOfFiles:
         """Return what was read, with the numbers of its rows."""
         sizes = np.array([group.num_rows for fragment in self.fragments for group in fragment.row_groups], np.int64)
-        marks = np.concatenate([np.empty(0, np.bool_), *map(_marks, self.fragments, kept)])
+        marks = self.marks(kept)
         numbers = None if marks.all() else np.flatnonzero(np.repeat(marks, sizes))
         return PartOfFiles(table, schema, numbers, GroupCounts(int(marks.sum()), len(marks)))
 
@@ -180,15 +205,24 @@ def _encoded_table(
 ) -> pa.Table:  # fmt: skip
     """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
     reading = tuple(_encoding(fragment, encoded) for fragment in _subset(fragments, kept))
-    odd = {name for own in each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
+    odd = _odd_columns(reading, encoded)
     if odd:
         # a file has another type there, which Arrow casts to that of the schema
         return _encoded_table(fragments, kept, schema, columns, [name for name in encoded if name not in odd])
-    typed = pa.schema([field.with_type(_ENCODED) if field.name in encoded else field for field in schema], schema.metadata)
-    return _table(reading, typed, columns)
+    return _table(reading, _encoded_schema(schema, encoded), columns)
 
 
 _ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def _encoded_schema(schema: pa.Schema, encoded: Sequence[str]) -> pa.Schema:
+    """Return the schema with dictionaries for the `encoded` columns."""
+    return pa.schema([field.with_type(_ENCODED) if field.name in encoded else field for field in schema], schema.metadata)
+
+
+def _odd_columns(reading: Sequence[dataset.ParquetFileFragment], encoded: Sequence[str]) -> set[str]:
+    """Return those of the columns that do not come as dictionaries from some file."""
+    return {name for own in each_at_once(lambda fragment: fragment.physical_schema, reading) for name in _not_encoded(own, encoded)}
 
 
 def _not_encoded(schema: pa.Schema, encoded: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from gpu_cep.engine.input.encodings import decode_table, plain_type
 from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, split_suffix
 from gpu_cep.engine.input.file_systems import location_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
+from gpu_cep.engine.input.grouped_files import GroupedFiles, group_files
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted, find_parquet, parquet_of, unite_parquet
 
 # Parquet compresses its pages itself.
@@ -52,10 +53,29 @@ class Source:
             table = self.read(columns)
             return PartOfFiles(table, table.schema)
         with reading(self.name):
-            # a filter is made for the types of the schema, which may be those of decoded columns
-            decoded = any(self._files.schema.field(name).type != self.schema.field(name).type for name in columns)
-            part = self._files.read_part(list(columns), None if decoded else wanted)
+            part = self._files.read_part(list(columns), None if self._decodes(self._files, columns) else wanted)
             return replace(part, table=decode_table(part.table), schema=pa.schema([self.schema.field(name) for name in columns]))
+
+    def count_rows(self) -> int | None:
+        """Return the number of events; None if it is not known before they are read. Raises as :meth:`read`."""
+        if self._files is None:
+            return None
+        with reading(self.name):
+            return self._files.count_rows()
+
+    def group(self, columns: Sequence[str], timestamp: str, wanted: Wanted | None) -> GroupedFiles | None:
+        """Return these columns row group by row group, of groups with an event that is wanted (None: of all).
+
+        Return None if the events are not in Parquet files, or if values must be decoded. Raises as :meth:`read`.
+        """
+        if self._files is None or self._decodes(self._files, columns):
+            return None
+        with reading(self.name):
+            return group_files(self.name, self._files, self.schema, columns, timestamp, wanted)
+
+    def _decodes(self, files: ParquetFiles, columns: Sequence[str]) -> bool:
+        """Return whether some columns are decoded; filters and statistics are for the types that they have in the files."""
+        return any(files.schema.field(name).type != self.schema.field(name).type for name in columns)
 
 
 def source_of(events: Any) -> Source | None:

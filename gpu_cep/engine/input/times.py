@@ -50,6 +50,10 @@ def lacks_times(schema: pa.Schema, options: Options) -> bool:
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
     """Raise EventError if `count`, the number of timestamps that are `what` (NULL or NaN), is not 0."""
     if count:
-        name = columns.name(column)
-        told = f"timestamp column {name!r} holds {count:,} {what}{'s' if count > 1 else ''}, of {len(columns):,} events"
-        raise EventError(f"{told}; nulls='drop' (--nulls drop on the command line) leaves these events out")
+        raise missing_times(columns.name(column), what, count, len(columns))
+
+
+def missing_times(name: str, what: str, count: int, events: int) -> EventError:
+    """Return the error that `count` of the timestamps in the column `name` are `what` (NULL or NaN)."""
+    told = f"timestamp column {name!r} holds {count:,} {what}{'s' if count > 1 else ''}, of {events:,} events"
+    return EventError(f"{told}; nulls='drop' (--nulls drop on the command line) leaves these events out")

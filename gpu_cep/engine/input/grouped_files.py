@@ -1,0 +1,93 @@
+"""Read Parquet files some row groups at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.event_files import reading
+from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.engine.input.row_groups import Numbers, RowGroups, read_row_groups
+
+# Rows of a part if all rows are read part by part.
+_ROWS = 1 << 23
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedFiles:
+    """Columns of Parquet files whose row groups are read apart; errors name the files `name`.
+
+    `schema`: the columns with the types that they have without dictionaries of texts.
+    `all`: all row groups. `groups`: those that may have an event that counts.
+    `first_rows`: the numbers of their first rows.
+    `counts`: how many these are of all (None: none could be left out).
+    """
+
+    name: str
+    schema: pa.Schema
+    all: RowGroups
+    groups: RowGroups
+    first_rows: Numbers
+    counts: GroupCounts | None
+    _files: ParquetFiles
+
+    def compact(self) -> GroupedFiles:
+        """Return the same files, of which text comes as dictionaries where these are smaller; raises as :meth:`read`."""
+        with reading(self.name):
+            return replace(self, _files=self._files.compact(self.schema.names))
+
+    def read(self, places: Numbers) -> PartOfFiles:
+        """Return the columns of the row groups at these ascending places.
+
+        Raises
+        ------
+        EventError
+            They cannot be read; its cause is the error of the library that reads them.
+        """
+        chosen = self.groups.take(places)
+        table = self._table(chosen, self.schema.names)
+        return PartOfFiles(table, self.schema, _row_numbers(self.first_rows[places], chosen.rows), self.counts)
+
+    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Give columns of all rows of the files, some row groups at a time; raises as :meth:`read`."""
+        parts = (np.cumsum(self.all.rows) - self.all.rows) // _ROWS
+        for part in np.unique(parts).tolist():
+            yield self._table(self.all.take(np.flatnonzero(parts == part)), columns)
+
+    def count_missing(self, timestamp: str) -> tuple[int, int, int]:
+        """Return how many times are NULL, how many are NaN, and how many there are; raises as :meth:`read`."""
+        nulls = nans = events = 0
+        for part in self.parts([timestamp]):
+            times = part.column(0)
+            events += len(times)
+            nulls += times.null_count
+            nans += pc.sum(pc.is_nan(times)).as_py() or 0 if pa.types.is_floating(times.type) else 0
+        return nulls, nans, events
+
+    def _table(self, chosen: RowGroups, columns: Sequence[str]) -> pa.Table:
+        files, begins = np.unique(chosen.file, return_index=True)
+        of_files = zip(files.tolist(), np.split(chosen.group, begins[1:]), strict=True) if len(files) else ()
+        with reading(self.name):
+            return decode_table(self._files.read_groups(columns, [(file, own.tolist()) for file, own in of_files]))
+
+
+def group_files(
+    name: str, files: ParquetFiles, schema: pa.Schema, columns: Sequence[str], timestamp: str, wanted: Wanted | None
+) -> GroupedFiles:
+    """Return columns of the row groups that may have a wanted event; `schema` has the types of all columns, decoded."""
+    groups = read_row_groups(files.fragments, files.schema, timestamp, columns)
+    marks = files.marks(files.kept_groups(columns, wanted))
+    counts = None if wanted is None else GroupCounts(int(marks.sum()), len(marks))
+    typed = pa.schema([schema.field(column) for column in columns])
+    kept = groups.take(np.flatnonzero(marks))
+    return GroupedFiles(name, typed, groups, kept, groups.first_rows[marks], counts, files)
+
+
+def _row_numbers(first: Numbers, rows: Numbers) -> Numbers:
+    """Return the numbers of the rows of row groups, of which the first ones and their number are given."""
+    return np.repeat(first - (np.cumsum(rows) - rows), rows) + np.arange(int(rows.sum()))

@@ -1,0 +1,134 @@
+"""Put the results of slices together: add up counts, number matches, take matches apart, sort by stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.slices.disjoint import Held, keys_of, take_decided
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan
+from gpu_cep.engine.slices.streams import number_streams
+from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
+from gpu_cep_kernels.matches.groups import order_by_group
+
+# What a run over a slice found, and the end of the slice.
+Found = tuple[pa.Table, int | float | None]
+_MOST_MATCHES = 2.0**62
+MATCH_ID, COUNT = "match_id", "count"
+
+
+def results_of_slices(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
+    """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
+
+    The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        More matches are kept than the settings allow, or than a count can say.
+    """
+    decided = _decided(sliced, found) if sliced.takes else (table for table, _ in found)
+    if sliced.totals:
+        return iter([_total(sliced, decided)])
+    return _numbered(sliced, decided) if sliced.whole.settings.output == "events" else decided
+
+
+def whole_result(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the result in the order of a run without slices, from the tables that :func:`results_of_slices` gives."""
+    rows = pa.concat_tables(list(tables))
+    with ending_in(MatchLimitExceeded, f"sorting the result of {rows.num_rows:,} rows", LESS_MEMORY):
+        keyed = bool(sliced.whole.query.partition_by) and not sliced.totals
+        return drop_added(sliced, _by_stream(sliced, rows) if keyed else rows)
+
+
+def drop_added(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
+    """Return rows of results without what was added for slices."""
+    return rows if sliced.totals else rows.select(range(rows.num_columns - 2 * len(sliced.added)))
+
+
+def _by_stream(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
+    """Return the rows by stream; those of a stream are in order."""
+    streams, firsts = number_streams(sliced.whole.query, keys_of(sliced, rows), rows.num_rows)
+    if (streams[1:] >= streams[:-1]).all():
+        return rows
+    order, _ = order_by_group(streams, len(firsts))
+    try:
+        return rows.take(order)
+    except pa.ArrowInvalid as fault:
+        raise MatchLimitExceeded(f"the result of {rows.num_rows:,} rows: {fault}; {LESS_MEMORY}") from fault
+
+
+def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
+    """Give the matches that ``skip_past_last`` keeps, as soon as that is certain."""
+    held: Held | None = None
+    kept, most = 0, sliced.whole.settings.max_matches
+    for table, end in found:
+        before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
+        taken, held = take_decided(sliced, before, table, end)
+        kept += _number_of_matches(sliced, taken)
+        if most is not None and kept > most:
+            raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
+        yield taken
+
+
+def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
+    if sliced.whole.settings.output != "events":
+        return int(rows.num_rows)
+    return int(_begins(rows.column(MATCH_ID).to_numpy()).sum())
+
+
+def _numbered(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Give the rows of matched events with the numbers that the matches have in their stream, slices before counted."""
+    seen, counts = None, np.empty(0, np.int64)
+    for rows in tables:
+        keys = keys_of(sliced, rows)
+        every = keys if seen is None else pa.concat_tables([seen, keys])
+        streams, firsts = number_streams(sliced.whole.query, every, len(counts) + rows.num_rows)
+        before = np.zeros(len(firsts), np.int64)
+        before[streams[: len(counts)]] = counts
+        own = streams[len(counts) :]
+        begins = _begins(rows.column(MATCH_ID).to_numpy(), own)
+        through = np.cumsum(begins)
+        # the number of matches of the table before those of each stream; its streams ascend
+        earlier: Indices = (through - begins)[np.searchsorted(own, own)]
+        numbers = before[own] + through - 1 - earlier
+        seen, counts = every.take(firsts), before + np.bincount(own[begins], minlength=len(firsts))
+        place = rows.schema.get_field_index(MATCH_ID)
+        yield rows.set_column(place, rows.schema.field(place), pa.array(numbers))
+
+
+def _begins(ids: Indices, streams: Indices | None = None) -> npt.NDArray[np.bool_]:
+    """Return with which rows a match begins; the rows of a match are together."""
+    moved: npt.NDArray[np.bool_] = np.diff(ids, prepend=-1) != 0
+    return moved if streams is None else moved | (np.diff(streams, prepend=-1) != 0)
+
+
+def _total(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the sum of the numbers of matches of each stream, in the order of streams."""
+    keys = len(sliced.whole.query.partition_by)
+    # the numbers stand behind the keys, and behind the times of a match
+    places = [*range(keys), keys + 2 * sliced.takes]
+    total: pa.Table | None = None
+    for rows in tables:
+        counts = rows.select(places)
+        total = _added_up(sliced, counts if total is None else pa.concat_tables([total, counts]))
+    assert total is not None, "there is a slice"
+    return total
+
+
+def _added_up(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
+    """Return a row for each stream with the sum of its counts; without keys there is one, also of nothing."""
+    *keys, last = range(rows.num_columns)
+    counts = rows.column(last).to_numpy()
+    if float(counts.sum(dtype=np.float64)) > _MOST_MATCHES:
+        raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
+    if not keys:
+        return pa.Table.from_arrays([pa.array([counts.sum()], pa.int64())], schema=rows.schema)
+    streams, firsts = number_streams(sliced.whole.query, rows.select(keys), rows.num_rows)
+    sums = np.zeros(len(firsts), np.int64)
+    np.add.at(sums, streams, counts)
+    return rows.take(firsts).set_column(last, rows.schema.field(last), pa.array(sums))

@@ -1,0 +1,36 @@
+"""Rank the streams of rows of results by the keys that the rows hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.types import Schema
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+
+
+def number_streams(query: BoundQuery, keys: pa.Table, rows: int) -> tuple[Indices, Indices]:
+    """Return the number of the stream of each of some rows, by its keys, and the first row of each stream.
+
+    `keys` has the columns of the query's `partition_by`, maybe none. Streams are numbered in the order of results: NULL first, NaN last.
+    """
+    columns = _columns(query, keys)
+    codes = encode_keys(columns, tuple(range(keys.num_columns))).codes
+    if codes is None:
+        return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
+    _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.lexsort([columns.dense_rank(column, firsts) for column in range(keys.num_columns)][::-1])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[inverse], firsts[order]
+
+
+def _columns(query: BoundQuery, keys: pa.Table) -> EventColumns:
+    """Return the columns of keys as those of events."""
+    attributes = tuple(query.schema.attributes[key] for key in query.partition_by)
+    return EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))

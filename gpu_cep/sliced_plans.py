@@ -1,0 +1,86 @@
+"""Plan queries over files that are matched slice of time by slice of time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.input.event_filter import wanted_events
+from gpu_cep.engine.input.grouped_files import GroupedFiles
+from gpu_cep.engine.input.sources import Source
+from gpu_cep.engine.input.times import lacks_times
+from gpu_cep.engine.slices.budget import AT_ONCE, bytes_of, choose_cut
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_fields, reach_of, reason_against, slice_settings, sliced_plan
+from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import make_plan
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Rows from which files are worth a look at their footers before they are read.
+_MANY_ROWS = 1 << 20
+
+
+def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
+    """Return how a query is run over files slice by slice; None if the events are read at once.
+
+    Raises
+    ------
+    UnsupportedError
+        The caller allows so little `memory` that the query cannot be answered.
+    CepError
+        Any error of the query, and EventError if the files cannot be read.
+    """
+    if lacks_times(source.schema, options):
+        return None
+    rows = source.count_rows()
+    if rows is None or (memory is None and rows < _MANY_ROWS):
+        return None
+    whole = make_plan(pattern, source.schema, options, settings)
+    return _plan_files(source, whole, pattern, options, settings, memory)
+
+
+def _plan_files(
+    source: Source, whole: AnyPlan, pattern: Pattern, options: Options, settings: Settings, memory: int | None
+) -> SlicedRun | None:
+    read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
+    files = source.group(read, source.schema.names[whole.query.timestamp], wanted_events(whole, source.schema))
+    if files is None:
+        return None
+    against = reason_against(whole)
+    if against is not None:
+        _refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
+        return None
+    assert isinstance(whole, EventPlan), "others are not cut"
+    choice = choose_cut(files, reach_of(whole), memory)
+    _refuse_beyond(memory, choice.needed, "row groups overlap in time, or the window is long")
+    if choice.cut is None:
+        return None
+    return SlicedRun(_sliced_plan(pattern, files, options, narrow_settings(settings, read)), files.compact(), choice.cut)
+
+
+def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
+    """Raise UnsupportedError if a run needs more memory than the caller allows."""
+    if memory is not None and needed > memory:
+        message = f"the query needs about {_size(needed)} for the events, more than memory={memory:,} bytes: {reason}"
+        raise UnsupportedError([Diagnostic(message, hint=f"give memory='{_size(needed)}', or files that are in order of time")])
+
+
+def _size(number: int) -> str:
+    return f"{max(1, -(-number // 2**20)):,}MiB".replace(",", "")
+
+
+def _sliced_plan(pattern: Pattern, files: GroupedFiles, options: Options, settings: Settings) -> SlicedPlan:
+    """Return the plan for slices of the files."""
+    whole = make_plan(pattern, files.schema, options, settings)
+    assert isinstance(whole, EventPlan), "others are not cut"
+    added = added_fields(whole, files.schema, {*files.schema.names, *answer_schema(whole, files.schema).names})
+    plan = make_plan(pattern, pa.schema([*files.schema, *added]), options, slice_settings(settings, tuple(files.schema.names)))
+    assert isinstance(plan, EventPlan), "it is the same query"
+    return sliced_plan(whole, plan, tuple(field.name for field in added))

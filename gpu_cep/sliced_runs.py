@@ -1,0 +1,115 @@
+"""Run a query over files slice by slice, and put the results together: the next slice is read while one is matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.accounting.match_budget import Spent
+from gpu_cep.engine.answers import answer, has_matches
+from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.input.absent_values import absent_values, asked_columns
+from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.time_cut import FileSlice
+from gpu_cep.engine.input.times import missing_times
+from gpu_cep.engine.slices.assembly import Found, results_of_slices, whole_result
+from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+
+
+def run_slices(run: SlicedRun) -> pa.Table:
+    """Return the result of a run over slices: that of a run over all events at once."""
+    return whole_result(run.sliced, _results(run))
+
+
+def _results(run: SlicedRun) -> Iterator[pa.Table]:
+    """Give the results as slices decide them; warn at the end if there is none, and the query asks for a text that no event has."""
+    some = False
+    for table in results_of_slices(run.sliced, _found_in_slices(run)):
+        some = some or has_matches(run.sliced.whole, table)
+        yield table
+    if not some:
+        for sentence in _absent_in_files(run):
+            warn_caller(sentence, AbsentValueWarning)
+
+
+def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
+    """Give what is found in each slice, in the order of time, with the end of the slice.
+
+    Raises
+    ------
+    EventError
+        The files cannot be read, or the events are at fault.
+    CepError
+        Any other error that :func:`gpu_cep.engine.answers.answer` raises.
+    """
+    slices, spent = run.cut.slices, Spent()
+    if not run.sliced.whole.query.drops_untimed and (run.files.all.missing > 0).any():
+        _refuse_missing(run)
+    if run.profile is not None:
+        run.profile.add_slices(len(slices), run.cut.rows_read, int(run.files.all.rows.sum()))
+        if run.files.counts is not None:
+            run.profile.add_groups(run.files.counts.read, run.files.counts.all)
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(_read, run, slices[0])
+        for number, own in enumerate(slices, 1):
+            part = ahead.result()
+            if number < len(slices):
+                ahead = reader.submit(_read, run, slices[number])
+            yield _matched(run, own, part, spent), own.end
+            # not held while the next one is awaited
+            del part
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def _read(run: SlicedRun, own: FileSlice) -> PartOfFiles:
+    return run.files.read(own.groups)
+
+
+def _matched(run: SlicedRun, own: FileSlice, part: PartOfFiles, spent: Spent) -> pa.Table:
+    """Return the matches that start in a slice, with the columns that are added."""
+    query = run.sliced.whole.query
+    if not query.drops_untimed and _lacks_times(part.table.column(query.timestamp)):
+        _refuse_missing(run)
+    table, origin = add_columns(run.sliced, part)
+    within = TimeSlice(own.begin, own.end)
+    return answer(run.sliced.plan, table, origin=origin, own=within, threads=run.threads, profile=run.profile, spent=spent)
+
+
+def _lacks_times(times: pa.ChunkedArray) -> bool:
+    """Return whether a time is NULL or NaN."""
+    return bool(times.null_count) or bool(pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py())
+
+
+def _refuse_missing(run: SlicedRun) -> None:
+    """Raise EventError for the times of all files that are NULL, or else NaN."""
+    name = run.sliced.whole.query.column_name(run.sliced.whole.query.timestamp)
+    nulls, nans, events = run.files.count_missing(name)
+    raise missing_times(name, "NULL" if nulls else "NaN", nulls or nans, events)
+
+
+def _absent_in_files(run: SlicedRun) -> list[str]:
+    """Return a sentence for each text that the query asks for and no event of the files has, as :func:`absent_values`."""
+    query = run.sliced.whole.query
+    asked = asked_columns(query)
+    if not asked or not int(run.files.all.rows.sum()):
+        return []
+    distinct: dict[str, list[pa.Array]] = {name: [] for name in asked}
+    for table in run.files.parts(asked):
+        for name, held in distinct.items():
+            held.append(_texts(table.column(name)))
+    present = {name: pc.unique(pa.chunked_array(held)) for name, held in distinct.items()}
+    rows = max(1, *(len(values) for values in present.values()))
+    # columns of one length, of which NULLs count for nothing
+    padded = {name: pa.concat_arrays([values, pa.nulls(rows - len(values), values.type)]) for name, values in present.items()}
+    columns = [padded.get(name, pa.nulls(rows)) for name in run.files.schema.names]
+    return absent_values(query, pa.table(columns, run.files.schema.names))
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    """Return the distinct texts of a column."""
+    distinct = pc.unique(column)
+    return (distinct.dictionary_decode() if pa.types.is_dictionary(distinct.type) else distinct).cast(pa.large_string())
