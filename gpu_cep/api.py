@@ -36,7 +36,7 @@ from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
     Names,
-    ReportOptions,
+    TableOptions,
     Tuning,
     check_profile,
     check_threads,
@@ -52,7 +52,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, open_source, plan_events, run_engine, run_plan
+from gpu_cep.query_runs import explanation_of, open_source, plan_events, read_run, run_engine, run_plan
 
 if TYPE_CHECKING:
     import cudf
@@ -74,28 +74,33 @@ RESULTS = get_args(Result)
 
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: Literal["compressed"], result: Literal["arrow"] = ..., **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: Literal["compressed"], result: Literal["arrow"] = ..., **keywords: Unpack[TableOptions]
 ) -> Compressed: ...
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["arrow"] = ..., **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["arrow"] = ..., **keywords: Unpack[TableOptions]
 ) -> pa.Table: ...
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["pandas"], **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["pandas"], **keywords: Unpack[TableOptions]
 ) -> pandas.DataFrame: ...
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["polars"], **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["polars"], **keywords: Unpack[TableOptions]
 ) -> polars.DataFrame: ...
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["duckdb"], **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["duckdb"], **keywords: Unpack[TableOptions]
 ) -> duckdb.DuckDBPyRelation: ...
 @overload
 def match(
-    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["cudf"], **keywords: Unpack[ReportOptions]
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["cudf"], **keywords: Unpack[TableOptions]
 ) -> cudf.DataFrame: ...
+
+@overload
+def match(
+    events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["reader"], **keywords: Unpack[TableOptions]
+) -> pa.RecordBatchReader: ...
 
 
 @checks_keywords
@@ -237,7 +242,11 @@ def match(
         and counts them.
     result
         ``arrow`` for a pyarrow.Table, ``pandas`` (with Arrow's types), ``polars``
-        or ``cudf`` for a DataFrame, ``duckdb`` for a relation.
+        or ``cudf`` for a DataFrame, ``duckdb`` for a relation. ``reader`` for a
+        pyarrow.RecordBatchReader: matches are found when they are read, in files
+        that do not fit in memory one slice of time after the other. The rows of
+        a slice are in order, and slices come in the order of time; an error in
+        the events is raised by reading.
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
@@ -268,7 +277,7 @@ def match(
 
     Returns
     -------
-    pyarrow.Table, another table or Compressed
+    pyarrow.Table, another table, RecordBatchReader or Compressed
         As `result` and `output` ask. The rows of a table are ordered by
         stream key, first event, last event and bindings.
 
@@ -307,12 +316,19 @@ def match(
     source = open_source(events)
     sliced = None if source is None else _in_slices(source, pattern, options, settings, allowed)
     if sliced is not None:
-        from gpu_cep.sliced_runs import run_slices
+        from gpu_cep.sliced_runs import read_slices, run_slices
 
-        found = run_slices(replace(sliced, threads=threads, profile=profile))
-    else:
-        plan, read = plan_events(events if source is None else source, pattern, options, settings)
-        found = run_plan(plan, as_query(pattern), options, read, threads=threads, profile=profile)
+        run = replace(sliced, threads=threads, profile=profile)
+        return read_slices(run) if result == "reader" else _handed_over(run_slices(run), hand_over)
+    plan, read = plan_events(events if source is None else source, pattern, options, settings)
+    query = as_query(pattern)
+    if result == "reader":
+        return read_run(plan, query, options, read, threads=threads, profile=profile)
+    return _handed_over(run_plan(plan, query, options, read, threads=threads, profile=profile), hand_over)
+
+
+def _handed_over(found: pa.Table, hand_over: Callable[[pa.Table], Any]) -> Any:
+    """Return a result in the form that the caller asks for."""
     with ending_in(MatchLimitExceeded, f"handing over the result of {found.num_rows:,} rows", LESS_MEMORY):
         return hand_over(found)
 
@@ -405,7 +421,7 @@ def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
         raise PatternError([Diagnostic(message, hint=nearest(str(result), RESULTS))])
     if output == "compressed":
         return _compressed(result)
-    if result == "arrow":
+    if result in ("arrow", "reader"):
         return lambda table: table
     if result != "cudf":
         from gpu_cep.engine.output.frames import frame_maker

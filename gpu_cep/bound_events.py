@@ -15,6 +15,7 @@ from gpu_cep.keywords import (
     PlotChoices,
     ReportChoices,
     RoleOptions,
+    TableChoices,
     make_options,
     takes_keywords,
 )
@@ -51,14 +52,14 @@ class Events:
 
     @overload
     def match(
-        self, pattern: Pattern, *, output: Literal["compressed"], result: Literal["arrow"] = ..., **keywords: Unpack[ReportChoices]
+        self, pattern: Pattern, *, output: Literal["compressed"], result: Literal["arrow"] = ..., **keywords: Unpack[TableChoices]
     ) -> Compressed: ...
     @overload
     def match(
-        self, pattern: Pattern, *, output: TableOutput = ..., result: Literal["arrow"] = ..., **keywords: Unpack[ReportChoices]
+        self, pattern: Pattern, *, output: TableOutput = ..., result: Literal["arrow"] = ..., **keywords: Unpack[TableChoices]
     ) -> pa.Table: ...
     @overload
-    def match(self, pattern: Pattern, *, output: TableOutput = ..., result: Result, **keywords: Unpack[ReportChoices]) -> Any: ...
+    def match(self, pattern: Pattern, *, output: TableOutput = ..., result: Result, **keywords: Unpack[TableChoices]) -> Any: ...
 
     @takes_keywords(api.match, MatchChoices)
     def match(self, pattern: Pattern, **keywords: Any) -> Any:

@@ -111,17 +111,22 @@ class ReportChoices(PlotChoices, total=False):
     columns: Names
 
 
+class TableChoices(ReportChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` without the columns' roles, and without those that decide what it returns."""
+
+    memory: int | str | None
+
+
 class ExplainChoices(ReportChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes, without the columns' roles."""
 
     output: Output
 
 
-class MatchChoices(ExplainChoices, total=False):
+class MatchChoices(ExplainChoices, TableChoices, total=False):
     """The keywords of :func:`gpu_cep.match` without the columns' roles."""
 
     result: Result
-    memory: int | str | None
 
 
 class SparkOptions(RoleOptions, SparkChoices, total=False):
@@ -134,6 +139,10 @@ class PlotOptions(RoleOptions, PlotChoices, total=False):
 
 class ReportOptions(RoleOptions, ReportChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.report` takes."""
+
+
+class TableOptions(RoleOptions, TableChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` without those that decide what it returns."""
 
 
 class ExplainOptions(RoleOptions, ExplainChoices, total=False):

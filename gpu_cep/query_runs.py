@@ -40,6 +40,17 @@ def run_plan(
     return found
 
 
+def read_run(
+    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.RecordBatchReader:  # fmt: skip
+    """Return a reader of the result of :func:`run_plan`, which is found when it is read."""
+    from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.output.readers import reader_of
+
+    schema = answer_schema(plan, events.table.schema if events.origin.schema is None else events.origin.schema)
+    return reader_of(schema, (run_plan(plan, query, options, each, threads=threads, profile=profile) for each in (events,)))
+
+
 def run_engine(plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None) -> pa.Table:
     """Return the engine's result; `profile` receives what was read and done."""
     from gpu_cep.engine.answers import answer

@@ -9,13 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.accounting.match_budget import Spent
-from gpu_cep.engine.answers import answer, has_matches
+from gpu_cep.engine.answers import answer, answer_schema, has_matches
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.times import missing_times
-from gpu_cep.engine.slices.assembly import Found, results_of_slices, whole_result
+from gpu_cep.engine.output.readers import reader_of
+from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
 
@@ -23,6 +24,12 @@ from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_
 def run_slices(run: SlicedRun) -> pa.Table:
     """Return the result of a run over slices: that of a run over all events at once."""
     return whole_result(run.sliced, _results(run))
+
+
+def read_slices(run: SlicedRun) -> pa.RecordBatchReader:
+    """Return a reader of the result, of which each slice's rows are found when they are read."""
+    schema = answer_schema(run.sliced.whole, run.files.schema)
+    return reader_of(schema, (drop_added(run.sliced, table) for table in _results(run)))
 
 
 def _results(run: SlicedRun) -> Iterator[pa.Table]:

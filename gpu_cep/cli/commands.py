@@ -96,22 +96,32 @@ def match(
     """Find the matches of a pattern. Without -o, print them for reading, or with --json as lines of JSON."""
     if out is not None and limit is not None:
         fail("--limit is for what is printed, and -o writes all matches: leave one of them out", USAGE_FAULT)
-    target = None if out is None else table_target(out)
+    if out is not None:
+        rows = _write_matches(table_target(out), events, text, asked, timestamp_format)
+        say(f"{out}: {count_of(rows, 'row')}", {"out": out, "rows": rows}, as_json=as_json, aside=out == PIPE)
+        return
     with watch("matching") as profile:
         given = _events(events, asked, timestamp_format)
-        if target is not None:
-            _check_fit(given, text, asked, target)
-        view = None if target is not None or as_json else _view(given, text, asked)
+        view = None if as_json else _view(given, text, asked)
         found = api.match(given, text if view is None else view.asked, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
     noun = "match" if asked.get("output", "matches") == "matches" else "row"
-    if target is not None:
-        target.write(matches)
-        say(f"{out}: {count_of(matches.num_rows, 'row')}", {"out": out, "rows": matches.num_rows}, as_json=as_json, aside=out == PIPE)
-    elif view is None:
+    if view is None:
         print_json_lines(matches, noun, limit)
     else:
         print_rows(view.shorten(view.put_keys_first(matches)), noun, limit)
+
+
+def _write_matches(target: TableTarget, events: str, text: str, asked: Mapping[str, Any], timestamp_format: str | None) -> int:
+    """Write the matches of a pattern as they are found, and return the number of rows."""
+    with watch("matching") as profile:
+        given = _events(events, asked, timestamp_format)
+        _check_fit(given, text, asked, target)
+        if asked.get("output") != "compressed":
+            return target.write_parts(api.match(given, text, profile=profile, result="reader", **asked))
+        graph = api.match(given, text, profile=profile, **asked).table
+    target.write(graph)
+    return int(graph.num_rows)
 
 
 @app.command()

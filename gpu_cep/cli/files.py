@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -28,6 +28,8 @@ from gpu_cep.engine.input.sources import Source, source_of
 from gpu_cep.errors import CepError, Diagnostic, UnsupportedError
 
 Writer = Callable[[pa.Table, BinaryIO], None]
+# Rows and bytes of what is written at a time; the rows are those of a row group as Arrow writes a table.
+_MANY_ROWS, _MANY_BYTES = 1 << 20, 1 << 26
 
 
 def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> Source | pa.Table:
@@ -128,6 +130,30 @@ class TableTarget:
         self.check(table.schema)
         write_whole(self.name, lambda target: self._write(table, target))
 
+    def write_parts(self, reader: pa.RecordBatchReader) -> int:
+        """Write what a reader gives, whole or not at all, and return the number of rows; raises as :meth:`write` and the reader.
+
+        A file of most formats is written part by part.
+        """
+        self.check(reader.schema)
+        begin = _PARTS.get(self._write)
+        # what is no file would keep the parts before an error
+        if begin is None or self.name == PIPE or _is_no_file(self.name):
+            table = reader.read_all()
+            self.write(table)
+            return int(table.num_rows)
+        rows = 0
+
+        def write(target: BinaryIO) -> None:
+            nonlocal rows
+            with begin(target, reader.schema) as writer:
+                for part in _parts(reader):
+                    writer.write_table(part)
+                    rows += part.num_rows
+
+        write_whole(self.name, write)
+        return rows
+
 
 _HINT = "RETURN single values, as in RETURN a.v AS low, or ask for --output events; whole events fit {}"
 
@@ -161,6 +187,24 @@ def _kind(arrow: pa.DataType) -> str:
     return str(arrow).partition("<")[0]
 
 
+def _is_no_file(name: str) -> bool:
+    return Path(name).exists() and not Path(name).is_file()
+
+
+def _parts(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Give what a reader gives in larger parts."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in reader:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _MANY_ROWS or size >= _MANY_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
 def _write_file(table: pa.Table, target: BinaryIO) -> None:
     with pa.ipc.new_file(target, table.schema) as writer:
         writer.write_table(table)
@@ -174,8 +218,11 @@ def _write_stream(table: pa.Table, target: BinaryIO) -> None:
     target.flush()
 
 
+_TABS = pa.csv.WriteOptions(delimiter="\t")
+
+
 def _write_tabs(table: pa.Table, target: BinaryIO) -> None:
-    pa.csv.write_csv(table, target, pa.csv.WriteOptions(delimiter="\t"))
+    pa.csv.write_csv(table, target, _TABS)
 
 
 def _write_compressed(write: Writer, compression: str, table: pa.Table, target: BinaryIO) -> None:
@@ -200,4 +247,11 @@ WRITERS: dict[str, Writer] = {
     ".arrows": _write_stream,
     ".jsonl": _write_json,
     ".ndjson": _write_json,
+}
+# Functions that open a file to which tables are written one after the other, by the function that writes a whole one.
+_PARTS: dict[Writer, Callable[[BinaryIO, pa.Schema], Any]] = {
+    pa.parquet.write_table: pa.parquet.ParquetWriter,
+    pa.csv.write_csv: pa.csv.CSVWriter,
+    _write_tabs: lambda target, schema: pa.csv.CSVWriter(target, schema, write_options=_TABS),
+    _write_file: pa.ipc.new_file,
 }

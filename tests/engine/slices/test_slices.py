@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
+import gpu_cep as cep
 from gpu_cep import sliced_plans
 from gpu_cep.engine.input import grouped_files, parquet_files
 from gpu_cep.engine.input.time_cut import cut_by_number
@@ -66,3 +73,146 @@ def test_slices_answer_as_the_table_does(case, output, after_match, number, data
         expected = told(table, case, output=output, **options)
         with in_slices(number):
             assert told(given_, case, output=output, **options) == expected
+
+
+@examples(60, 600)
+@given(CASES, st.sampled_from(OUTPUTS), st.sampled_from(AFTER_MATCH), st.integers(2, 8), st.data())
+def test_a_reader_gives_the_same_rows(case, output, after_match, number, data):
+    case = with_window(case)
+    case = Case(case.text, case.events, {name: value for name, value in case.options.items() if name != "after_match"})
+    with files_of(case.events, data.draw(st.sampled_from((1, 2, 3))), 0, "file") as (path, table):
+        expected = outcome(table, case, output=output, after_match=after_match)
+        assert outcome(table, case, output=output, after_match=after_match, result="reader") == expected
+        with in_slices(number):
+            found = outcome(path, case, output=output, after_match=after_match, result="reader")
+        assert found[0] == expected[0]
+        assert sorted(found[1]) == sorted(expected[1])
+
+
+def outcome(events: Any, case: Case, **options: Any) -> tuple[Any, Any]:
+    """The schema and the rows that match() gives, as text, or the error that it, or reading, raises."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.AbsentValueWarning)
+        try:
+            found = cep.match(events, case.text, **case.options, **options)
+            table = found.read_all() if isinstance(found, pa.RecordBatchReader) else found
+        except cep.CepError as error:
+            return type(error), str(error)
+    return table.schema, list(map(repr, table.to_pylist()))
+
+
+STEPS = pa.table({"ts": range(400), "type": ["A", "B"] * 200, "k": [0, 0, 1, 1] * 100, "x": [float(row) for row in range(400)]})
+QUERY = "PATTERN SEQ(A a, B b) WITHIN 3"
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> str:
+    parquet.write_table(STEPS, tmp_path / "steps.parquet", row_group_size=10)
+    return str(tmp_path / "steps.parquet")
+
+
+@pytest.fixture(autouse=True)
+def _small_files_count() -> Iterator[None]:
+    with patch.object(sliced_plans, "_MANY_ROWS", 0):
+        yield
+
+
+def test_a_run_holds_no_more_than_it_may(steps, monkeypatch):
+    read: list[int] = []
+    reading = parquet_files._table
+    monkeypatch.setattr(parquet_files, "_table", lambda *of: read.append(reading(*of).num_rows) or reading(*of))
+    profile = cep.Profile()
+    found = cep.match(steps, QUERY, memory=8_000, output="indices", profile=profile)
+    assert found.equals(cep.match(STEPS, QUERY, output="indices"))
+    assert profile.slices is not None
+    number, rows, of = profile.slices
+    assert (number, rows, of) == (len(read), sum(read), 400)
+    assert number > 5
+    # 24 bytes a row for time, type and number
+    assert max(read) <= 8_000 / 4 / 16
+    assert str(profile).endswith(f"slices of time: {number}, which read {rows} rows of 400")
+    both = cep.Profile()
+    both.merge(profile)
+    both.merge(profile)
+    assert both.slices == (2 * number, 2 * rows, 800)
+
+
+def test_what_fits_is_read_at_once(steps):
+    profile = cep.Profile()
+    cep.match(steps, QUERY, profile=profile)
+    cep.match(steps, QUERY, memory="1MiB", profile=profile)
+    cep.match(steps, "PATTERN SEQ(A a, B b)", memory="1MiB", profile=profile)
+    assert profile.slices is None
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "reason"),
+    [
+        ("PATTERN SEQ(A a, B b)", {}, "it cannot be answered by slices of time without a window"),
+        ("PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", {}, "with a window of a number of events"),
+        (QUERY, {"output": "compressed"}, "with output='compressed'"),
+        ("DEFINE P AS x > 3 PATTERN P before P2 WITHIN 4".replace("P2", "P"), {}, ""),
+        ("PATTERN SEQ(A a, B b) WITHIN 300", {}, "row groups overlap in time, or the window is long"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused_if_it_does_not_fit(steps, query, options, reason):
+    if query.startswith("DEFINE"):
+        query, reason = "DEFINE P AS x > 3, Q AS x > 9 PATTERN P overlaps Q WITHIN 4", "for an interval pattern"
+    with pytest.raises(cep.UnsupportedError, match=reason) as caught:
+        cep.match(steps, query, memory=8_000, **options)
+    assert "needs about 1MiB for the events, more than memory=8,000 bytes" in str(caught.value)
+    assert "hint: give memory='1MiB'" in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, True, "much", 1.5])
+def test_a_wrong_size_is_refused(steps, wrong):
+    with pytest.raises(cep.PatternError, match="memory must be a number of bytes"):
+        cep.match(steps, QUERY, memory=wrong)
+
+
+def test_bounds_hold_over_all_slices(steps):
+    with pytest.raises(cep.MatchLimitExceeded, match="max_matches=150"):
+        cep.match(steps, QUERY, memory=8_000, max_matches=150)
+    with pytest.raises(cep.MatchLimitExceeded, match="more than max_matches=50 matches"):
+        cep.match(steps, QUERY, memory=8_000, max_matches=50, after_match="skip_past_last")
+    kept = cep.match(STEPS, QUERY, after_match="skip_past_last").num_rows
+    found = cep.match(steps, QUERY, memory=8_000, max_matches=kept, after_match="skip_past_last", output="events")
+    assert found.equals(cep.match(STEPS, QUERY, after_match="skip_past_last", output="events"))
+
+
+def test_an_error_in_a_late_slice_is_raised_by_reading(tmp_path):
+    path = tmp_path / "holes.parquet"
+    table = STEPS.set_column(3, "x", pa.array([*range(399), 2**63 - 1]))
+    parquet.write_table(table, path, row_group_size=10)
+    query = "PATTERN SEQ(A a, B b) WHERE b.x + 1 > 5 WITHIN 3"
+    with pytest.raises(cep.EventError) as expected:
+        cep.match(table, query)
+    reader = cep.match(path, query, memory=8_000, result="reader")
+    assert reader.read_next_batch().num_rows
+    with pytest.raises(cep.EventError) as caught:
+        reader.read_all()
+    assert str(caught.value) == str(expected.value)
+    assert "at input row 399" in str(caught.value)
+
+
+def test_a_file_that_is_cut_short_under_way_is_named(steps):
+    reader = cep.match(steps, QUERY, memory=8_000, result="reader")
+    assert reader.read_next_batch().num_rows
+    Path(steps).write_bytes(Path(steps).read_bytes()[:40])
+    with pytest.raises(cep.EventError, match=r"cannot read .*steps\.parquet"):
+        reader.read_all()
+
+
+def test_a_missing_time_is_an_error_of_all_events(tmp_path):
+    for times in ([*range(399), None], [*map(float, range(399)), math.nan]):
+        path = tmp_path / "holes.parquet"
+        parquet.write_table(STEPS.set_column(0, "ts", pa.array(times)), path, row_group_size=10)
+        with pytest.raises(cep.EventError, match=r"timestamp column 'ts' holds 1 (NULL|NaN), of 400 events"):
+            cep.match(path, QUERY, memory=8_000)
+
+
+def test_bound_events_take_memory(steps):
+    profile = cep.Profile()
+    reader = cep.events(steps, partition_by="k").match(QUERY, memory=8_000, result="reader", profile=profile)
+    assert reader.read_all().num_rows == 200
+    assert profile.slices is not None
