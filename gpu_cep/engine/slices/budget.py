@@ -15,6 +15,9 @@ SHARE = 0.5
 AT_ONCE, IN_SLICES = 3, 4
 # The most rows that slices may read together, for each row that there is.
 MOST_OVERLAP = 3.0
+# Bytes of events in a slice that is worked on quickly: its arrays are allocated anew from memory that was just given back.
+# If slices of this size read more than so many rows for each row, larger ones are taken.
+QUICK, LITTLE_OVERLAP = 1 << 26, 1.15
 
 
 class Choice(NamedTuple):
@@ -31,8 +34,18 @@ def choose_cut(files: GroupedFiles, reach: Reach, memory: int | None) -> Choice:
     needed = AT_ONCE * bytes_of(groups)
     if needed <= allowed:
         return Choice(None, needed)
-    cut = cut_by_budget(groups, reach, Most(allowed // IN_SLICES))
+    cut = _quick_cut(groups, reach, allowed // IN_SLICES)
     return Choice(cut, IN_SLICES * cut.largest) if cut.overlap <= MOST_OVERLAP else Choice(None, needed)
+
+
+def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:
+    """Return slices of at most so many bytes: small ones, or larger ones if these overlap less."""
+    size = min(QUICK, most)
+    cut = cut_by_budget(groups, reach, Most(size))
+    while cut.overlap > LITTLE_OVERLAP and size < most:
+        size = min(2 * size, most)
+        cut = cut_by_budget(groups, reach, Most(size))
+    return cut
 
 
 def bytes_of(groups: RowGroups) -> int:
