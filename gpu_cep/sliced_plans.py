@@ -13,7 +13,8 @@ from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.times import lacks_times
 from gpu_cep.engine.slices.budget import AT_ONCE, bytes_of, choose_cut
-from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_fields, reach_of, reason_against, slice_settings, sliced_plan
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_fields, reason_against, slice_settings, sliced_plan
+from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
@@ -58,18 +59,20 @@ def _plan_files(
         _refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
         return None
     assert isinstance(whole, EventPlan), "others are not cut"
-    choice = choose_cut(files, reach_of(whole), memory)
-    _refuse_beyond(memory, choice.needed, "row groups overlap in time, or the window is long")
+    refuse_known_missing(whole, files)
+    choice = choose_cut(files, whole, memory)
+    _refuse_beyond(memory, choice.needed, "the window is long, or row groups are large")
     if choice.cut is None:
         return None
-    return SlicedRun(_sliced_plan(pattern, files, options, narrow_settings(settings, read)), files.compact(), choice.cut)
+    ordered = choice.files.compact()
+    return SlicedRun(_sliced_plan(pattern, files, options, narrow_settings(settings, read)), ordered, choice.cut, files)
 
 
 def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
     """Raise UnsupportedError if a run needs more memory than the caller allows."""
     if memory is not None and needed > memory:
         message = f"the query needs about {_size(needed)} for the events, more than memory={memory:,} bytes: {reason}"
-        raise UnsupportedError([Diagnostic(message, hint=f"give memory='{_size(needed)}', or files that are in order of time")])
+        raise UnsupportedError([Diagnostic(message, hint=f"give memory='{_size(needed)}', or files with smaller row groups")])
 
 
 def _size(number: int) -> str:

@@ -14,10 +14,10 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.input.times import missing_times
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
+from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
 
 
@@ -35,12 +35,14 @@ def read_slices(run: SlicedRun) -> pa.RecordBatchReader:
 def _results(run: SlicedRun) -> Iterator[pa.Table]:
     """Give the results as slices decide them; warn at the end if there is none, and the query asks for a text that no event has."""
     some = False
-    for table in results_of_slices(run.sliced, _found_in_slices(run)):
-        some = some or has_matches(run.sliced.whole, table)
-        yield table
-    if not some:
-        for sentence in _absent_in_files(run):
-            warn_caller(sentence, AbsentValueWarning)
+    try:
+        for table in results_of_slices(run.sliced, _found_in_slices(run)):
+            some = some or has_matches(run.sliced.whole, table)
+            yield table
+    finally:
+        run.files.close()
+    for sentence in () if some else _absent_in_files(run):
+        warn_caller(sentence, AbsentValueWarning)
 
 
 def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
@@ -54,10 +56,8 @@ def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
         Any other error that :func:`gpu_cep.engine.answers.answer` raises.
     """
     slices, spent = run.cut.slices, Spent()
-    if not run.sliced.whole.query.drops_untimed and (run.files.all.missing > 0).any():
-        _refuse_missing(run)
     if run.profile is not None:
-        run.profile.add_slices(len(slices), run.cut.rows_read, int(run.files.all.rows.sum()))
+        run.profile.add_slices(len(slices), run.cut.rows_read, int(run.given.all.rows.sum()))
         if run.files.counts is not None:
             run.profile.add_groups(run.files.counts.read, run.files.counts.all)
     with ThreadPoolExecutor(1) as reader:
@@ -78,34 +78,20 @@ def _read(run: SlicedRun, own: FileSlice) -> PartOfFiles:
 
 def _matched(run: SlicedRun, own: FileSlice, part: PartOfFiles, spent: Spent) -> pa.Table:
     """Return the matches that start in a slice, with the columns that are added."""
-    query = run.sliced.whole.query
-    if not query.drops_untimed and _lacks_times(part.table.column(query.timestamp)):
-        _refuse_missing(run)
+    refuse_missing_of(run.sliced.whole, run.given, part.table)
     table, origin = add_columns(run.sliced, part)
     within = TimeSlice(own.begin, own.end)
     return answer(run.sliced.plan, table, origin=origin, own=within, threads=run.threads, profile=run.profile, spent=spent)
-
-
-def _lacks_times(times: pa.ChunkedArray) -> bool:
-    """Return whether a time is NULL or NaN."""
-    return bool(times.null_count) or bool(pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py())
-
-
-def _refuse_missing(run: SlicedRun) -> None:
-    """Raise EventError for the times of all files that are NULL, or else NaN."""
-    name = run.sliced.whole.query.column_name(run.sliced.whole.query.timestamp)
-    nulls, nans, events = run.files.count_missing(name)
-    raise missing_times(name, "NULL" if nulls else "NaN", nulls or nans, events)
 
 
 def _absent_in_files(run: SlicedRun) -> list[str]:
     """Return a sentence for each text that the query asks for and no event of the files has, as :func:`absent_values`."""
     query = run.sliced.whole.query
     asked = asked_columns(query)
-    if not asked or not int(run.files.all.rows.sum()):
+    if not asked or not int(run.given.all.rows.sum()):
         return []
     distinct: dict[str, list[pa.Array]] = {name: [] for name in asked}
-    for table in run.files.parts(asked):
+    for table in run.given.parts(asked):
         for name, held in distinct.items():
             held.append(_texts(table.column(name)))
     present = {name: pc.unique(pa.chunked_array(held)) for name, held in distinct.items()}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
@@ -16,6 +18,13 @@ from gpu_cep.engine.input.row_groups import Numbers, RowGroups, read_row_groups
 
 # Rows of a part if all rows are read part by part.
 _ROWS = 1 << 23
+
+
+class Held(Protocol):
+    """What is needed as long as files are read."""
+
+    def close(self) -> None:
+        """Give it up."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +44,15 @@ class GroupedFiles:
     first_rows: Numbers
     counts: GroupCounts | None
     _files: ParquetFiles
+    # the column that holds the numbers of rows, if these are not in the order of the files
+    _numbers: str | None = None
+    # what is needed as long as the files are read
+    _held: Held | None = None
+
+    def close(self) -> None:
+        """Remove the files if they are temporary."""
+        if self._held is not None:
+            self._held.close()
 
     def compact(self) -> GroupedFiles:
         """Return the same files, of which text comes as dictionaries where these are smaller; raises as :meth:`read`."""
@@ -50,8 +68,12 @@ class GroupedFiles:
             They cannot be read; its cause is the error of the library that reads them.
         """
         chosen = self.groups.take(places)
-        table = self._table(chosen, self.schema.names)
-        return PartOfFiles(table, self.schema, _row_numbers(self.first_rows[places], chosen.rows), self.counts)
+        if self._numbers is None:
+            numbers = _row_numbers(self.first_rows[places], chosen.rows)
+            return PartOfFiles(self._table(chosen, self.schema.names), self.schema, numbers, self.counts)
+        table = self._table(chosen, [*self.schema.names, self._numbers])
+        held = table.column(self._numbers).to_numpy()
+        return PartOfFiles(table.select(self.schema.names), self.schema, held, self.counts)
 
     def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Give columns of all rows of the files, some row groups at a time; raises as :meth:`read`."""
@@ -86,6 +108,18 @@ def group_files(
     typed = pa.schema([schema.field(column) for column in columns])
     kept = groups.take(np.flatnonzero(marks))
     return GroupedFiles(name, typed, groups, kept, groups.first_rows[marks], counts, files)
+
+
+def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, held: Held) -> GroupedFiles:
+    """Return the rows of `given` as a folder of Parquet files holds them, whose column `numbers` has their numbers.
+
+    `held` is kept as long as the files are read, and closed with them.
+    """
+    with reading(given.name):
+        data_set = parquet.ParquetDataset(path)
+        files = ParquetFiles(data_set.schema, tuple(sorted(data_set.fragments, key=lambda fragment: str(fragment.path))))
+        groups = read_row_groups(files.fragments, files.schema, timestamp, [*given.schema.names, numbers])
+    return GroupedFiles(given.name, given.schema, groups, groups, groups.first_rows, given.counts, files, numbers, held)
 
 
 def _row_numbers(first: Numbers, rows: Numbers) -> Numbers:

@@ -8,9 +8,14 @@ from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Most, Reach, TimeCut, cut_by_budget
+from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, bring_in_order, sample_times, spans_for
+from gpu_cep.engine.slices.sliced_plan import reach_of
+from gpu_cep.plan.event_plan import EventPlan
 
 # Share of the free memory that events may take if the caller does not say how much.
 SHARE = 0.5
+# The same of events that would have to be written in order first.
+LAST_SHARE = 0.9
 # Bytes at the peak for each byte of events: events that are read at once, or of a slice, beside which the next one is read.
 AT_ONCE, IN_SLICES = 3, 4
 # The most rows that slices may read together, for each row that there is.
@@ -21,21 +26,51 @@ QUICK, LITTLE_OVERLAP = 1 << 26, 1.15
 
 
 class Choice(NamedTuple):
-    """How files are read: in the slices of `cut`, or at once (None). `needed`: the bytes that this takes at the peak."""
+    """How files are read: in the slices of `cut`, or at once (None). `needed`: the bytes that this takes at the peak.
 
+    `files` are the files, or others that hold the same events in order.
+    """
+
+    files: GroupedFiles
     cut: TimeCut | None
     needed: int
 
 
-def choose_cut(files: GroupedFiles, reach: Reach, memory: int | None) -> Choice:
-    """Return how files are to be read within `memory` bytes; None stands for a share of what is free."""
-    groups = files.groups
-    allowed = int(SHARE * free_memory()) if memory is None else memory
-    needed = AT_ONCE * bytes_of(groups)
+def choose_cut(files: GroupedFiles, plan: EventPlan, memory: int | None) -> Choice:
+    """Return how files are to be read within `memory` bytes; None stands for a share of what is free.
+
+    Files that lie in no order of time are written in order to temporary files if they do not fit.
+
+    Raises
+    ------
+    EventError
+        Files cannot be read or written.
+    """
+    needed, free = AT_ONCE * bytes_of(files.groups), free_memory()
+    allowed = int(SHARE * free) if memory is None else memory
     if needed <= allowed:
-        return Choice(None, needed)
-    cut = _quick_cut(groups, reach, allowed // IN_SLICES)
-    return Choice(cut, IN_SLICES * cut.largest) if cut.overlap <= MOST_OVERLAP else Choice(None, needed)
+        return Choice(files, None, needed)
+    reach, most = reach_of(plan), allowed // IN_SLICES
+    cut = _quick_cut(files.groups, reach, most)
+    if cut.overlap <= MOST_OVERLAP and cut.largest <= most:
+        return Choice(files, cut, IN_SLICES * cut.largest)
+    if memory is None and needed <= LAST_SHARE * free:
+        return Choice(files, None, needed)
+    return _in_order(files, plan, allowed, needed)
+
+
+def _in_order(files: GroupedFiles, plan: EventPlan, allowed: int, needed: int) -> Choice:
+    """Return the choice for files that must be written in order first; they are read at once if windows are too long for that."""
+    query, reach, most = plan.query, reach_of(plan), allowed // IN_SLICES
+    timestamp, size, rows = query.column_name(query.timestamp), bytes_of(files.groups), int(files.groups.rows.sum())
+    sample = sample_times(files, timestamp)
+    # a slice has a window and at least a span
+    least = sample.most_within(reach) * size // max(1, rows) + most // SPANS_PER_SLICE
+    if least > most or int(files.groups.size.max(initial=0)) > allowed // 2:
+        return Choice(files, None, needed)
+    ordered = bring_in_order(files, plan, sample, allowed, spans_for(size, most, rows))
+    cut = _quick_cut(ordered.groups, reach, most)
+    return Choice(ordered, cut, IN_SLICES * cut.largest)
 
 
 def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:

@@ -49,11 +49,12 @@ class SlicedPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedRun:
-    """A plan, the files that it is run over, and the slices of time into which they are cut."""
+    """A plan, the files that it is run over, the slices of time into which they are cut, and the files as they were given."""
 
     sliced: SlicedPlan
     files: GroupedFiles
     cut: TimeCut
+    given: GroupedFiles
     threads: int | None = None
     profile: Profile | None = None
 

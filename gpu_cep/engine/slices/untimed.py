@@ -1,0 +1,31 @@
+"""Refuse files of events without a timestamp, unless the query leaves these out."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.input.grouped_files import GroupedFiles
+from gpu_cep.engine.input.times import missing_times
+from gpu_cep.plan.event_plan import EventPlan
+
+
+def refuse_known_missing(plan: EventPlan, files: GroupedFiles) -> None:
+    """Raise EventError if footers tell that timestamps are NULL, and the query does not leave such events out."""
+    if not plan.query.drops_untimed and (files.all.missing > 0).any():
+        refuse_missing(plan, files)
+
+
+def refuse_missing_of(plan: EventPlan, files: GroupedFiles, part: pa.Table) -> None:
+    """Raise EventError if timestamps in a part of the files are NULL or NaN, and the query does not leave such events out."""
+    times = part.column(plan.query.column_name(plan.query.timestamp))
+    nan = pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py()
+    if not plan.query.drops_untimed and (times.null_count or nan):
+        refuse_missing(plan, files)
+
+
+def refuse_missing(plan: EventPlan, files: GroupedFiles) -> None:
+    """Raise EventError for the timestamps of all files that are NULL, or else NaN."""
+    name = plan.query.column_name(plan.query.timestamp)
+    nulls, nans, events = files.count_missing(name)
+    raise missing_times(name, "NULL" if nulls else "NaN", nulls or nans, events)
