@@ -91,7 +91,7 @@ def _absent_in_files(run: SlicedRun) -> list[str]:
     if not asked or not int(run.given.all.rows.sum()):
         return []
     distinct: dict[str, list[pa.Array]] = {name: [] for name in asked}
-    for table in run.given.parts(asked):
+    for table in run.given.parts(run.given.all, asked):
         for name, held in distinct.items():
             held.append(_texts(table.column(name)))
     present = {name: pc.unique(pa.chunked_array(held)) for name, held in distinct.items()}

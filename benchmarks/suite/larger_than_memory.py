@@ -1,7 +1,7 @@
 """Match a file larger than the memory that it may take, beside tables in memory of a size that fits.
 
-``python -m benchmarks.suite.larger_than_memory [--events N] [--memory SIZE] [--limit SIZE] [--repeats N] [--folder FOLDER]`` generates
-events in the order of time, matches them in a process of its own, and prints events a second, as a share of what ``match(table)``
+``python -m benchmarks.suite.larger_than_memory [--events N] [--memory SIZE] [--limit SIZE] [--only QUESTION …] [--folder FOLDER]``
+generates events in the order of time, matches them in a process of its own, and prints events a second, as a share of what ``match(table)``
 reaches over the first ones of them, and the memory at the peak. It fails if that exceeds the limit.
 ``python -m benchmarks.suite.larger_than_memory FILE QUESTION MEMORY`` is that process.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,7 +113,7 @@ def taken(path: str, question: str, memory: str) -> Ran:
     return Ran(pq.read_metadata(path).num_rows, seconds, cpu, peak_bytes(), found["rows"][0].as_py(), profile.slices)
 
 
-def _timed(does):  # type: ignore[no-untyped-def]
+def _timed(does: Callable[[], pa.Table]) -> tuple[float, float, pa.Table]:
     cpu, clock = time.process_time(), time.perf_counter()
     found = does()
     return time.perf_counter() - clock, time.process_time() - cpu, found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 _FILTER, _PARQUET = "gpu_cep/engine/input/event_filter.py", "gpu_cep/engine/input/parquet_files.py"
+_CUT, _GROUPED = "gpu_cep/engine/input/time_cut.py", "gpu_cep/engine/input/row_groups.py"
+_SLICED, _ANSWERS = ("tests/engine/input/test_time_cut.py",), ("tests/engine/slices/test_slices.py",)
 _GROUPS = ("tests/engine/input/test_parquet_files.py",)
 
 FILES = (
@@ -58,5 +60,37 @@ FILES = (
         "return None if len(asked) == 1 else bytes(asked)",
         "return None",
         ("tests/engine/input/test_file_systems.py",),
+    ),
+    Fault("windows-do-not-reach-beyond-slices", _CUT, "min(highest, border - 1 + window)", "min(highest, border - 1)", _SLICED),
+    Fault("negations-do-not-look-back-beyond-slices", _CUT, "return max(lowest, begin - int(reach.window))", "return begin", _SLICED),
+    Fault("late-groups-hidden-behind-later-ones", _CUT, "np.maximum.accumulate(latest)", "latest", _SLICED),
+    Fault("groups-without-statistics-in-one-slice", _GROUPED, "unknown[1][timeless] = lowest", "unknown[1][:] = lowest", _SLICED),
+    Fault(
+        "matches-taken-before-they-are-certain",
+        "gpu_cep/engine/slices/disjoint.py",
+        "np.ones(len(given), np.bool_) if end is None else last[0] < end",
+        "np.ones(len(given), np.bool_)",
+        _ANSWERS,
+    ),
+    Fault(
+        "taken-matches-forgotten-with-their-slice",
+        "gpu_cep/engine/slices/disjoint.py",
+        "taken[last[0][taken] >= first[0][still_open].min()] if len(still_open) else still_open",
+        "still_open[:0]",
+        _ANSWERS,
+    ),
+    Fault(
+        "matches-numbered-anew-in-each-slice",
+        "gpu_cep/engine/slices/assembly.py",
+        "numbers = before[own] + through - 1 - earlier",
+        "numbers = through - 1 - earlier",
+        _ANSWERS,
+    ),
+    Fault(
+        "rows-numbered-as-written-in-order",
+        "gpu_cep/engine/input/grouped_files.py",
+        "held = table.column(self._numbers).to_numpy()",
+        "held = np.arange(table.num_rows)",
+        _ANSWERS,
     ),
 )

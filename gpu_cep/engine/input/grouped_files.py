@@ -75,16 +75,16 @@ class GroupedFiles:
         held = table.column(self._numbers).to_numpy()
         return PartOfFiles(table.select(self.schema.names), self.schema, held, self.counts)
 
-    def parts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Give columns of all rows of the files, some row groups at a time; raises as :meth:`read`."""
-        parts = (np.cumsum(self.all.rows) - self.all.rows) // _ROWS
+    def parts(self, groups: RowGroups, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Give columns of all or of some row groups, some at a time; raises as :meth:`read`."""
+        parts = (np.cumsum(groups.rows) - groups.rows) // _ROWS
         for part in np.unique(parts).tolist():
-            yield self._table(self.all.take(np.flatnonzero(parts == part)), columns)
+            yield self._table(groups.take(np.flatnonzero(parts == part)), columns)
 
     def count_missing(self, timestamp: str) -> tuple[int, int, int]:
         """Return how many times are NULL, how many are NaN, and how many there are; raises as :meth:`read`."""
         nulls = nans = events = 0
-        for part in self.parts([timestamp]):
+        for part in self.parts(self.all, [timestamp]):
             times = part.column(0)
             events += len(times)
             nulls += times.null_count

@@ -63,8 +63,8 @@ def sample_times(files: GroupedFiles, timestamp: str) -> Sample:
     """Return a sample of the times that events have; only this column is read."""
     rows = int(files.groups.rows.sum())
     stride = max(1, rows // _SAMPLE)
-    taken = [_ticks(table, timestamp)[1][::stride] for table in files.parts([timestamp])]
-    times = np.sort(np.concatenate(taken))
+    taken = [_ticks(table, timestamp)[1][::stride] for table in files.parts(files.groups, [timestamp])]
+    times = np.sort(np.concatenate(taken)) if taken else np.empty(0, np.int64)
     return Sample(times, rows / max(1, len(times)))
 
 
