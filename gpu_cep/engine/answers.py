@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
+from gpu_cep.engine.events.own_events import WHOLE, Own, TimeSlice, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.read_tables import to_host
@@ -36,6 +36,7 @@ def answer(
     *,
     origin: Origin = AS_GIVEN,
     own: Own = WHOLE,
+    ends: TimeSlice = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -51,6 +52,8 @@ def answer(
     own
         Report only the matches that start in this slice of time, or at these rows.
         :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
+    ends
+        Report only the matches of an event pattern whose last event is in this slice of time. For tables of matches.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -84,7 +87,7 @@ def answer(
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):
             return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile), choose)
-        return match_events(EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile))
+        return match_events(EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends))
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

@@ -14,7 +14,7 @@ from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffe
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import Batch, cut_batches
-from gpu_cep.engine.events.matches import FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
+from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.runs import Runs, concatenate_runs
@@ -81,7 +81,7 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             runs = take_runs_apart(runs)
         order, streams = sort_results(plan, columns, ordered, runs.first)
         in_order = runs if order is None else runs.reorder(order)
-        runs, streams = select_matches(plan, columns, ordered, in_order, streams)
+        runs, streams = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(runs.first, runs.bound, run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
@@ -138,10 +138,18 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
         order, streams = sort_results(plan, columns, ordered, found.first)
         in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
-        matches, streams = select_matches(plan, columns, ordered, in_order, streams)
+        matches, streams = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
         return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
+
+
+def _reported(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices) -> tuple[AnyMatches, Indices]:
+    """Return the matches whose last event is in the slice `ends`, and their streams."""
+    if run.ends == WHOLE:
+        return matches, streams
+    kept = np.flatnonzero(run.ends.holds(ordered.times[matches.last]))
+    return matches.reorder(kept), streams[kept]
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
