@@ -9,7 +9,6 @@ import pyarrow as pa
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
-from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.times import lacks_times
 from gpu_cep.engine.slices.budget import AT_ONCE, bytes_of, choose_cut
@@ -65,7 +64,7 @@ def _plan_files(
     if choice.cut is None:
         return None
     ordered = choice.files.compact()
-    return SlicedRun(_sliced_plan(pattern, files, options, narrow_settings(settings, read)), ordered, choice.cut, files)
+    return SlicedRun(plan_over_slices(pattern, files.schema, options, narrow_settings(settings, read)), ordered, choice.cut, files)
 
 
 def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
@@ -79,11 +78,11 @@ def _size(number: int) -> str:
     return f"{max(1, -(-number // 2**20)):,}MiB".replace(",", "")
 
 
-def _sliced_plan(pattern: Pattern, files: GroupedFiles, options: Options, settings: Settings) -> SlicedPlan:
-    """Return the plan for slices of the files."""
-    whole = make_plan(pattern, files.schema, options, settings)
+def plan_over_slices(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> SlicedPlan:
+    """Return the plan for slices of events of `schema`; raises any error of the query."""
+    whole = make_plan(pattern, schema, options, settings)
     assert isinstance(whole, EventPlan), "others are not cut"
-    added = added_fields(whole, files.schema, {*files.schema.names, *answer_schema(whole, files.schema).names})
-    plan = make_plan(pattern, pa.schema([*files.schema, *added]), options, slice_settings(settings, tuple(files.schema.names)))
+    added = added_fields(whole, schema, {*schema.names, *answer_schema(whole, schema).names})
+    plan = make_plan(pattern, pa.schema([*schema, *added]), options, slice_settings(settings, tuple(schema.names)))
     assert isinstance(plan, EventPlan), "it is the same query"
     return sliced_plan(whole, plan, tuple(field.name for field in added))

@@ -75,7 +75,7 @@ FILES = (
     Fault(
         "taken-matches-forgotten-with-their-slice",
         "gpu_cep/engine/slices/disjoint.py",
-        "taken[last[0][taken] >= first[0][still_open].min()] if len(still_open) else still_open",
+        "taken[last[0][taken] >= min(begins)] if begins else still_open",
         "still_open[:0]",
         _ANSWERS,
     ),

@@ -68,7 +68,7 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
-        taken, held = take_decided(sliced, before, table, end)
+        taken, held = take_decided(sliced, before, table, end, end)
         kept += _number_of_matches(sliced, taken)
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")

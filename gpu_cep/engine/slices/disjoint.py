@@ -25,19 +25,23 @@ class Held:
     given: Marks
 
 
-def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, end: int | float | None) -> tuple[pa.Table, Held]:
-    """Return the matches that are kept for certain, in the order of results, and what the next slice needs.
+def take_decided(
+    sliced: SlicedPlan, held: Held, found: pa.Table, end: int | float | None, later: int | float | None
+) -> tuple[pa.Table, Held]:  # fmt: skip
+    """Return the matches that are kept for certain, in the order of results, and what the next run needs.
 
     Parameters
     ----------
     sliced
         The plan, whose results end with keys, time and place of first and last events.
     held
-        What was held back of earlier slices.
+        What was held back of earlier runs.
     found
-        The matches of this slice.
+        The matches of this run.
     end
-        The end of this slice; all matches of later slices begin there or later.
+        Matches that end before this time are decided: no match of a later run completes before them. None: all are decided.
+    later
+        The earliest time at which a match of a later run may begin (None: there is none).
     """
     rows = pa.concat_tables([held.rows, found])
     given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
@@ -50,8 +54,9 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, end: int | flo
     new = taken[~given[taken]]
     in_order = new[np.lexsort([first[1][new], first[0][new], streams[new]])]
     still_open = np.flatnonzero(~decided)
-    # those taken that one still open may overlap
-    near = taken[last[0][taken] >= first[0][still_open].min()] if len(still_open) else still_open
+    # those taken that one still open, or one to come, may overlap
+    begins = [*first[0][still_open].tolist(), *([] if later is None else [later])]
+    near = taken[last[0][taken] >= min(begins)] if begins else still_open
     kept = np.concatenate([near, still_open])
     starts = [streams[in_order], *_at(first, in_order)]
     return _numbered(sliced, rows.take(in_order), starts), Held(rows.take(kept), np.arange(len(kept)) < len(near))
