@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
+    from gpu_cep.streams import Stream, stream
     from gpu_cep_spark import RunReport, SparkEvents, gpu_match, rapids_conf, register
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ __all__ = [
     "Report",
     "RunReport",
     "SparkEvents",
+    "Stream",
     "Timeline",
     "Tuning",
     "UnsupportedError",
@@ -95,6 +97,7 @@ __all__ = [
     "report",
     "same",
     "seq",
+    "stream",
     "sum",
     "var",
     "waterfall",
@@ -115,6 +118,10 @@ def __getattr__(name: str) -> Any:
         from gpu_cep.display import reporting
 
         return getattr(reporting, name)
+    if name in ("Stream", "stream"):
+        from gpu_cep import streams
+
+        return getattr(streams, name)
     if name in ("RunReport", "SparkEvents", "gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 

@@ -149,6 +149,10 @@ class ExplainOptions(RoleOptions, ExplainChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes."""
 
 
+class StreamOptions(ExplainOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` takes."""
+
+
 class MatchOptions(RoleOptions, MatchChoices, total=False):
     """The keywords of :func:`gpu_cep.match`."""
 
@@ -176,13 +180,15 @@ def checks_keywords(function: PublicFunction, shown: Signature | None = None) ->
     TypeError, with the nearest valid one as a hint. A call that runs out of memory raises CepError.
     """
     visible = signature(function) if shown is None else shown
+    # a class is called by its own name
+    called = function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
     @wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
         for name in keywords:
             if name not in visible.parameters:
-                raise TypeError(_unexpected(function.__name__, name, visible.parameters))
-        with ending_in(CepError, f"answering {function.__name__}()", "give it fewer events or columns"):
+                raise TypeError(_unexpected(called, name, visible.parameters))
+        with ending_in(CepError, f"answering {called}()", "give it fewer events or columns"):
             return function(*arguments, **_tuned(keywords, visible.parameters))
 
     checked.__signature__ = visible  # type: ignore[attr-defined]
@@ -290,7 +296,7 @@ def _unexpected(function: str, name: str, known: Iterable[str]) -> str:
 def _given_before(name: str, known: Iterable[str]) -> str | None:
     """Return a hint for a role of a column that a method of bound events is given; None for other keywords and functions."""
     role = _ELSEWHERE.get(name, name).partition("=")[0]
-    if "self" not in known or role not in RoleOptions.__annotations__:
+    if "self" not in known or role in known or role not in RoleOptions.__annotations__:
         return None
     return f"the columns are named once, in events(data, {role}=…)"
 

@@ -20,6 +20,7 @@ from gpu_cep.keywords import (
     RoleOptions,
     SettingOptions,
     SparkOptions,
+    StreamOptions,
     read_keywords,
 )
 from gpu_cep.plan.settings import Settings
@@ -30,12 +31,14 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.explain: (ExplainOptions, {"run"}),
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
+    cep.stream: (StreamOptions, {"lateness", "late", "every"}),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "report"}),
 }
 LEFT_OUT = {
     cep.explain: {"result", "memory"},
     cep.plot: {"result", "memory", "output", "columns"},
     cep.report: {"result", "memory", "output"},
+    cep.stream: {"result", "memory"},
     cep.gpu_match: {"result", "memory", "threads", "profile"},
 }
 # The methods that take the keywords of a function, but for the columns' roles.

@@ -22,7 +22,8 @@ SOURCES = {
 ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
-        "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs", "api",
+        "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
+        "live_queries", "stream_steps", "api",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -30,7 +31,7 @@ ENGINE = [
     f"gpu_cep.engine.{folder}"
     for folder in (
         "accounting", "input", "lowering", "events", "windows", "phase_one", "output", "slices",
-        "matchers", "adaptive", "compressed", "intervals", "brute_force",
+        "matchers", "adaptive", "compressed", "intervals", "brute_force", "streaming",
     )
 ]  # fmt: skip
 # The algorithms, none of which imports another.
@@ -62,7 +63,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:10], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:12], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -71,8 +72,9 @@ BELOW |= {
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels"},
-    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords"},
+    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.streams"},
     "gpu_cep_spark": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep_kernels": set(),
 }
@@ -124,6 +126,10 @@ HOMES = {
         "gpu_cep.engine.intervals",
         "gpu_cep.engine.output",
         "gpu_cep.engine.slices",
+        "gpu_cep.engine.streaming",
+        "gpu_cep.live_queries",
+        "gpu_cep.stream_steps",
+        "gpu_cep.streams",
     },
 }
 

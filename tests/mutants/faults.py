@@ -13,5 +13,6 @@ from tests.mutants.in_matchers import MATCHERS, SITUATIONS
 from tests.mutants.in_plans import ANALYSIS
 from tests.mutants.in_rules import RULES
 from tests.mutants.in_spark import SPARK
+from tests.mutants.in_streams import STREAMS
 
-FAULTS: tuple[Fault, ...] = (*ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *RULES, *KERNELS)
+FAULTS: tuple[Fault, ...] = (*ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *KERNELS)

@@ -1,0 +1,85 @@
+"""Say when a match is certain: from when on no event that may still come can change it (SPEC section 6)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import Enum
+
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
+
+Tick = int | float
+# Times are at least this.
+_EARLIEST = -(1 << 63)
+
+
+class Certain(Enum):
+    """When a match is certain: with its last event, or when its window is over."""
+
+    WITH_LAST_EVENT = "with its last event"
+    WITH_WINDOW = "when its window is over"
+
+
+def certainty_of(plan: EventPlan) -> Certain:
+    """Return when the matches of a query are certain; for branches of several kinds that is the later time."""
+    late = any(map(_waits_for_window(plan), plan.branches))
+    return Certain.WITH_WINDOW if late else Certain.WITH_LAST_EVENT
+
+
+def _waits_for_window(plan: EventPlan) -> Callable[[PlannedBranch], bool]:
+    """Return a function that says whether an event behind a match's last one may change the match of a branch."""
+    match plan.query.strategy:
+        case "robust_skip_till_next_match":
+            return lambda branch: True
+        case "skip_till_any_match":
+            return _is_open_behind
+    return lambda branch: _is_open_behind(branch) or _ends_quantified(plan, branch)
+
+
+def _is_open_behind(branch: PlannedBranch) -> bool:
+    """Return whether the scope of a negation ends with the window."""
+    return any(not negation.before for negation in branch.negations)
+
+
+def _ends_quantified(plan: EventPlan, branch: PlannedBranch) -> bool:
+    """Return whether a variable that none follows may bind a number of events that is not fixed."""
+    followed = 0
+    for before in branch.before:
+        followed |= before
+    ends = (plan.query.variables[number] for v, number in enumerate(branch.positives) if not followed >> v & 1)
+    return any(variable.minimum != variable.maximum for variable in ends)
+
+
+def window_of(plan: Plan) -> Tick:
+    """Return the length of the window, in ticks.
+
+    Raises
+    ------
+    UnsupportedError
+        The query has no window of time, or is not of a kind that streams can answer.
+    """
+    if not isinstance(plan, EventPlan):
+        raise UnsupportedError([Diagnostic("a stream of situations is not supported yet", hint="supported: event patterns (PATTERN)")])
+    match plan.query.window:
+        case TimeWindow(length=length):
+            return length
+        case CountWindow():
+            message = "a stream with a window of a number of events is not supported yet"
+            raise UnsupportedError([Diagnostic(message, hint="give the window a length of time, such as WITHIN 5 minutes")])
+    message = "a stream needs a window: without one all events would have to be kept"
+    raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
+
+
+def earliest_open(watermark: Tick, window: Tick) -> Tick:
+    """Return the earliest time whose window is not surely over; `watermark` is a time up to which all events are known."""
+    if isinstance(watermark, float) or isinstance(window, float):
+        # a window of floats may hold a little more, since distances are rounded
+        return math.nextafter(watermark - math.nextafter(window, math.inf), -math.inf)
+    return max(_EARLIEST, watermark - window + 1)
+
+
+def following(time: Tick) -> Tick:
+    """Return the time right behind `time`."""
+    return math.nextafter(time, math.inf) if isinstance(time, float) else time + 1

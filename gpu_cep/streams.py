@@ -1,0 +1,307 @@
+"""Match events that keep coming, in this process: Arrow in, and out come the matches that have become certain."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
+
+from gpu_cep import api
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.windows import bind_length, length_of
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.streaming.certainty import Tick
+from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
+from gpu_cep.errors import Diagnostic, EventError, PatternError, nearest
+from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
+from gpu_cep.lang.format import format_query
+from gpu_cep.live_queries import LATE, LiveQuery, check_live
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.sliced_plans import plan_over_slices
+from gpu_cep.stream_steps import certain_matches, is_due, push_events
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Keywords that a saved state does not hold.
+_NOT_SAVED = ("functions", "profile")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a stream was made of: a query as text, the events' schema, and keywords by name."""
+
+    query: str
+    schema: pa.Schema
+    lateness: float | str
+    every: float | str | None
+    late: str
+    keywords: dict[str, Any]
+
+
+class Stream:
+    """A query over events that keep coming; ``gpu_cep.stream(pattern, schema)`` makes it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "price": pa.int64()})
+    >>> live = cep.stream("PATTERN SEQ(Buy b, Sell s) WITHIN 5 RETURN b.price AS bought, s.price AS sold", schema)
+    >>> live.push(pa.table({"ts": [1, 2], "type": ["Buy", "Quote"], "price": [10, 12]})).to_pylist()
+    []
+    >>> live.push(pa.table({"ts": [3, 4], "type": ["Sell", "Buy"], "price": [9, 8]})).to_pylist()
+    [{'match_start': 1, 'match_end': 3, 'bought': 10, 'sold': 9}]
+
+    A match comes out once, when it is certain: when no event that may still come can change it. That is
+    with its last event, or when its window is over if a later event could still become a part of it or
+    rule it out: at ``robust_skip_till_next_match``, where the pattern ends with a quantified variable or
+    a negation. The *watermark* says how far events are known: no event of its time or before comes any more.
+
+    Parameters
+    ----------
+    pattern
+        As in :func:`gpu_cep.match`; it must have a window of time.
+    schema
+        The Arrow schema of the events. What is pushed may have more columns.
+    lateness
+        How far the watermark lies behind the latest event: a number or text such as ``"10 seconds"``,
+        which counts as in ``WITHIN 5``. Events may come out of order within it.
+    late
+        What an event is whose time is not after the watermark when it comes. ``drop``: it is dropped, and
+        counted. ``error``: an EventError.
+    every
+        How far the watermark must have moved before the engine runs again (default: whenever it has moved).
+    **keywords
+        As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError
+        The query or a keyword has an error.
+    UnsupportedError
+        A stream cannot answer the query; the message says what it can.
+    """
+
+    __slots__ = ("_asked", "_live", "_profile", "_state", "_threads")
+
+    @takes_keywords(api.match, StreamOptions)
+    def __init__(
+        self,
+        pattern: Pattern,
+        schema: pa.Schema,
+        *,
+        lateness: float | str = 0,
+        late: str = "drop",
+        every: float | str | None = None,
+        **keywords: Unpack[StreamOptions],
+    ) -> None:
+        given: dict[str, Any] = dict(keywords)
+        self._asked = _Asked(format_query(as_query(pattern)), schema, lateness, every, late, given)
+        self._live = _live_query(pattern, self._asked)
+        self._threads, self._profile = given.get("threads"), given.get("profile")
+        self._state = first_state(self._live.schema)
+
+    def push(self, events: Any) -> pa.Table:
+        """Take further events, and return the matches that have become certain.
+
+        The watermark is moved at the end: to the latest time that has come, less the lateness. If an error is raised,
+        no event was taken.
+
+        Parameters
+        ----------
+        events
+            A table, as in :func:`gpu_cep.match`. Events of equal time are in the order in which they come, if `order_by`
+            does not say otherwise.
+
+        Returns
+        -------
+        pyarrow.Table
+            As :func:`gpu_cep.match`; row numbers of ``output="indices"`` count all events that were pushed.
+
+        Raises
+        ------
+        EventError
+            The events have an error or not the columns of the schema, are late if that is an error, or the stream is finished.
+        MatchLimitExceeded
+            A bound was reached.
+        """
+        self._refuse_finished()
+        return self._run(push_events(self._live, self._state, self._fit(to_host(read_events(events)))), at_once=False)
+
+    def advance(self, time: Any) -> pa.Table:
+        """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
+
+        A watermark that is further on stays where it is.
+
+        Parameters
+        ----------
+        time
+            A value of the timestamp column, such as a number or a datetime.
+
+        Raises
+        ------
+        EventError
+            `time` is no such value, or the stream is finished.
+        """
+        self._refuse_finished()
+        until, clock = self._ticks(time), self._state.clock
+        watermark = until if clock.watermark is None else max(until, clock.watermark)
+        return self._run(replace(self._state, clock=replace(clock, watermark=watermark)), at_once=True)
+
+    def finish(self) -> pa.Table:
+        """Return all other matches: no event comes any more."""
+        self._refuse_finished()
+        self._state, found = certain_matches(
+            self._live, replace(self._state, clock=replace(self._state.clock, finished=True)), self._threads, self._profile
+        )
+        return found
+
+    def save(self) -> bytes:
+        """Return the stream as bytes, of which :meth:`load` makes it again: events that are kept, clock and query.
+
+        Functions of the query are not among them.
+        """
+        asked = self._asked
+        kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
+        about = {
+            "plan": self._live.plan.fingerprint(),
+            "query": asked.query,
+            "schema": asked.schema.serialize().to_pybytes().hex(),
+            "lateness": asked.lateness,
+            "every": asked.every,
+            "late": asked.late,
+            "keywords": json.loads(json.dumps(kept, default=list)),
+        }
+        return write_state(self._state, about)
+
+    @classmethod
+    def load(cls, state: bytes, *, functions: Functions = None) -> Stream:
+        """Return the stream that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        state
+            The bytes.
+        functions
+            The functions of the query, as in :func:`gpu_cep.match`.
+
+        Raises
+        ------
+        EventError
+            The bytes are no saved stream, or this release plans its query in another way.
+        """
+        about = read_about(state)
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(about["schema"])))
+        keywords = about["keywords"] | ({} if functions is None else {"functions": functions})
+        stream = cls(about["query"], schema, lateness=about["lateness"], late=about["late"], every=about["every"], **keywords)
+        if stream._live.plan.fingerprint() != about["plan"]:
+            raise EventError("state: this release plans the query in another way; load it with the release that saved it")
+        stream._state = read_state(state, stream._live.schema)
+        return stream
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the matches."""
+        return self._live.result
+
+    @property
+    def clock(self) -> Clock:
+        """The watermark and the time of the last run, in ticks, and how many events came and how many of them were late."""
+        return self._state.clock
+
+    @property
+    def kept_events(self) -> int:
+        """The number of events that are kept."""
+        return int(self._state.events.num_rows)
+
+    def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:
+        """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
+        if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
+            self._state, found = certain_matches(self._live, state, self._threads, self._profile)
+            return found
+        self._state = state
+        return self._live.result.empty_table()
+
+    def _refuse_finished(self) -> None:
+        if self._state.clock.finished:
+            raise EventError("the stream is finished: no event comes any more; make another one for further events")
+
+    def _fit(self, events: pa.Table) -> pa.Table:
+        """Return the columns that the query reads, in the types of the schema."""
+        wanted = self._live.schema
+        missing = [name for name in self._asked.schema.names if name not in events.column_names]
+        if missing:
+            near = nearest(missing[0], events.column_names)
+            raise EventError(f"events: there is no column {missing[0]!r}{f'; {near}' if near else ''}; the stream's schema has it")
+        chosen = events.select(wanted.names)
+        for own, field in zip(chosen.schema, wanted, strict=True):
+            if own.type != field.type and not _same_text(own.type, field.type):
+                raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
+        return chosen.cast(wanted)
+
+    def _ticks(self, time: Any) -> Tick:
+        """Return a value of the timestamp column in ticks."""
+        place = self._live.plan.query.timestamp
+        field = self._live.schema.field(place)
+        try:
+            value = pa.array([time.as_py() if isinstance(time, pa.Scalar) else time], field.type)
+        except (pa.ArrowException, TypeError, OverflowError) as fault:
+            raise EventError(f"time: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
+        columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(self._live.schema)]
+        table = pa.Table.from_arrays(columns, schema=self._live.schema)
+        ticks: Tick = load_times(EventColumns(table, self._live.plan.query, self._live.plan.dictionaries), place)[0].item()
+        return ticks
+
+
+def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether both are text, in whatever encoding."""
+    return all(map(_is_text, (given, wanted)))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
+
+
+def _live_query(pattern: Pattern, asked: _Asked) -> LiveQuery:
+    """Return the query of a stream, planned over the columns that it reads; all faults are raised."""
+    if asked.late not in LATE:
+        hint = nearest(str(asked.late), LATE)
+        raise PatternError([Diagnostic(f"late={asked.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
+    options, settings = read_keywords(asked.keywords)
+    whole = make_plan(pattern, asked.schema, options, settings)
+    check_live(whole, settings)
+    read = [asked.schema.names[column] for column in columns_read(whole.query, settings)]
+    schema = pa.schema([asked.schema.field(name) for name in read])
+    narrow = narrow_settings(settings, read)
+    # of the text that is saved, so that a loaded stream has the same plan
+    plan = check_live(make_plan(asked.query, schema, options, narrow), settings)
+    sliced = plan_over_slices(asked.query, schema, options, narrow) if settings.after_match == "skip_past_last" else None
+    lateness = _length(whole, "lateness", asked.lateness, options.time_unit)
+    every = None if asked.every is None else _length(whole, "every", asked.every, options.time_unit)
+    return LiveQuery(plan, schema, sliced, lateness, every, refuses_late=asked.late == "error")
+
+
+def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:
+    """Return a length of time that the keyword `name` gives, in ticks."""
+    length, faults = length_of(given), Faults()
+    if length is None:
+        hint = f"write {name}= with a number, or text such as '10 seconds'"
+        raise PatternError([Diagnostic(f"{name}={given!r} is no length of time", hint=hint)])
+    if not length.amount:
+        return 0
+    timestamp = plan.query.schema.attributes[plan.query.timestamp]
+    ticks = bind_length(name, length, timestamp, time_unit, faults, form=f"{name}='{{}}'")
+    faults.raise_any(None)
+    assert ticks is not None, "no length is a fault"
+    return ticks
+
+
+stream = Stream

@@ -1,0 +1,274 @@
+"""A stream has the matches of a batch over the events that were not late, each once, and none before it is certain."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.errors import UnsupportedError
+from tests.conformance.expectation import expected
+from tests.drawn.queries import Case, trend_cases, whole_language
+from tests.effort import examples
+from tests.results import matches_of
+
+EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64()})
+AFTER_MATCH = ("all", "all", "skip_to_next", "skip_past_last")
+
+
+def over_time(case: Case) -> Case:
+    """The same question with a window of time: streams have no other."""
+    text = case.text if "WITHIN" in case.text else f"{case.text}\nWITHIN 4"
+    return replace(
+        case, text=text.replace(" EVENTS", "") if in_numbers(case) else re.sub(r"WITHIN (\d+)( EVENTS)?$", r"WITHIN \1 seconds", text)
+    )
+
+
+def in_numbers(case: Case) -> bool:
+    """Whether a length of time may be a number without a unit."""
+    kind = case.events.schema.field("ts").type
+    return "time_unit" in case.options or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+
+
+def live_of(case: Case, **keywords: Any) -> cep.Stream:
+    try:
+        return cep.stream(case.text, case.events.schema, output="indices", **case.options, **keywords)
+    except UnsupportedError as refusal:
+        if "() of these arguments is not supported" in str(refusal):
+            reject()
+        raise
+
+
+def found_in(table: pa.Table) -> Counter[str]:
+    return Counter(map(repr, matches_of(table)))
+
+
+def pushed(live: cep.Stream, events: pa.Table, cuts: list[int], *, saved: bool) -> tuple[list[pa.Table], np.ndarray]:
+    """What comes out push by push, and which events were late."""
+    tables, late = [], np.zeros(events.num_rows, np.bool_)
+    for low, high in zip([0, *cuts], [*cuts, events.num_rows], strict=True):
+        if saved:
+            live = cep.stream.load(live.save())
+        before = live.clock.late
+        part = events.slice(low, high - low)
+        if live.clock.watermark is not None:
+            late[low:high] = ticks_of(part) <= live.clock.watermark
+        tables.append(live.push(part))
+        assert live.clock.late - before == late[low:high].sum()
+    return [*tables, live.finish()], late
+
+
+def ticks_of(events: pa.Table) -> np.ndarray:
+    times = events.column("ts").combine_chunks()
+    if pa.types.is_date32(times.type):
+        return times.cast(pa.int32()).to_numpy()
+    return times.to_numpy() if pa.types.is_floating(times.type) else times.cast(pa.int64()).to_numpy()
+
+
+def check_stream(case: Case, data: st.DataObject) -> None:
+    case = over_time(case)
+    expected(case)  # not too many
+    unit = "" if in_numbers(case) else " seconds"
+    lateness = data.draw(st.sampled_from((0, 1, 3)), "lateness")
+    every = data.draw(st.sampled_from((None, None, 2)), "every")
+    live = live_of(case, lateness=f"{lateness}{unit}", every=every and f"{every}{unit}")
+    order = data.draw(st.one_of(st.just("sorted"), st.randoms(use_true_random=False)), "order")
+    rows = np.argsort(ticks_of(case.events), kind="stable")
+    if order != "sorted":
+        rows = np.arange(len(rows))
+        order.shuffle(rows)
+    events = case.events.take(rows)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5), "cuts"))
+    tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
+    on_time = np.flatnonzero(~late)
+    batch = cep.match(events.take(on_time), case.text, output="indices", **case.options)
+    numbered = [{name: tuple(on_time[list(own)].tolist()) for name, own in match.items()} for match in matches_of(batch)]
+    assert sum(map(found_in, tables), Counter()) == Counter(map(repr, numbered))
+
+
+@examples(60, 300)
+@given(whole_language(max_size=12, after_match=AFTER_MATCH), st.data())
+def test_a_stream_has_the_matches_of_a_batch(case, data):
+    check_stream(case, data)
+
+
+@examples(60, 300)
+@given(trend_cases(after_match=AFTER_MATCH), st.data())
+def test_a_stream_tells_strategies_apart(case, data):
+    check_stream(case, data)
+
+
+TRADES = pa.table({"ts": [1, 2, 3, 4, 6, 9], "type": list("ABACBB"), "k": [1, 1, 2, 1, 2, 1]}, EVENTS)
+PAIRS = "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 5 RETURN a.ts AS a, b.ts AS b"
+
+
+def test_a_match_comes_out_with_its_last_event():
+    live = cep.stream(PAIRS, EVENTS)
+    assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == [0, 1, 0, 0, 1, 0]
+    assert live.finish().num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "strategy", "rows"),
+    [
+        # a C could still come, a further B be bound, or a B far above be preferred
+        ("SEQ(A a, B b, NOT(C c))", "skip_till_next_match", [0, 0, 0, 0, 0, 1]),
+        ("SEQ(A a, B b+)", "skip_till_next_match", [0, 0, 0, 0, 1, 1]),
+        ("SEQ(A a, B b)", "robust_skip_till_next_match", [0, 0, 0, 0, 1, 1]),
+        # nothing that comes later rules out the first one
+        ("SEQ(A a, B b+)", "skip_till_any_match", [0, 1, 0, 0, 1, 0]),
+        ("SEQ(A a, NOT(C c), B b)", "skip_till_next_match", [0, 1, 0, 0, 0, 0]),
+    ],
+)
+def test_a_match_waits_for_its_window_if_later_events_may_change_it(pattern, strategy, rows):
+    live = cep.stream(f"PATTERN {pattern} WITHIN 4", EVENTS, strategy=strategy)
+    assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == rows
+
+
+def test_time_moves_without_events():
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS)
+    assert live.push(TRADES.slice(0, 2)).num_rows == 0
+    assert live.advance(5).num_rows == 0
+    assert live.advance(6).num_rows == 1
+    # it does not move back
+    assert live.advance(2).num_rows == 0
+    assert live.clock.watermark == 6
+
+
+def test_times_are_given_as_values_of_the_column():
+    schema = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string()})
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5 seconds", schema, lateness="1 second")
+    live.push(pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema))
+    assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
+    with pytest.raises(cep.EventError, match=r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]"):
+        live.advance("noon")
+
+
+def test_late_events_are_dropped_and_counted():
+    live = cep.stream(PAIRS, EVENTS, lateness=2)
+    live.push(TRADES.slice(2, 2))
+    assert live.push(TRADES.slice(0, 3)).num_rows == 0
+    assert (live.clock.watermark, live.clock.pushed, live.clock.late) == (2, 5, 2)
+
+
+def test_late_events_are_an_error_if_that_is_asked_for():
+    live = cep.stream(PAIRS, EVENTS, late="error")
+    live.push(TRADES.slice(3, 1))
+    told = r"2 events are late, the first of them event 2: the watermark is at 4 ticks; give a longer lateness="
+    with pytest.raises(cep.EventError, match=told):
+        live.push(TRADES.take([4, 1, 2]))
+    # nothing of it was taken
+    assert live.clock.pushed == 1
+
+
+def test_events_are_kept_no_longer_than_a_window():
+    live, steady = cep.stream(PAIRS, EVENTS), pa.table({"ts": range(1_000), "type": ["A"] * 1_000, "k": range(1_000)}, EVENTS)
+    for row in range(0, 1_000, 50):
+        live.push(steady.slice(row, 50))
+        assert live.kept_events <= 6
+    assert len(live.save()) < 10_000
+
+
+def test_the_engine_runs_as_seldom_as_is_asked_for():
+    live = cep.stream(PAIRS, EVENTS, every=4)
+    assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == [0, 0, 0, 0, 2, 0]
+    assert live.advance(20).num_rows == 0
+
+
+def test_a_finished_stream_takes_no_events():
+    live = cep.stream(PAIRS, EVENTS)
+    live.finish()
+    with pytest.raises(cep.EventError, match="the stream is finished"):
+        live.push(TRADES)
+
+
+def test_results_have_the_schema_of_a_batch():
+    live = cep.stream(PAIRS, EVENTS, partition_by="k")
+    assert live.push(TRADES.slice(0, 1)).schema == live.schema == cep.match(TRADES, PAIRS, partition_by="k").schema
+
+
+def test_columns_are_those_of_the_schema():
+    live = cep.stream(PAIRS, EVENTS)
+    assert live.push(TRADES.append_column("more", pa.array(range(6)))).num_rows == 2
+    with pytest.raises(cep.EventError, match="there is no column 'type'"):
+        live.push(TRADES.rename_columns(["ts", "typ", "k"]))
+    with pytest.raises(cep.EventError, match="column 'k' is double, and the stream's schema says int64"):
+        live.push(TRADES.set_column(2, "k", pa.array([1.5] * 6)))
+    encoded = TRADES.set_column(1, "type", TRADES.column("type").dictionary_encode())
+    assert cep.stream(PAIRS, EVENTS).push(encoded).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "message"),
+    [
+        ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window"),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "a window of a number of events is not supported yet"),
+        ("DEFINE H AS k > 1, L AS k > 2 PATTERN H before L WITHIN 5", {}, "a stream of situations is not supported yet"),
+        (PAIRS, {"output": "count"}, "output='count' is not supported for streams yet; supported: matches, indices"),
+        (PAIRS, {"algorithm": "brute_force"}, "algorithm='brute_force' is not supported for streams"),
+    ],
+)
+def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message):
+    with pytest.raises(UnsupportedError, match=message):
+        cep.stream(pattern, EVENTS, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error"),
+        ({"lateness": "soon"}, "lateness='soon' is no length of time"),
+        ({"every": "3 seconds"}, "needs the length of its ticks"),
+    ],
+)
+def test_faults_of_keywords_are_told_at_once(options, message):
+    with pytest.raises(cep.PatternError, match=message):
+        cep.stream(PAIRS, EVENTS, **options)
+
+
+def test_an_unknown_keyword_names_the_class_and_the_nearest():
+    with pytest.raises(TypeError, match=r"Stream\(\) got an unexpected keyword argument 'latenes'; did you mean 'lateness'"):
+        cep.stream(PAIRS, EVENTS, latenes=3)
+
+
+def test_only_saved_streams_are_loaded():
+    other = pa.BufferOutputStream()
+    with pa.ipc.new_stream(other, EVENTS) as writer:
+        writer.write_table(TRADES)
+    stream = other.getvalue().to_pybytes()
+    for wrong, message in [(b"nothing", "no state that save"), (stream, "not one that save"), ("text", "takes the bytes")]:
+        with pytest.raises(cep.EventError, match=message):
+            cep.stream.load(wrong)
+
+
+def test_a_stream_saved_by_another_release_is_refused(monkeypatch):
+    saved = cep.stream(PAIRS, EVENTS).save()
+    monkeypatch.setattr("gpu_cep.plan.event_plan.Plan.fingerprint", lambda plan: "another")
+    with pytest.raises(cep.EventError, match="this release plans the query in another way"):
+        cep.stream.load(saved)
+
+
+def test_functions_are_given_again_when_a_stream_is_loaded():
+    def near(left: int, right: int) -> bool:
+        return abs(left - right) < 2
+
+    live = cep.stream("PATTERN SEQ(A a, B b) WHERE near(a.k, b.k) WITHIN 5", EVENTS, functions={"near": near})
+    live.push(TRADES.slice(0, 1))
+    assert cep.stream.load(live.save(), functions={"near": near}).push(TRADES.slice(1, 1)).num_rows == 1
+
+
+def test_a_match_that_was_taken_rules_out_later_ones():
+    crossed = pa.table({"ts": [1, 2, 3, 4, 5, 6], "type": list("AABBAB"), "k": [1, 2, 1, 2, 3, 3]}, EVENTS)
+    live = cep.stream(PAIRS, EVENTS, after_match="skip_past_last")
+    given = [live.push(crossed.slice(row, 1)) for row in range(6)]
+    assert [each.num_rows for each in given] == [0, 0, 1, 0, 0, 1]
+    assert pa.concat_tables(given) == cep.match(crossed, PAIRS, after_match="skip_past_last")
