@@ -35,7 +35,7 @@ class _Many(Exception):
 def judgements(branch: PlannedBranch, pattern: PatternTable, table: ConditionTable) -> Judgements | None:
     """Return the judgements of a branch; None if a condition reads several events of a variable at once.
 
-    ``b.x > a.x`` does for a quantified a, where an event of b is compared with all of a.
+    ``b.x > a.x`` does for a quantified a before b, where an event of b is compared with all of a.
     """
     variables = len(pattern.order)
     if len(branch.variables) > _MOST_VARIABLES:
@@ -74,7 +74,7 @@ def _judgements_of(v: int, branch: PlannedBranch, pattern: PatternTable, table: 
         condition = branch.conditions[c]
         others = [part for part in condition.parts if part.variable != v]
         own = [part for part in condition.parts if part.variable == v]
-        if any(_has_no_second(part, pattern) for part in condition.parts):
+        if any(_has_no_second(part, pattern) for part in condition.parts) or any(_comes_behind(part, v, pattern) for part in others):
             continue
         slots = [CURRENT] * condition.roles
         for part in others:
@@ -89,6 +89,11 @@ def _judgements_of(v: int, branch: PlannedBranch, pattern: PatternTable, table: 
 def _has_no_second(part: Part, pattern: PatternTable) -> bool:
     """Return whether a part relates two events of a variable that binds one: its condition then holds."""
     return part.spread in (Spread.CONSECUTIVELY, Spread.PAIRWISE) and pattern.maximum[part.variable] == 1
+
+
+def _comes_behind(part: Part, v: int, pattern: PatternTable) -> bool:
+    """Return whether a part reads a variable behind v: while that binds an event v binds none, so that v never decides the condition."""
+    return part.variable < len(pattern.order) and bool(pattern.precedes[v, part.variable])
 
 
 def _place_other(part: Part, pattern: PatternTable, slots: list[int]) -> None:
