@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.automaton import enumeration, single_runs
+from gpu_cep.engine.lowering.chains import chain_of
+from gpu_cep_kernels.automaton import chain_runs, enumeration, single_runs
 from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
@@ -313,6 +314,15 @@ def _walking(size: int, random: Random, slots: int, contiguous: bool = False, ex
     return Call(1, (windows, events, criteria, judged, shortcuts.jumps, walk, run, output))
 
 
+_CHAIN = pattern_table((1, 1, 1), ((1, 1), (1, None), (1, 1)))
+
+
+def _walking_chain(size: int, random: Random, slots: int, **given: Any) -> Call:
+    _, (windows, events, criteria, judged, _, walk, run, output) = _walking(size, random, slots, **given)
+    chain = chain_of(_CHAIN, judged, criteria.conditions.table)
+    return Call(1, (windows, events, criteria._replace(pattern=_CHAIN), chain, walk, np.zeros(7, np.int64), run, output))
+
+
 MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.order_matches, _match_order, {"": {}}),
     *cases(match_kernels.group_matches, _grouping, {"": {}}),
@@ -380,6 +390,20 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "disjoint": {"kept": KEEP_DISJOINT},
             "choice": {"exclusive": False},
             "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+        },
+    ),
+    *cases(
+        chain_runs.walk_chains,
+        _walking_chain,
+        {
+            "next": {},
+            "next-untied": {"tied": False},
+            "counting": {"counting": True},
+            "float64": {"time": np.float64},
+            "interrupted": {"steps": 20},
+            "disjoint": {"kept": KEEP_DISJOINT},
+            "choice": {"exclusive": False},
+            "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
         },
     ),
     *cases(

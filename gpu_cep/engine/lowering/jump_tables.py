@@ -165,17 +165,17 @@ class JumpIndexes:
         """Return whether the branch has a condition to jump by."""
         return len(self.table.condition) > 0
 
-    def pay(self, steps: int, passed: int, wasted: int, share: float) -> bool:
+    def pay(self, steps: int, passed: int, wasted: int, share: float, speed: int = 1) -> bool:
         """Return whether building indexes pays, after an enumeration of a `share` of the batch.
 
         It took `steps` steps, of which these `passed` over an event. Many searches were `wasted` on
-        long runs that became no match.
+        long runs that became no match. A step over an event is `speed` times as fast as others.
         """
-        return self.skipping_pays(steps, passed, share) or self.looking_ahead_pays(steps - passed, wasted, share)
+        return self.skipping_pays(steps, passed, share, speed) or self.looking_ahead_pays(steps - passed, wasted, share)
 
-    def skipping_pays(self, steps: int, passed: int, share: float) -> bool:
+    def skipping_pays(self, steps: int, passed: int, share: float, speed: int = 1) -> bool:
         """Return whether by far most of many `steps` only `passed` over an event, which an index would skip."""
-        return passed >= self._least(share) and passed >= PATIENCE * (steps - passed)
+        return passed >= self._least(share) and passed >= speed * PATIENCE * (steps - passed)
 
     def looking_ahead_pays(self, others: int, wasted: int, share: float) -> bool:
         """Return whether many searches were `wasted`, at least half as many as there were `others` steps."""

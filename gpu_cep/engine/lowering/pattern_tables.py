@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.chains import chain_of
 from gpu_cep.engine.lowering.judgements import judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.lists import offsets
@@ -18,6 +19,7 @@ from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
+from gpu_cep_kernels.automaton.chain_runs import Chain
 from gpu_cep_kernels.automaton.jumps import JumpTable
 from gpu_cep_kernels.automaton.single_runs import Judgements
 from gpu_cep_kernels.rules.running import AGGREGATIONS
@@ -46,6 +48,7 @@ class MatcherTables:
     """The tables of a branch that kernels read; variables are places in ``branch.variables``.
 
     `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
+    `chain` is what runs of a chain judge; None if the branch is no chain.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match.
     """
@@ -57,6 +60,7 @@ class MatcherTables:
     programs: ProgramTable
     jumps: JumpTable
     judgements: Judgements | None
+    chain: Chain | None
     minimal: int
     fewest: int
 
@@ -102,6 +106,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         minimum=np.array([variable.minimum for variable in variables], np.int64),
         maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
     )
+    judged = judgements(branch, pattern, conditions)
     return MatcherTables(
         branch=branch,
         pattern=pattern,
@@ -109,7 +114,8 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         aggregates=_aggregate_table(plan, branch, columns),
         programs=programs,
         jumps=jump_table(branch, conditions.final),
-        judgements=judgements(branch, pattern, conditions),
+        judgements=judged,
+        chain=None if judged is None or branch.negations else chain_of(pattern, judged, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
     )

@@ -35,6 +35,7 @@ SEARCHES = {
     "grow_runs",
     "judge_rows",
     "order_matches",
+    "walk_chains",
     "walk_windows",
 }
 

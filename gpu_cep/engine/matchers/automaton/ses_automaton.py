@@ -20,6 +20,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_tab
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
+from gpu_cep_kernels.automaton.chain_runs import Chain, walk_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
@@ -28,6 +29,7 @@ from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
+    BY_PROGRAM,
     Conditions,
     Criteria,
     EventPath,
@@ -47,9 +49,12 @@ _FIRST_STEPS = 1 << 14
 # Steps in one window after which a robust search that the caller does not bound is an error.
 MOST_ROBUST_STEPS = 1 << 26
 # Strategies under which a window has a single run, unless an event leaves a choice.
-_WALKED = ("skip_till_next_match", "partition_contiguity", "strict_contiguity")
+_NEXT = "skip_till_next_match"
+_WALKED = (_NEXT, "partition_contiguity", "strict_contiguity")
 _ROBUST = "robust_skip_till_next_match"
 _FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
+# How many times as fast as other steps one over an event is that a sieve rules out.
+_SIFTED = 3
 # Events of a path that there is room for at first.
 _PATH = 64
 # Matches that one output holds at most, and events. Room for one path comes on top: one match always fits.
@@ -242,7 +247,7 @@ class _Enumeration:
     def with_jumps(self, sample: Sample, times: float) -> _Enumeration | None:
         """Return the search with jumps; None if they do not pay for `times` the work of the sample."""
         steps, passed, wasted = (int(times * each) for each in (sample.steps, sample.passed, sample.wasted))
-        if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share):
+        if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share, self._speed):
             return None
         dead_ends = allocate_dead_ends(self.search.state_keys, self.starts, self.ends)
         walks = self.walks and not self.indexes.looking_ahead_pays(steps - passed, wasted, self.share)
@@ -253,8 +258,12 @@ class _Enumeration:
         search, tables, run = self.search, self.search.tables, self.run
         windows, criteria = CandidateWindows(self.starts, self.ends), Criteria(tables.pattern, self.conditions, search.negations)
         strategy, status = STRATEGY[search.plan.strategy], Status.CHOICE
-        if self.walks and tables.judgements is not None:
-            walk = Walk(strategy == Strategy.CONTIGUOUS, counting, limit)
+        walk = Walk(strategy == Strategy.CONTIGUOUS, counting, limit)
+        if self.walks and self.chain is not None:
+            slots = np.empty(2 * search.variable_count + 1, np.int64)
+            status = walk_chains(windows, self.events, criteria, self.chain, walk, slots, run, output)
+            self.walks = status != Status.CHOICE
+        elif self.walks and tables.judgements is not None:
             status = walk_windows(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
             self.walks = status != Status.CHOICE
         if status == Status.CHOICE:
@@ -266,6 +275,17 @@ class _Enumeration:
             self.run = deepen_path(run)
         return status
 
+    @property
+    def chain(self) -> Chain | None:
+        """What a walk over a chain judges; None if the windows are walked in the general way, which jumps."""
+        passes_over = self.search.plan.strategy == _NEXT and self.jumps.patience == UNBOUNDED
+        return self.search.tables.chain if passes_over else None
+
+    @property
+    def _speed(self) -> int:
+        """How many times as fast as other steps one over an event is."""
+        return _SIFTED if self.walks and self.chain is not None and (self.chain.sieve.means != BY_PROGRAM).any() else 1
+
     def _step_limit(self) -> int:
         """Return how many steps the next call may take, and let searches jump from now on if that pays.
 
@@ -274,7 +294,7 @@ class _Enumeration:
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return _STEPS_PER_CALL
         passed, wasted = int(self.run.state[PathState.REJECTED]), wasted_searches(self.run)
-        if self.indexes.pay(self.steps, passed, wasted, self.share):
+        if self.indexes.pay(self.steps, passed, wasted, self.share, self._speed):
             self.jumps = self.indexes.jumps()
             # a walk jumps, too, but looks ahead no further than the next event
             self.walks = self.walks and not self.indexes.looking_ahead_pays(self.steps - passed, wasted, self.share)

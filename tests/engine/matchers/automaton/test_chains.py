@@ -1,0 +1,150 @@
+"""The walk over chains: the matches of the walk for all patterns, of the search and of the definition, whatever is asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.engine.matchers.automaton import ses_automaton
+from gpu_cep_kernels.rules.tables import Status
+from tests.effort import examples
+from tests.results import matches_of
+
+AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
+
+
+@pytest.fixture
+def walked(monkeypatch):
+    """Why each call of the walk over chains stopped."""
+    statuses = []
+    walk_chains = ses_automaton.walk_chains
+
+    def walk(*arguments):
+        statuses.append(walk_chains(*arguments))
+        return statuses[-1]
+
+    monkeypatch.setattr(ses_automaton, "walk_chains", walk)
+    return statuses
+
+
+def found(events, text, **options):
+    options = {"algorithm": "ses_automaton", "partition_by": "s", "threads": 1, "output": "indices", **options}
+    result = cep.match(events, text, **options)
+    return result if options["output"] == "count" else matches_of(result)
+
+
+def without_chains(monkeypatch, walked, *strategies):
+    """Only these strategies are walked from now on, and in the general way."""
+    monkeypatch.setattr(ses_automaton, "_NEXT", "")
+    monkeypatch.setattr(ses_automaton, "_WALKED", strategies)
+    walked.clear()
+
+
+def drawn_events(random, size):
+    """Events with ties, NULLs and NaN, of two streams."""
+    x = random.integers(-5, 5, size).astype(np.float64)
+    x[random.random(size) < 0.05] = np.nan
+    return pa.table(
+        {
+            "ts": np.cumsum(random.integers(0, 3, size)),
+            "type": pa.array(random.choice(list("ABCD"), size)).dictionary_encode(),
+            "x": pa.array(x, mask=random.random(size) < 0.1),
+            "k": pa.array(random.integers(-5, 5, size), mask=random.random(size) < 0.1),
+            "s": random.choice(["p", "q"], size),
+        }
+    )
+
+
+QUERIES = [
+    "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x)",
+    "SEQ(A a, B b+, C c) WHERE avg(b.x) > a.x",
+    "SEQ(A a, B b+, C c, D d+) WHERE sum(b.k) < c.k AND d.x >= a.x",
+    "SEQ(A a, B b+, C c+, D d) WHERE min(b.x) < max(c.x) AND count(c) > 1 AND d.k >= avg(b.k)",
+    "SEQ(A a, B b, C c) WHERE b.x < a.x AND a.k <= c.k",
+    "SEQ(A a, B b, C c) WHERE b.k = a.k AND c.x != a.x",
+    "SEQ(A a, B b{2,3}, C c) WHERE b.x >= first(b.x) AND c.k > a.k",
+    "SEQ(A a+, B b) WHERE a[i].k >= a[i-1].k AND b.k > first(a.k)",
+    "SEQ(A a, B b+) WHERE b.x > a.x",
+    "SEQ(A a, b, C c) WHERE b.x < a.x AND c.k * 2 > b.k",
+    "SEQ(A a, b+, C c) WHERE b.k > a.k AND c.x > a.x",
+]
+
+
+@pytest.mark.parametrize("window", [3, 60])
+@pytest.mark.parametrize("text", QUERIES)
+def test_all_ways_find_the_same_matches(monkeypatch, walked, text, window):
+    events = drawn_events(np.random.default_rng(7), 1_500)
+    query = f"PATTERN {text} WITHIN {window}"
+    forms = [{"after_match": kept, "output": output} for kept in AFTER_MATCH for output in ("indices", "count")]
+    chains = [found(events, query, **form) for form in forms]
+    assert walked
+    without_chains(monkeypatch, walked, "skip_till_next_match")
+    assert [found(events, query, **form) for form in forms] == chains
+    without_chains(monkeypatch, walked)
+    assert [found(events, query, **form) for form in forms] == chains
+    assert not walked
+
+
+@pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+def test_the_walk_finds_the_matches_of_the_definition(walked):
+    @examples(60, 200)
+    @given(
+        text=st.sampled_from(QUERIES),
+        seed=st.integers(0, 2**32 - 1),
+        size=st.integers(0, 25),
+        window=st.integers(0, 30),
+        form=st.fixed_dictionaries({"after_match": st.sampled_from(AFTER_MATCH), "ties": st.sampled_from(["strict", "position"])}),
+    )
+    def check(text, seed, size, window, form):
+        events = drawn_events(np.random.default_rng(seed), size)
+        query = f"PATTERN {text} WITHIN {window}"
+        assert found(events, query, **form) == found(events, query, algorithm="brute_force", **form)
+
+    check()
+    assert walked
+
+
+def test_the_walk_stops_at_a_choice(walked):
+    """The B may be a further b or the c; the first window leaves no choice."""
+    events = pa.table({"ts": range(6), "type": list("ABDABB"), "x": [0.0, 1, 5, 0, 1, 2], "k": [0] * 6, "s": ["p"] * 6})
+    query = "PATTERN SEQ(A a, B b+, c) WHERE c.x > 1 WITHIN 2"
+    assert found(events, query) == found(events, query, algorithm="brute_force")
+    assert walked == [Status.CHOICE]
+
+
+def test_long_matches_get_room(walked):
+    """A match binds more events than there is room for at first: both the path and the output grow."""
+    size = 1_000
+    types = ["A", *"B" * size, "C"]
+    events = pa.table({"ts": range(size + 2), "type": types, "x": [0.0] * (size + 2), "k": [1] * (size + 2), "s": ["p"] * (size + 2)})
+    (match,) = found(events, f"PATTERN SEQ(A a, B b+, C c) WHERE sum(b.k) = {size} * a.k WITHIN {2 * size}")
+    assert [len(rows) for rows in match.values()] == [1, size, 1]
+    assert {Status.PATH_FULL, Status.OUTPUT_FULL, Status.FINISHED} == set(walked)
+
+
+def test_an_overflow_in_a_chain_names_its_condition(walked):
+    events = pa.table({"ts": range(4), "type": list("ABBC"), "x": [0.0] * 4, "k": [0, 2**62, 2**62, 0], "s": ["p"] * 4})
+    with pytest.raises(cep.CepError, match="sum"):
+        found(events, "PATTERN SEQ(A a, B b+, C c) WHERE sum(b.k) > a.k WITHIN 9")
+    assert walked == [Status.OVERFLOWED]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SEQ(AND(A a, B b), C c)",
+        "SEQ(A a, B b*, C c)",
+        "SEQ(A a, NOT(B b), C c)",
+        "SEQ(A a, B b+) WHERE sum(b.k) > 3",
+        "SEQ(A a+, B b) WHERE b.x > a.x",
+        "SEQ(A a, B b)",
+    ],
+)
+def test_other_patterns_are_walked_in_the_general_way(walked, text):
+    """Sets, options, negations, conditions that the end of a match decides or that read several events at once; labels that decide."""
+    assert found(drawn_events(np.random.default_rng(3), 300), f"PATTERN {text} WITHIN 20")
+    assert not walked
