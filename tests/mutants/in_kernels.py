@@ -215,4 +215,25 @@ KERNELS = (
         "(judgements.behind[u] & bound) >= 0",
         (CONFORMANCE, "tests/engine/matchers/automaton"),
     ),
+    Fault(
+        "chain-takes-one-of-two",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "found = v + 1 if found == _NONE else _SEVERAL",
+        "found = v + 1 if found == _NONE else v",
+        ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
+    ),
+    Fault(
+        "chain-sifts-more-than-it-may",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "_next_sifted(v + 1, event + 1, until",
+        "_next_sifted(v + 1, event + 2, until",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "chain-keeps-the-last-aggregate",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "v if bound > 0 else -1, v, row",
+        "v, v, row",
+        ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
+    ),
 )

@@ -204,4 +204,18 @@ SITUATIONS = (
         "combinations(range(5), 2)",
         ("tests/plan/test_allen.py",),
     ),
+    Fault(
+        "conditions-on-what-is-before-are-not-judged",
+        "gpu_cep/engine/lowering/judgements.py",
+        "pattern.precedes[v, part.variable]",
+        "pattern.precedes[part.variable, v]",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "sieve-compares-the-wrong-way-round",
+        "gpu_cep/engine/lowering/chains.py",
+        "_MIRRORED[comparison], *columns[::-1], left",
+        "comparison, *columns[::-1], left",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
 )
