@@ -58,8 +58,8 @@ class EventSource(Protocol):
     def fetch(self) -> EventSequence:
         """Return all events without their labels, on the host."""
 
-    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Return some events on the host, in the order given.
+    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
+        """Return some events on the host, in the order given, stream after stream; None: all events.
 
         `starts` are the places, among the given events, of those that begin a candidate window.
         None: no windows were judged.
@@ -120,10 +120,13 @@ class ResidentEvents:
 
     def fetch(self) -> EventSequence:
         """Return copies of all events, on the host."""
-        return host_sequence(self.pick(np.arange(self.resident), None))
+        return host_sequence(self.pick(None, None))
 
-    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
+    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
         """Copy only the given events to the host."""
+        if events is None:
+            held, download = self.events, self.device.download
+            return _as_ordered_events(self, None, starts, download(held.times), download(held.labels), download(held.rows))
         spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
         times, labels, rows = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
         return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
@@ -182,29 +185,32 @@ class SpilledEvents:
         """Return the events, which are on the host."""
         return self.sequence()
 
-    def pick(self, events: Indices, starts: Indices | None) -> OrderedEvents:
-        """Return copies of what is picked."""
-        return _as_ordered_events(self, events, starts, self.events.times[events], self.events.labels[:, events], self.events.rows[events])
+    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
+        """Return copies of what is picked, or all arrays as they are."""
+        held, picked = self.events, slice(None) if events is None else events
+        return _as_ordered_events(self, events, starts, held.times[picked], held.labels[:, picked], held.rows[picked])
 
 
 def _as_ordered_events(
     source: ResidentEvents | SpilledEvents,
-    events: Indices,
+    events: Indices | None,
     starts: Indices | None,
     times: HostArray,
     labels: HostArray,
     rows: HostArray,
 ) -> OrderedEvents:
-    """Return the given `events` of `source` as ordered events, numbered from 0."""
-    streams = np.searchsorted(source.offsets, events, side="right") - 1
-    counted = isinstance(source.plan.query.window, CountWindow)
+    """Return the given `events` of `source` (None: all) as ordered events, numbered from 0."""
+    positions = None
+    if isinstance(source.plan.query.window, CountWindow):
+        positions = np.arange(len(rows), dtype=np.uint64) if events is None else events.astype(np.uint64)
     return OrderedEvents(
-        offsets=np.searchsorted(streams, np.arange(len(source.offsets))),
+        # streams ascend, so the events of earlier streams are those before the first one that is not among them
+        offsets=source.offsets if events is None else np.searchsorted(events, source.offsets),
         times=times,
         labels=labels,
         rows=rows,
         bank=load_bank(source.columns, source.plan.layout, rows),
         keys_ordered=source.events.keys_ordered,
         starts=starts,
-        positions=events.astype(np.uint64) if counted else None,
+        positions=positions,
     )
