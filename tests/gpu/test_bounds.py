@@ -174,3 +174,30 @@ def test_times_that_are_none(times, what):
     events = pa.table({"ts": times, "type": ["A", "B", "C"]})
     with pytest.raises(EventError, match=f"timestamp column 'ts' holds {what}"):
         gpu_cep.match(events, "PATTERN SEQ(A a, B b) WITHIN 5", engine="gpu")
+
+
+class IllegalAddress(RuntimeError):
+    status = 700
+
+
+@pytest.fixture
+def losing(monkeypatch):
+    """Every run on the device ends with an illegal address; the device is there again after the test."""
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._lost", [])
+    monkeypatch.setattr(on_device, "_phase_one", lambda run, memory: (_ for _ in ()).throw(IllegalAddress("illegal memory access")))
+
+
+@pytest.mark.usefixtures("losing")
+def test_a_lost_device_is_an_error_then_and_later():
+    with pytest.raises(EngineUnavailable, match=r"CUDA failed: IllegalAddress: illegal memory access.*use engine='cpu', or a new process"):
+        on_gpu(DIRECT)
+    with pytest.raises(EngineUnavailable, match=r"CUDA failed before in this process \(IllegalAddress: illegal memory access\)"):
+        on_gpu(DIRECT)
+
+
+@pytest.mark.usefixtures("losing")
+def test_where_the_cpu_may_run_it_takes_over_from_a_lost_device(device, monkeypatch, caplog):
+    monkeypatch.setattr("gpu_cep.engine.phase_one.run_phase_one.choose_engine", lambda *_, **__: engine_choice.Choice(device, "a test"))
+    with caplog.at_level(logging.WARNING, "gpu_cep"):
+        assert gpu_cep.match(EVENTS, DIRECT, engine="auto").equals(on_cpu(DIRECT))
+    assert "cannot run on GPU because CUDA failed: IllegalAddress" in caplog.text

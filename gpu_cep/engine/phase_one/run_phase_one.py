@@ -16,6 +16,7 @@ from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engin
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run
 from gpu_cep.errors import EngineUnavailable
+from gpu_cep_kernels.device.failures import DeviceLost
 
 Result = TypeVar("Result")
 
@@ -25,7 +26,13 @@ _log = logging.getLogger("gpu_cep")
 def phase_one(run: EventRun) -> PhaseOne:
     """Run phase 1 on the chosen engine, and return the ordered events.
 
-    If the device has too little memory, the CPU takes over, unless the plan asks for the device.
+    If the device has too little memory, or CUDA fails, the CPU takes over. It does not where the plan
+    asks for the device, nor for events that lie on a device that is lost.
+
+    Raises
+    ------
+    EngineUnavailable
+        The device cannot be used, and the CPU may not take over.
     """
     settings = run.plan.settings
     resident = is_resident(run.columns.table)
@@ -34,8 +41,8 @@ def phase_one(run: EventRun) -> PhaseOne:
         return order_on_cpu(run)
     try:
         return phase_one_on_device(run, device)
-    except TooLittleMemory as fault:
-        if settings.engine == "gpu":
+    except (TooLittleMemory, DeviceLost) as fault:
+        if settings.engine == "gpu" or (resident and isinstance(fault, DeviceLost)):
             raise _unavailable(fault) from fault
         _log.warning("engine='auto' runs on the CPU: %s", _reason(fault))
         return order_on_cpu(run)
@@ -47,19 +54,23 @@ def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Re
     Raises
     ------
     EngineUnavailable
-        The device cannot be used, or its memory does not suffice.
+        The device cannot be used, its memory does not suffice, or CUDA failed.
     """
     try:
         return run_in_pieces(run, require_device(), work)
-    except TooLittleMemory as fault:
+    except (TooLittleMemory, DeviceLost) as fault:
         raise _unavailable(fault) from fault
 
 
-def _unavailable(fault: TooLittleMemory) -> EngineUnavailable:
-    """Return the error for a device with too little memory."""
+def _unavailable(fault: TooLittleMemory | DeviceLost) -> EngineUnavailable:
+    """Return the error for a device with too little memory, or on which CUDA failed."""
+    if isinstance(fault, DeviceLost):
+        return EngineUnavailable(f"{_reason(fault)}; no later run of this process can use it: use engine='cpu', or a new process")
     return EngineUnavailable(f"{_reason(fault)}; use engine='auto', engine='cpu' or a larger gpu_memory")
 
 
-def _reason(fault: TooLittleMemory) -> str:
+def _reason(fault: TooLittleMemory | DeviceLost) -> str:
     """Return why phase 1 cannot run on the device."""
+    if isinstance(fault, DeviceLost):
+        return f"phase 1 cannot run on GPU because CUDA failed: {fault}"
     return f"phase 1 cannot run on GPU because its memory does not suffice: {fault}"

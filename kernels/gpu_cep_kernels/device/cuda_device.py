@@ -15,6 +15,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel, device_view, external_stream
 from gpu_cep_kernels.compile.launch import available_threads, slices, spread
+from gpu_cep_kernels.device.failures import note_kernel
 from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.phase_one.ordering import gather
@@ -144,7 +145,11 @@ class CudaDevice:
         """Run a parallel kernel with one thread per index, as far as a full card goes."""
         if size:
             stream = external_stream(self.xp.cuda.get_current_stream().ptr)
-            kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
+            try:
+                kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
+            except Exception as fault:
+                note_kernel(fault, kernel.__name__)
+                raise
 
     def slots(self, size: int) -> int:
         """Return how many slots a launch has: the threads of its grid, without those that have no index."""

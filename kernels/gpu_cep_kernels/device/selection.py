@@ -30,6 +30,8 @@ class _Selection:
 
 
 _selections = [_Selection()]
+# Why the process can use no device any more; empty while it can.
+_lost: list[str] = []
 
 
 def select_device(number: Callable[[int], int], promised: bool) -> None:
@@ -42,14 +44,21 @@ def select_device(number: Callable[[int], int], promised: bool) -> None:
     _selections[0] = _Selection(number, promised)
 
 
+def give_up_device(reason: str) -> None:
+    """Let no later :func:`open_device` of this process succeed: CUDA failed, for `reason`, and cannot be used any more."""
+    _lost.append(reason)
+
+
 def open_device() -> Device:
     """Return the device of this process, current in this thread.
 
     Raises
     ------
     DeviceUnavailable
-        No driver, no card, a package is missing, or versions do not fit together.
+        No driver, no card, a package is missing, versions do not fit together, or an earlier failure made CUDA unusable.
     """
+    if _lost:
+        raise DeviceUnavailable(f"CUDA failed before in this process ({_lost[0]})")
     found = _find_device()
     if isinstance(found, DeviceUnavailable):
         raise found.anew()

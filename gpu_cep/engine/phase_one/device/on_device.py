@@ -52,7 +52,9 @@ from gpu_cep.engine.windows.direct import count_bound, labels_decide, reads_dire
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device.failures import DeviceLost, told_apart
 from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.selection import give_up_device
 from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
@@ -79,6 +81,8 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
         More matches than the settings, or the host's memory, allow.
     TooLittleMemory
         The device's memory does not hold chunks or batches of the smallest size, or the windows of one stream.
+    DeviceLost
+        CUDA failed; from now on this process can use no device.
     """
     return run_in_pieces(run, device, _phase_one)
 
@@ -92,6 +96,8 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
     ------
     TooLittleMemory
         With the smallest pieces they still fail.
+    DeviceLost
+        CUDA failed; from now on this process can use no device.
     """
     memory = memory_of(device, run.plan)
     # columns on the device may still be computed in the caller's lane
@@ -100,12 +106,15 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
         # what a failed attempt counted must not count
         attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
         try:
-            with device.lane(None):
+            with told_apart(), device.lane(None):
                 result = work(attempt, memory)
             attempt.profile.count_run("gpu")
             run.profile.merge(attempt.profile)
             run.budget.take_over(attempt.budget)
             return result
+        except DeviceLost as fault:
+            give_up_device(str(fault))
+            raise
         except MemoryError as fault:
             memory = memory.halve()
             if memory.bytes < _LEAST_MEMORY:
@@ -119,7 +128,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
-        return PhaseOne(source.pick(np.arange(source.offsets[-1]), None))
+        return PhaseOne(source.pick(None, None))
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, run.device)
     batches = _batches(run, source, memory)
