@@ -1,8 +1,13 @@
 """Prove the GPU engine on this machine's card, and measure it: conformance, memory safety, kernels, whole queries.
 
-``python -m benchmarks.gpu.check [--minutes N] [--events N] [--only PART …] [--quick] [--out FOLDER]`` prints its report and writes it
-as Markdown and JSON to ``benchmarks/results/``. Each part runs in a process of its own, with a share of the time: one that crashes,
-hangs or runs out of memory is reported, and the others still run. Exit status: 0, 1 if there is a fault, 2 without a usable device.
+``python -m benchmarks.gpu.check [--minutes N] [--events N] [--only PART …] [--quick] [--touch GIB] [--out FOLDER]`` prints the versions
+of all that it needs, then its report, and writes it as Markdown and JSON to ``benchmarks/results/``. Each part runs in a process of its
+own, with a share of the time: one that crashes, hangs or runs out of memory is reported, and the others still run. A part that loses the
+device goes on behind the item at fault, which is run again with launches that are waited for. Exit status: 0, 1 if there is a fault,
+2 without a usable device or where a package is missing.
+
+Where a command has ten minutes, the parts are run one by one, ``--only warmup --minutes 9`` first, then for instance ``--only kernels
+--minutes 9``. ``--join FILE …`` puts their records together into one.
 
 With NUMBA_ENABLE_CUDASIM=1 it runs on the CUDA simulator, on tiny input, to prove the command itself; nothing is written unless
 ``--out`` asks for it.
@@ -13,88 +18,25 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
+import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.gpu.findings import Check, Deadline, Finding, fault, read_findings, write_findings
-from benchmarks.gpu.process import finished, last_lines
+from benchmarks.gpu.findings import Check, Deadline, write_findings
+from benchmarks.gpu.host import touch
+from benchmarks.gpu.join import Unlike, joined
+from benchmarks.gpu.parts import LOST, NO_DEVICE, PARTS, NoDevice, run_parts
 from benchmarks.gpu.report import GpuReport, PartResult, markdown, part_markdown, write
+from benchmarks.gpu.versions import REQUIRED, unusable, versions
 from benchmarks.record.folders import RESULTS
-
-# What must be installed beside CuPy and numba-cuda, of which the device itself tells.
-REQUIRED = ("hypothesis", "lark", "numba", "numpy", "pyarrow")
-NO_DEVICE = 2
-# Share of a part's time after which it begins nothing more.
-WORKING_SHARE = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A module with ``run(check)``, its title, and its share of the time."""
-
-    module: str
-    title: str
-    weight: float
-
-
-PARTS = {
-    "device": Part("benchmarks.gpu.facts", "Device", 2),
-    "conformance": Part("benchmarks.gpu.conformance", "Conformance: the GPU's matches are the CPU's", 6),
-    "large": Part("benchmarks.gpu.large", "Conformance on large input", 4),
-    "kernels": Part("benchmarks.gpu.kernels", "Kernels and primitives against their floors", 5),
-    "end_to_end": Part("benchmarks.gpu.end_to_end", "End to end", 6),
-    "crossover": Part("benchmarks.gpu.crossover", "From which size on the GPU wins", 6),
-    "sanitizer": Part("benchmarks.gpu.sanitizer", "Memory safety", 2),
-}
-
-
-class NoDevice(Exception):
-    """There is nothing to check here; the message says why."""
-
-
-def run_parts(options: argparse.Namespace) -> list[PartResult]:
-    """The parts asked for, one after the other; time that a part leaves goes to the later ones."""
-    names = [name for name in PARTS if name == "device" or not options.only or name in options.only]
-    deadline = Deadline.after(options.minutes * 60)
-    results = []
-    for place, name in enumerate(names):
-        share = PARTS[name].weight / sum(PARTS[later].weight for later in names[place:])
-        results.append(run_part(name, max(1.0, deadline.left * share), options))
-        print(part_markdown(results[-1]), flush=True)
-    return results
-
-
-def run_part(name: str, seconds: float, options: argparse.Namespace) -> PartResult:
-    """One part in a process of its own, which has so many seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "findings"
-        command = [sys.executable, "-m", "benchmarks.gpu.check", "--part", name, "--findings", str(path)]
-        command += ["--seconds", str(seconds * WORKING_SHARE), "--events", str(options.events), *(["--quick"] if options.quick else [])]
-        begin = time.monotonic()
-        status, output = finished(command, seconds)
-        spent = time.monotonic() - begin
-        findings = read_findings(path) if path.exists() else []
-    if status == NO_DEVICE:
-        raise NoDevice(output.strip())
-    return PartResult(name, PARTS[name].title, spent, [*findings, *ending(status, output)])
-
-
-def ending(status: int | None, output: str) -> list[Finding]:
-    """A fault if a part's process did not end well."""
-    if status == 0:
-        return []
-    reason = "ran out of time and was ended" if status is None else f"ended with status {status}"
-    return [fault(f"The part {reason}.{last_lines(output)}")]
 
 
 def carry_out(options: argparse.Namespace) -> int:
     """The side of a part's own process."""
+    from gpu_cep_kernels.device.failures import DeviceLost, cuda_failure
     from gpu_cep_kernels.device.interface import DeviceUnavailable
     from gpu_cep_kernels.device.selection import open_device
 
@@ -103,13 +45,13 @@ def carry_out(options: argparse.Namespace) -> int:
     except DeviceUnavailable as reason:
         print(f"EngineUnavailable: there is no GPU to check: {reason}")
         return NO_DEVICE
-    check = Check(device, Deadline.after(options.seconds), options.events, options.quick)
-    write_findings(options.findings, import_module(PARTS[options.part].module).run(check))
+    check = Check(device, Deadline.after(options.seconds), options.events, options.quick, frozenset(options.without), options.most)
+    try:
+        write_findings(options.findings, import_module(PARTS[options.part].module).run(check))
+    except Exception as fault:
+        traceback.print_exc()
+        return LOST if isinstance(cuda_failure(fault), DeviceLost) else 1
     return 0
-
-
-def missing_packages() -> list[str]:
-    return [package for package in REQUIRED if find_spec(package) is None]
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -118,10 +60,14 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--events", type=int, default=100_000_000, help="events of the end-to-end measurements, if time and memory allow")
     parser.add_argument("--only", nargs="+", choices=sorted(PARTS), help="these parts instead of all")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: to prove the command, not the card")
+    parser.add_argument("--touch", type=float, default=0.0, metavar="GIB", help="host memory to use first, where it grows by being used")
+    parser.add_argument("--most", type=int, help="so many items of each list of a part: to prove the command")
+    parser.add_argument("--join", nargs="+", type=Path, metavar="FILE", help="put these records of single parts together; runs nothing")
     parser.add_argument("--out", type=Path, help=f"where the report is written (default: {RESULTS})")
     parser.add_argument("--part", choices=sorted(PARTS), help=argparse.SUPPRESS)
     parser.add_argument("--findings", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--without", nargs="*", default=[], help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
@@ -129,14 +75,26 @@ def main(argv: Sequence[str]) -> int:
     options = arguments(argv)
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
     options.quick = options.quick or simulated
-    if missing := missing_packages():
-        print(f"EngineUnavailable: not installed: {', '.join(missing)} (python -m pip install {' '.join(missing)})")
-        return NO_DEVICE
     if options.part:
         return carry_out(options)
-    begin = time.monotonic()
+    if options.join:
+        return join(options)
+    print(*versions(), sep="\n", end="\n\n", flush=True)
+    if faults := unusable(REQUIRED):
+        print(f"EngineUnavailable: cannot be imported: {', '.join(faults)} (python -m pip install {' '.join(faults)})")
+        print(*(f"{package}: {reason}" for package, reason in faults.items()), sep="\n")
+        return NO_DEVICE
+    touch(int(options.touch * 2**30))
+    return check(options, simulated)
+
+
+def check(options: argparse.Namespace, simulated: bool) -> int:
+    """Run the parts, and report them as they end."""
+    begin, parts = time.monotonic(), list[PartResult]()
     try:
-        parts = run_parts(options)
+        for part in run_parts(options):
+            parts.append(part)
+            print(part_markdown(part), flush=True)
     except NoDevice as reason:
         print(reason)
         return NO_DEVICE
@@ -146,6 +104,17 @@ def main(argv: Sequence[str]) -> int:
     if folder is not None:
         print(*write(report, folder, options.only or ()), sep="\n")
     return 1 if any(part.faults for part in parts) else 0
+
+
+def join(options: argparse.Namespace) -> int:
+    """Write the records of parts as one."""
+    try:
+        report = joined(options.join)
+    except Unlike as reason:
+        print(reason)
+        return 1
+    print(*write(report, options.out or RESULTS), sep="\n")
+    return 1 if any(part.faults for part in report.parts) else 0
 
 
 def device_name(parts: Sequence[PartResult]) -> str:

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from benchmarks.gpu.findings import Check, Finding, fault, in_time, note, row
+from benchmarks.gpu.findings import FAULT, Check, Finding, fault, in_time, note, row
 from gpu_cep.plan.settings import PRUNING_STEPS
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
@@ -73,7 +73,7 @@ def answer(case: Case, **options: Any) -> str:
 
 def run(check: Check) -> Iterator[Finding]:
     """Corners first: they name what is wrong."""
-    yield from in_time(check.deadline, CORNERS, partial(_corner, MODES[:1] if check.quick else MODES))
+    yield from in_time(check, CORNERS, partial(_corner, MODES[:1] if check.quick else MODES))
     yield from _random_cases(check)
 
 
@@ -220,11 +220,10 @@ def _random_cases(check: Check) -> Iterator[Finding]:
     """Rounds of each kind in turn, from the same seeds in the same order every time."""
     said = {kind: Counter[str]() for kind in KINDS}
     for number in range(1) if check.quick else count():
-        for kind in KINDS:
-            try:
-                _round(check, kind, number, said[kind])
-            except Disagreement as found:
-                yield fault(f"{kind}, round {number}:\n\n```\n{found}\n```")
+        rounds = {f"{kind}, round {number}": kind for kind in KINDS}
+        for found in in_time(check, rounds, partial(_round, check, number, said)):
+            yield found
+            if found.kind == FAULT:
                 return
         if check.deadline.passed:
             yield note(f"Rounds 0 to {number}; time was up in the last one.")
@@ -232,7 +231,9 @@ def _random_cases(check: Check) -> Iterator[Finding]:
     yield from (row("Random cases", Agreed(kind, each.total(), each["matched"], each["refused"])) for kind, each in said.items())
 
 
-def _round(check: Check, kind: str, number: int, said: Counter[str]) -> None:
+def _round(check: Check, number: int, counts: Mapping[str, Counter[str]], kind: str) -> Iterator[Finding]:
+    """A fault where the engines differ; `counts` has what both say to cases of each kind."""
+
     @seed(number)
     @settings(
         max_examples=QUICK_ROUND if check.quick else ROUND,
@@ -244,6 +245,9 @@ def _round(check: Check, kind: str, number: int, said: Counter[str]) -> None:
     @given(KINDS[kind], PRUNING, st.sampled_from(OUTPUTS), st.sampled_from(ALGORITHMS.get(kind, ("auto",))))
     def agree(case: Case, prune: bool | list[str], output: str, algorithm: str) -> None:
         if not check.deadline.passed:
-            said[compare(case, prune=prune, output=output, algorithm=algorithm, max_steps=10**6)] += 1
+            counts[kind][compare(case, prune=prune, output=output, algorithm=algorithm, max_steps=10**6)] += 1
 
-    agree()
+    try:
+        agree()
+    except Disagreement as found:
+        yield fault(f"{kind}, round {number}:\n\n```\n{found}\n```")

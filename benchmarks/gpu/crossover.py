@@ -82,7 +82,7 @@ def turning_size(sizes: Sequence[int], cpu: Sequence[float], gpu: Sequence[float
 def run(check: Check) -> Iterator[Finding]:
     """Each question at all sizes that its share of the time, and memory, allow."""
     speed, calibration = upload_bandwidth(check.device), calibrate(check.device)
-    yield from in_turn(check.deadline, QUESTIONS, partial(measured, check, speed, calibration))
+    yield from in_turn(check, QUESTIONS, partial(measured, check, speed, calibration))
 
 
 def measured(check: Check, speed: float, calibration: Calibration, question: Question, deadline: Deadline) -> Iterator[Finding]:

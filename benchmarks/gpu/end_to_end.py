@@ -74,7 +74,7 @@ def run(check: Check) -> Iterator[Finding]:
     """Each workload with as many events as memory and its share of the time allow."""
     speed = upload_bandwidth(check.device)
     yield note(f"The transfer's own speed, from pinned memory, measured beside these: {speed / 1e9:,.1f} GB/s.")
-    yield from in_turn(check.deadline, WORKLOADS, partial(_measured, check, speed))
+    yield from in_turn(check, WORKLOADS, partial(_measured, check, speed))
 
 
 def _measured(check: Check, speed: float, workload: Workload, deadline: Deadline) -> Iterator[Finding]:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from benchmarks.gpu.clock import copy_bandwidth, upload_bandwidth
 from benchmarks.gpu.findings import Check, Finding, row
+from benchmarks.gpu.versions import PACKAGES
 from benchmarks.record.machine import commit, package_version, processor_name
+from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep_kernels.device.interface import Device
-
-PACKAGES = ("cupy-cuda13x", "numba-cuda", "numba", "numpy", "pyarrow", "lark", "cudf-cu13")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ def _facts(device: Device) -> dict[str, str]:
     if not device.simulated:
         facts |= _versions_of(device)
     facts["processor"] = f"{processor_name()}, {len(os.sched_getaffinity(0))} cores"
+    facts["free memory of the host"] = f"{free_memory() / 2**30:.1f} GiB"
     facts["commit"], facts["Python"] = commit(), platform.python_version()
     return facts | {package: package_version(package) for package in PACKAGES}
 

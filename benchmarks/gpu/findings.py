@@ -8,21 +8,24 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from gpu_cep_kernels.device.failures import DeviceLost, cuda_failure
 
 if TYPE_CHECKING:
     from gpu_cep_kernels.device.interface import Device
 
 Item = TypeVar("Item")
 
-ROW, NOTE, FAULT = "row", "note", "fault"
+ROW, NOTE, FAULT, BEGUN = "row", "note", "fault", "begun"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A row of one of a part's tables, a note beside them, or a fault, which fails the check.
+    """A row of one of a part's tables, a note beside them, or a fault, which fails the check; or the name of an item that was begun.
 
     A row's `cells` are for readers; `record` has its figures as they were measured.
     """
@@ -81,28 +84,60 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a part is given: the device, its time, how many events the large measurements take, and whether small sizes will do."""
+    """What a part is given: the device, its time, how many events the large measurements take, and whether small sizes will do.
+
+    Items in `without` are left out: an earlier process of the part has done them, or lost the device at them. Of the others the first
+    `most` of each list are done (None: all).
+    """
 
     device: Device
     deadline: Deadline
     events: int
     quick: bool
+    without: frozenset[str] = frozenset()
+    most: int | None = None
+
+    def until(self, deadline: Deadline) -> Check:
+        """The same with another deadline."""
+        return replace(self, deadline=deadline)
+
+    def asked(self, items: Mapping[str, Item]) -> dict[str, Item]:
+        """The items that are to be done."""
+        return dict(islice(((name, item) for name, item in items.items() if name not in self.without), self.most))
 
 
-def in_time(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
-    """What `measure` finds of each item, as far as time goes: an item that fails is a fault, those that are left are a note."""
-    names = list(items)
+def in_time(check: Check, items: Mapping[str, Item], measure: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
+    """What `measure` finds of each item, as far as time goes: an item that fails is a fault, those that are left are a note.
+
+    Raises
+    ------
+    DeviceLost
+        CUDA failed at an item: nothing more can be done in this process.
+    """
+    asked = check.asked(items)
+    names = list(asked)
     for place, name in enumerate(names):
-        if deadline.passed:
+        if check.deadline.passed:
             yield note(f"out of time before: {', '.join(names[place:])}")
             return
+        yield Finding(BEGUN, name)
         try:
-            yield from measure(items[name])
+            yield from measure(asked[name])
         except Exception as error:
-            yield fault(f"{name}: {type(error).__name__}: {error}")
+            failure = cuda_failure(error)
+            yield fault(f"{name}: {described(error, failure)}")
+            if isinstance(failure, DeviceLost):
+                raise failure from error
 
 
-def in_turn(deadline: Deadline, items: Mapping[str, Item], measure: Callable[[Item, Deadline], Iterable[Finding]]) -> Iterator[Finding]:
+def described(error: BaseException, failure: Exception | None) -> str:
+    """An error's text, and before it what it means for the device."""
+    kind = {DeviceLost: "the device is lost: ", MemoryError: "out of memory: "}.get(type(failure), "")
+    return kind + "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
+
+
+def in_turn(check: Check, items: Mapping[str, Item], measure: Callable[[Item, Deadline], Iterable[Finding]]) -> Iterator[Finding]:
     """As :func:`in_time`; each item has an even share of the time that is left, until the deadline that `measure` is told."""
-    shared = {name: (item, len(items) - place) for place, (name, item) in enumerate(items.items())}
-    yield from in_time(deadline, shared, lambda own: measure(own[0], Deadline.after(deadline.left / own[1])))
+    asked = check.asked(items)
+    shared = {name: (item, len(asked) - place) for place, (name, item) in enumerate(asked.items())}
+    yield from in_time(check, shared, lambda own: measure(own[0], Deadline.after(check.deadline.left / own[1])))

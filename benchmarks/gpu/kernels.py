@@ -48,12 +48,12 @@ def run(check: Check) -> Iterator[Finding]:
     parallel = [case for case in CASES if case.kernel.parallel]
     names = dict.fromkeys(case.kernel.__name__ for case in parallel)
     by_kernel = {name: [case for case in parallel if case.kernel.__name__ == name] for name in names}
-    yield from in_time(check.deadline, by_kernel, partial(_compared, check))
+    yield from in_time(check, by_kernel, partial(_compared, check))
     speed = copy_bandwidth(check.device)
     yield note(f"A copy in the device's memory, measured beside these, reads and writes {speed / 1e9:,.1f} GB/s.")
-    yield from in_time(check.deadline, {case.name: case for case in PRIMITIVES}, partial(time_primitive, check, speed))
-    timed = {case.name: case for case in _by_turns(by_kernel.values()) if case.reads}
-    yield from in_time(check.deadline, timed, partial(_timed, check, speed))
+    yield from in_time(check, {f"{case.name}, primitive": case for case in PRIMITIVES}, partial(time_primitive, check, speed))
+    timed = {f"{case.name}, timed": case for case in _by_turns(by_kernel.values()) if case.reads}
+    yield from in_time(check, timed, partial(_timed, check, speed))
 
 
 def _by_turns(groups: Iterable[list[KernelCase]]) -> list[KernelCase]:

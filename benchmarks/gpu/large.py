@@ -83,8 +83,9 @@ def run(check: Check) -> Iterator[Finding]:
     sizes = QUICK_SIZES if check.quick else SIZES
     cases = [LargeCase(workload, variation, size) for size, variation, workload in product(sizes, VARIATIONS, WORKLOADS.values())]
     situations = large_situations(sizes)
-    yield from in_time(Deadline.after(SITUATIONS_SHARE * check.deadline.left), {case.name: case for case in situations}, compared)
-    yield from in_time(check.deadline, {case.name: case for case in cases}, partial(_compared, check.device))
+    for_situations = check.until(Deadline.after(SITUATIONS_SHARE * check.deadline.left))
+    yield from in_time(for_situations, {case.name: case for case in situations}, compared)
+    yield from in_time(check, {case.name: case for case in cases}, partial(_compared, check.device))
 
 
 def _compared(device: Device, large: LargeCase) -> Iterator[Finding]:

@@ -6,17 +6,20 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchmarks.record.folders import ROOT
 
 LAST_LINES = 15
 
 
-def finished(command: Sequence[str], seconds: float) -> tuple[int | None, str]:
-    """What a command in the project's folder ended with (None: it was out of time and was ended, with all it had started) and printed."""
+def finished(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> tuple[int | None, str]:
+    """What a command in the project's folder ended with (None: it was out of time and was ended, with all it had started) and printed.
+
+    It has `environment` (None: that of this process).
+    """
     with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT)
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, cwd=ROOT, env=environment)
         try:
             status: int | None = process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -12,11 +12,16 @@ from pathlib import Path
 import pytest
 
 import gpu_cep
-from benchmarks.gpu import check, conformance, findings
+from benchmarks.gpu import check, conformance, findings, join, parts
+from benchmarks.gpu.facts import Fact
 from benchmarks.gpu.process import finished
+from benchmarks.gpu.report import GpuReport, PartResult, write
+from gpu_cep.errors import EngineUnavailable
+from gpu_cep_kernels.device.failures import DeviceLost
 from tests.drawn.queries import Case
 
 ROOT = Path(__file__).resolve().parents[2]
+CHECK = findings.Check(None, findings.Deadline.after(3600), 0, True)
 
 
 def gpu_check(*arguments: str, simulated: bool) -> subprocess.CompletedProcess[str]:
@@ -26,49 +31,146 @@ def gpu_check(*arguments: str, simulated: bool) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings}, cwd=ROOT, check=False)
 
 
-@pytest.mark.full
-def test_all_parts_run_on_the_simulator(tmp_path: Path) -> None:
-    # time for a busy machine to compile what the CPU's side runs, too
-    done = gpu_check("--out", str(tmp_path), "--minutes", "40", simulated=True)
+TABLES = {
+    "Facts",
+    "Calls that compile",
+    "Corners",
+    "Random cases",
+    "Same situations",
+    "Same tables",
+    "Kernels with the CPU's outputs, bit for bit",
+    "Primitives against their floors",
+    "Kernels against their floors",
+    "Whole calls, output='count'",
+    "Phase 1 alone",
+    "Whole calls by size, output='count'",
+    "From which size on the GPU wins",
+}
+
+
+# the fast suite tries one item of each list; a busy machine takes its time to compile what the CPU's side of all runs
+@pytest.mark.parametrize("most", [("--most", "1"), pytest.param((), marks=pytest.mark.full)], ids=["dry", "whole"])
+def test_all_parts_run_on_the_simulator(most: tuple[str, ...], tmp_path: Path) -> None:
+    done = gpu_check("--out", str(tmp_path), "--minutes", "40", *most, simulated=True)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Python ")
     assert "CUDA simulator: times mean nothing." in done.stdout
     (written,) = tmp_path.glob("*.json")
     report = json.loads(written.read_text())
-    tables = {found["table"] for part in report["parts"] for found in part["findings"] if found["kind"] == "row"}
+    assert [part["name"] for part in report["parts"]] == [*parts.PARTS]
+    assert {found["table"] for part in report["parts"] for found in part["findings"] if found["kind"] == "row"} == TABLES
     assert report["simulated"]
-    assert tables == {
-        "Facts",
-        "Corners",
-        "Random cases",
-        "Same situations",
-        "Same tables",
-        "Kernels with the CPU's outputs, bit for bit",
-        "Primitives against their floors",
-        "Kernels against their floors",
-        "Whole calls, output='count'",
-        "Phase 1 alone",
-        "Whole calls by size, output='count'",
-        "From which size on the GPU wins",
-    }
     assert written.with_suffix(".md").read_text().startswith("# GPU check on CUDA simulator")
 
 
 def test_without_a_device_it_says_why() -> None:
     done = gpu_check("--quick", simulated=False)
     assert done.returncode == 2
-    assert done.stdout.startswith("EngineUnavailable: there is no GPU to check: ")
+    assert done.stdout.partition("\n\n")[2].startswith("EngineUnavailable: there is no GPU to check: ")
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(check, "REQUIRED", ("numpy", "no_such_package"))
+    monkeypatch.setattr(check, "REQUIRED", ("json", "no_such_package"))
     assert check.main([]) == 2
-    assert capsys.readouterr().out == "EngineUnavailable: not installed: no_such_package (python -m pip install no_such_package)\n"
+    versions, _, refusal = capsys.readouterr().out.partition("\n\n")
+    assert versions.startswith("Python ")
+    assert refusal.splitlines() == [
+        "EngineUnavailable: cannot be imported: no_such_package (python -m pip install no_such_package)",
+        "no_such_package: ModuleNotFoundError: No module named 'no_such_package'",
+    ]
+
+
+class LosingParts:
+    """Processes of a part that lose the device at the items `fatal`."""
+
+    ITEMS = ("a", "b", "c", "d")
+
+    def __init__(self, *fatal: str) -> None:
+        self.fatal = fatal
+        self.calls: list[tuple[bool, list[str]]] = []
+
+    def finished(self, command: list[str], seconds: float, environment: dict[str, str]) -> tuple[int, str]:
+        path = Path(command[command.index("--findings") + 1])
+        without = command[command.index("--without") + 1 :] if "--without" in command else []
+        most = int(command[command.index("--most") + 1]) if "--most" in command else None
+        asked = [item for item in self.ITEMS if item not in without][:most]
+        self.calls.append((environment.get("CUDA_LAUNCH_BLOCKING") == "1", asked))
+        with path.open("w") as lines:
+            for item in asked:
+                print(json.dumps({"kind": "begun", "text": item}), file=lines)
+                print(json.dumps({"kind": "fault" if item in self.fatal else "note", "text": item}), file=lines)
+                if item in self.fatal:
+                    return parts.LOST, "the end"
+        return 0, ""
+
+
+def lost_run(monkeypatch: pytest.MonkeyPatch, *fatal: str) -> tuple[list[tuple[bool, list[str]]], list[tuple[str, str]]]:
+    """The processes that a part had, and what was found."""
+    losing = LosingParts(*fatal)
+    monkeypatch.setattr(parts, "finished", losing.finished)
+    result = parts.run_part("kernels", 600, check.arguments([]))
+    return losing.calls, [(found.kind, found.text) for found in result.findings]
+
+
+def test_a_part_goes_on_behind_the_item_that_lost_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, found = lost_run(monkeypatch, "b")
+    assert calls == [(False, ["a", "b", "c", "d"]), (True, ["b"]), (False, ["c", "d"])]
+    again = ("note", "Again, with CUDA_LAUNCH_BLOCKING=1: b")
+    assert found == [("note", "a"), ("fault", "b"), again, ("fault", "b"), ("note", "c"), ("note", "d")]
+
+
+def test_a_part_that_loses_the_device_again_and_again_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, found = lost_run(monkeypatch, "a", "b", "c", "d")
+    assert len(calls) == 1 + 2 * parts.MOST_LOST
+    assert found[-1][0] == "fault"
+    assert "The part lost the device." in found[-1][1]
+
+
+def test_a_lost_device_ends_a_part_and_want_of_memory_does_not(tmp_path: Path) -> None:
+    errors = {"small": MemoryError("2 GiB"), "fatal": EngineUnavailable("no card"), "later": ValueError("no good")}
+    errors["fatal"].__cause__ = DeviceLost("IllegalAddress")
+
+    def fail(error: Exception):
+        raise error
+
+    path = tmp_path / "findings"
+    with pytest.raises(DeviceLost):
+        findings.write_findings(path, findings.in_time(CHECK, errors, fail))
+    assert [(found.kind, found.text) for found in findings.read_findings(path)] == [
+        ("begun", "small"),
+        ("fault", "small: out of memory: MemoryError: 2 GiB"),
+        ("begun", "fatal"),
+        ("fault", "fatal: the device is lost: EngineUnavailable: no card"),
+    ]
+
+
+def test_records_of_single_parts_make_one(tmp_path: Path) -> None:
+    paths = [record(tmp_path, name) for name in ("kernels", "warmup")]
+    assert check.main(["--join", *map(str, paths), "--out", str(tmp_path / "joined")]) == 0
+    (written,) = (tmp_path / "joined").glob("*.json")
+    report = json.loads(written.read_text())
+    assert [part["name"] for part in report["parts"]] == ["device", "warmup", "kernels"]
+    assert report["seconds"] == 14
+
+
+@pytest.mark.parametrize(("second", "message"), [(("kernels", "580"), "in an earlier record"), (("warmup", "575"), r"driver \(580, 575\)")])
+def test_records_that_do_not_belong_together_are_refused(second: tuple[str, str], message: str, tmp_path: Path) -> None:
+    paths = [record(tmp_path, "kernels"), record(tmp_path / "second", *second)]
+    with pytest.raises(join.Unlike, match=message):
+        join.joined(paths)
+
+
+def record(folder: Path, part: str, driver: str = "580") -> Path:
+    """The record of one part beside the facts."""
+    facts = [findings.row("Facts", Fact("device", "a card")), findings.row("Facts", Fact("driver", driver))]
+    found = [PartResult("device", "Device", 1, facts), PartResult(part, "Title", 2, [findings.note(part)])]
+    return write(GpuReport("a card", False, "2026-11-24", 7, found), folder, (part,))[0]
 
 
 def test_a_part_that_hangs_is_ended() -> None:
     status, output = finished([sys.executable, "-uc", "print('begun'); import time; time.sleep(60)"], 3.0)
     assert (status, output) == (None, "begun\n")
-    (found,) = check.ending(status, output)
+    (found,) = parts.ending(status, output)
     assert found.kind == "fault"
     assert "ran out of time" in found.text
     assert "begun" in found.text
@@ -83,21 +185,21 @@ def test_what_a_part_found_before_it_broke_off_is_kept(tmp_path: Path) -> None:
         yield findings.note(item)
 
     items = {"first": "one", "second": "bad", "third": "two"}
-    findings.write_findings(path, findings.in_time(findings.Deadline.after(60), items, measure))
+    findings.write_findings(path, findings.in_time(CHECK, items, measure))
     with path.open("a") as lines:
         lines.write('{"kind": "no')
-    found = [(each.kind, each.text) for each in findings.read_findings(path)]
+    found = [(each.kind, each.text) for each in findings.read_findings(path) if each.kind != "begun"]
     assert found == [("note", "one"), ("fault", "second: ValueError: no good"), ("note", "two")]
 
 
 def test_time_that_is_up_leaves_a_note() -> None:
-    (found,) = findings.in_time(findings.Deadline.after(-1), {"a": 1, "b": 2}, lambda item: [findings.fault("ran")])
+    (found,) = findings.in_time(CHECK.until(findings.Deadline.after(-1)), {"a": 1, "b": 2}, lambda item: [findings.fault("ran")])
     assert (found.kind, found.text) == ("note", "out of time before: a, b")
 
 
 def test_each_item_has_an_even_share_of_what_is_left() -> None:
-    shares = findings.in_turn(findings.Deadline.after(100), {"a": 1, "b": 2}, lambda item, own: [findings.note(str(own.left))])
-    assert [float(share.text) for share in shares] == [pytest.approx(50, abs=5), pytest.approx(100, abs=5)]
+    shares = findings.in_turn(CHECK.until(findings.Deadline.after(100)), {"a": 1, "b": 2}, lambda item, own: [findings.note(str(own.left))])
+    assert [float(share.text) for share in shares if share.kind == "note"] == [pytest.approx(50, abs=5), pytest.approx(100, abs=5)]
 
 
 def test_engines_that_differ_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,12 +31,29 @@ def told_apart() -> Iterator[None]:
     try:
         yield
     except Exception as fault:
-        code = cuda_code(fault)
-        if code == _OUT_OF_MEMORY and not isinstance(fault, MemoryError):
-            raise MemoryError(str(fault)) from fault
-        if code in _FATAL:
-            raise DeviceLost(_message(fault)) from fault
-        raise
+        failure = _failure(fault)
+        if failure is None or isinstance(fault, (MemoryError, DeviceLost)):
+            raise
+        raise failure from fault
+
+
+def cuda_failure(fault: BaseException) -> Exception | None:
+    """Return what an error means for the device, by itself or by its causes: MemoryError, DeviceLost, or None."""
+    failure = _failure(fault)
+    if failure is not None:
+        return failure
+    related = (fault.__cause__, *getattr(fault, "exceptions", ()))
+    return next((found for each in related if each is not None and (found := cuda_failure(each)) is not None), None)
+
+
+def _failure(fault: BaseException) -> Exception | None:
+    """Return an error itself or as what it means; None if it is neither a want of memory nor fatal."""
+    if isinstance(fault, DeviceLost):
+        return fault
+    code = cuda_code(fault)
+    if isinstance(fault, MemoryError) or code == _OUT_OF_MEMORY:
+        return MemoryError(str(fault))
+    return DeviceLost(_message(fault)) if code in _FATAL else None
 
 
 def cuda_code(fault: BaseException) -> int | None:

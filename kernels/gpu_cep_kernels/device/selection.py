@@ -14,6 +14,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
+from gpu_cep_kernels.device.failures import DeviceLost
 from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray
 
 
@@ -58,7 +59,7 @@ def open_device() -> Device:
         No driver, no card, a package is missing, versions do not fit together, or an earlier failure made CUDA unusable.
     """
     if _lost:
-        raise DeviceUnavailable(f"CUDA failed before in this process ({_lost[0]})")
+        raise DeviceUnavailable(f"CUDA failed before in this process ({_lost[0]})") from DeviceLost(_lost[0])
     found = _find_device()
     if isinstance(found, DeviceUnavailable):
         raise found.anew()

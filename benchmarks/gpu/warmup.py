@@ -1,0 +1,117 @@
+"""Every kernel compiled once, in as many processes as there are cores: later parts find machine code on disk, and measure no compiler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import numpy as np
+
+from benchmarks.gpu.conformance import CORNERS, compare
+from benchmarks.gpu.findings import Check, Finding, described, fault, note, row
+from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.device.failures import cuda_failure
+from gpu_cep_kernels.device.interface import to_device
+from gpu_cep_kernels.device.selection import open_device
+from tests.kernel_cases import CASES, KernelCase
+
+# Few indices: what counts is the compiler.
+SIZE = 3
+SECONDS_TO_BEGIN = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """So many calls in processes side by side, each of which compiled what it ran."""
+
+    calls: int
+    processes: int
+    seconds: float
+    slowest: str
+    slowest_seconds: float
+
+    def cells(self) -> dict[str, str]:
+        return {
+            "calls": str(self.calls),
+            "processes": str(self.processes),
+            "wall time": f"{self.seconds:,.1f} s",
+            "slowest": f"{self.slowest}, {self.slowest_seconds:,.1f} s",
+        }
+
+
+def run(check: Check) -> Iterator[Finding]:
+    """Corner queries, then the kernels: those of most tables first, which compile longest."""
+    names = list(check.asked(dict.fromkeys((*CORNERS, *_kernel_cases()))))
+    processes = min(available_threads(), len(names))
+    begin, spent = time.monotonic(), dict[str, float]()
+    # a forked process could not use CUDA
+    pool = ProcessPoolExecutor(processes, get_context("spawn"))
+    try:
+        called = {pool.submit(call, name): name for name in names}
+        yield from _outcomes(called, spent, check.deadline.left)
+    except TimeoutError:
+        yield note(f"Out of time before: {', '.join(name for name in names if name not in spent)}.")
+    finally:
+        _end(pool)
+    if spent:
+        slowest = max(spent, key=lambda name: spent[name])
+        yield row("Calls that compile", Warmed(len(spent), processes, time.monotonic() - begin, slowest, spent[slowest]))
+
+
+def _outcomes(called: dict[Future[float], str], spent: dict[str, float], seconds: float) -> Iterator[Finding]:
+    """A fault for each call that failed; `spent` gets the seconds of the others."""
+    for future in as_completed(called, max(SECONDS_TO_BEGIN, seconds)):
+        error = future.exception()
+        if error is None:
+            spent[called[future]] = future.result()
+        else:
+            yield fault(f"{called[future]}: {described(error, cuda_failure(error))}")
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End the pool's processes; a call that still compiles is not waited for."""
+    running = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in running:
+        process.terminate()
+
+
+def _kernel_cases() -> dict[str, int]:
+    """The first parallel case of each kernel and each set of array types, by name, as numbers of the table."""
+    distinct: dict[tuple[str, str], int] = {}
+    sizes: dict[int, int] = {}
+    for number, case in enumerate(CASES):
+        if case.kernel.parallel:
+            types = _types(case.make(SIZE, np.random.default_rng(0), 1).arguments)
+            sizes[number] = len(types)
+            distinct.setdefault((case.kernel.__name__, types), number)
+    return {CASES[number].name: number for number in sorted(distinct.values(), key=lambda number: -sizes[number])}
+
+
+def _types(value: object) -> str:
+    """The types of arguments, as far as machine code differs by them."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{value.ndim}"
+    return f"({', '.join(map(_types, value))})" if isinstance(value, tuple) else type(value).__name__
+
+
+def call(name: str) -> float:
+    """Ask a corner's first query on both engines, or launch a kernel, in a process of the pool; the seconds that it took."""
+    begin = time.monotonic()
+    if name in CORNERS:
+        compare(next(iter(CORNERS[name].cases([{}]))), output="indices")
+    else:
+        _launch(next(case for case in CASES if case.name == name))
+    return time.monotonic() - begin
+
+
+def _launch(case: KernelCase) -> None:
+    """Run a kernel once on the CPU and once on the device."""
+    device = open_device()
+    made = case.make(SIZE, np.random.default_rng(0), device.slots(SIZE))
+    device.launch(case.kernel, made.size, *to_device(device, made.arguments))
+    case.kernel(0, made.size, *([0] if case.kernel.slotted else []), *made.arguments)
+    device.synchronize()
