@@ -8,7 +8,6 @@ counted.
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -20,6 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import HostArray
 from gpu_cep_kernels.device.selection import SimulatedDevice
+from tests.cupy_signatures import refusal
 
 # What explicitly takes an array of the host to the device.
 _UPLOADS = ("array", "asarray", "ascontiguousarray")
@@ -99,7 +99,8 @@ class StrictArray(NDArrayOperatorsMixin):
         if self._module.reference is not None and not hasattr(self._module.reference.ndarray, name):
             raise AttributeError(f"CuPy's arrays have no attribute {name!r}")
         value = getattr(self._held, name)
-        return _guarded(value, self._module) if callable(value) else _wrapped(value, self._module)
+        like = getattr(self._module.reference and self._module.reference.ndarray, name, None)
+        return _guarded(value, self._module, like=like) if callable(value) else _wrapped(value, self._module)
 
     def __getitem__(self, index: Any) -> Any:
         held = _held(index)
@@ -226,8 +227,6 @@ def _guarded(function: Callable[..., Any], module: StrictModule, uploads: bool =
 
 def _check_parameters(like: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Refuse what is no parameter of `like`, as far as its signature is known."""
-    try:
-        signature = inspect.signature(like)
-    except (TypeError, ValueError):
-        return
-    signature.bind(*arguments, **options)
+    refused = "" if like is None else refusal(like, len(arguments), tuple(options))
+    if refused:
+        raise TypeError(f"CuPy's {like.__name__}: {refused}")

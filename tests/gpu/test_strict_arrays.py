@@ -75,6 +75,7 @@ REFUSED = {
     "conversion": lambda xp, array, host: np.asarray(array),
     "list": lambda xp, array, host: np.array([array, array]),
     "parameter": lambda xp, array, host: xp.cumsum(array, initial=0),
+    "method's parameter": lambda xp, array, host: array.sum(where=array > 1),
 }
 
 
