@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from unittest.mock import patch
 
@@ -16,38 +15,10 @@ from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import PRUNING_STEPS
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.gpu.pieces import PIECES
 from tests.results import matches_of
 
 found = partial(answered, engine="gpu")
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """As DeviceMemory, for a device that holds next to nothing."""
-
-    bytes: int
-    chunk: int
-    kept_events: int
-    batch: int
-    bound_events: int
-    ranked_values: int
-
-    def chunk_rows(self, labelling):
-        return self.chunk
-
-    def batch_events(self, resident):
-        return self.batch
-
-
-PIECES = st.builds(
-    Pieces,
-    bytes=st.just(1),
-    chunk=st.integers(1, 9),
-    kept_events=st.sampled_from([3, 1000]),
-    batch=st.sampled_from([60, 1000]),
-    bound_events=st.sampled_from([1, 5, 1000]),
-    ranked_values=st.sampled_from([2, 1000]),
-)
 
 
 @given(whole_language())

@@ -7,9 +7,11 @@ import pytest
 
 from gpu_cep_kernels.compile.jit import plain
 from tests.kernel_cases import CASES
-from tests.kernel_cases.calls import arrays_in, written
+from tests.kernel_cases.calls import arrays_in, selected, written
 
 SIZES = (0, 1, 40, 200)
+# Hands on registers of both kinds of numbers, of which a program sets one: the other is whatever scratch held.
+HANDS_ON_SCRATCH = {"evaluate_rows"}
 
 
 def each_call(wanted=lambda case: True, fast_sizes=SIZES):
@@ -58,8 +60,17 @@ def compiled(case, size):
 
 
 def in_slices(case, size, parts):
-    """The same for a parallel kernel, a slice of its indices after the other."""
-    call = made(case, size, parts)
-    for slot in range(parts):
+    """The same for a parallel kernel, slice by slice of its indices in no order, with scratch that holds anything at first."""
+    call, random = made(case, size, parts), np.random.default_rng([size, parts])
+    spoilt = () if case.kernel.__name__ in HANDS_ON_SCRATCH else case.kernel.scratch
+    for slot in random.permutation(parts).tolist():
+        for scratch in arrays_in(tuple(selected(case.kernel, spoilt, call))):
+            spoil(scratch, random)
         case.kernel(*leading(case, call.size * slot // parts, call.size * (slot + 1) // parts, slot), *call.arguments)
     return None, image(written(case, call))
+
+
+def spoil(array, random):
+    """Leave any bits in an array, as freed memory has them; flags stay flags."""
+    bits = random.integers(0, 2 if array.dtype == np.bool_ else 256, array.nbytes, np.uint8)
+    array[...] = bits.view(array.dtype).reshape(array.shape)

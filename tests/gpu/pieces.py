@@ -1,0 +1,36 @@
+"""Tiny pieces of work, as a device that holds next to nothing cuts them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """As DeviceMemory, for a device that holds next to nothing."""
+
+    bytes: int
+    chunk: int
+    kept_events: int
+    batch: int
+    bound_events: int
+    ranked_values: int
+
+    def chunk_rows(self, labelling):
+        return self.chunk
+
+    def batch_events(self, resident):
+        return self.batch
+
+
+PIECES = st.builds(
+    Pieces,
+    bytes=st.just(1),
+    chunk=st.integers(1, 9),
+    kept_events=st.sampled_from([3, 1000]),
+    batch=st.sampled_from([60, 1000]),
+    bound_events=st.sampled_from([1, 5, 1000]),
+    ranked_values=st.sampled_from([2, 1000]),
+)
