@@ -11,19 +11,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 from benchmarks.baselines.measure import Disagreement, match_count
+from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.questions import OUTPUT, QUESTIONS, Question
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer
-from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.interface import Array, HostArray
-from gpu_cep_kernels.device.selection import SimulatedDevice
 
 NAME = "gpu-traffic"
 EVENTS = 1_000_000
@@ -34,7 +31,11 @@ LAST = "candidates back"
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """One question: bytes to the device and back, launches of kernels, the stages there and on the CPU after it, and their counts."""
+    """One question: bytes to the device and back, launches of kernels, the stages there and on the CPU after it, and their counts.
+
+    `calls` are launches of kernels and of array functions, `waits` those of the host for the device, `moved` the bytes that both read and
+    write in the device's memory; all three are the least, as :class:`Counts` says.
+    """
 
     question: str
     about: str
@@ -45,38 +46,9 @@ class Traffic:
     on_device: tuple[str, ...]
     on_cpu: tuple[str, ...]
     counts: dict[str, int]
-
-
-class CountingDevice(SimulatedDevice):
-    """A device with a large card's memory whose kernels run compiled on the CPU; it counts what is copied to it and from it."""
-
-    name = "the CPU in a device's place"
-    # the memory of a card that takes a million events whole
-    _MEMORY = 1 << 36
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.up = self.down = self.launches = 0
-
-    def upload(self, array: HostArray) -> Array:
-        """A copy, counted."""
-        self.up += array.nbytes
-        return super().upload(array)
-
-    def download(self, array: Array) -> HostArray:
-        """A copy, counted."""
-        host = super().download(array)
-        self.down += host.nbytes
-        return host
-
-    def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
-        """One call of the CPU's kernel; one that has slots has the first."""
-        self.launches += 1
-        kernel(0, size, *((0,) if kernel.slotted else ()), *arguments)
-
-    def slots(self, size: int) -> int:
-        """One thread's."""
-        return 1
+    calls: int
+    waits: int
+    moved: int
 
 
 def traffic(question: Question, events: int) -> Traffic:
@@ -95,20 +67,24 @@ def traffic(question: Question, events: int) -> Traffic:
         raise Disagreement(f"{question.name}: {found} matches, {expected} on the CPU")
     stages = tuple(profile.seconds)
     after = stages.index(LAST) + 1 if LAST in stages else len(stages)
-    sizes = device.up, device.down, device.launches
-    return Traffic(question.name, question.about, events, *sizes, stages[:after], stages[after:], profile.counts)
+    sizes, counts = (device.up, device.down, device.launches), device.counts
+    least = counts.launches, counts.waits, counts.moved
+    return Traffic(question.name, question.about, events, *sizes, stages[:after], stages[after:], profile.counts, *least)
 
 
 def markdown(rows: Sequence[Traffic], versions: dict[str, str]) -> str:
     """The rows as a page."""
     head = ["question", "on the device", "then on the CPU", "counts", "kernels launched", "bytes per event to it", "and back"]
-    lines = [[row.question, *_stages(row), str(row.launches), *bytes_per_event(row)] for row in rows]
+    head += ["launches in all", "waits", "bytes per event in its memory"]
+    lines = [[row.question, *_stages(row), str(row.launches), *bytes_per_event(row), *_least(row)] for row in rows]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     parts = [
         "# What travels to a GPU and back",
         f"{rows[0].events:,} events, matches counted. Counted on a device that the CPU plays: nothing here was run on a card. "
         f"Written by `python -m benchmarks.gpu.traffic` with {named}.",
-        pages.table([head, *lines], figures=3),
+        "Launches in all, waits of the host and bytes in the device's memory are the least: each array function, operator and kernel is "
+        "one launch that passes once over its arrays.",
+        pages.table([head, *lines], figures=6),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -116,6 +92,10 @@ def markdown(rows: Sequence[Traffic], versions: dict[str, str]) -> str:
 def _stages(row: Traffic) -> list[str]:
     counts = " → ".join(f"{name} {count:,}" for name, count in row.counts.items())
     return [", ".join(row.on_device), ", ".join(row.on_cpu), counts]
+
+
+def _least(row: Traffic) -> list[str]:
+    return [str(row.calls), str(row.waits), f"{row.moved / row.events:.0f}"]
 
 
 def bytes_per_event(row: Traffic) -> list[str]:

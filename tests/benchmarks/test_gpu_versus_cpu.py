@@ -7,6 +7,7 @@ import math
 import shutil
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -16,6 +17,8 @@ from benchmarks.gpu import crossover, findings, phase_one, questions, records, r
 from benchmarks.gpu.end_to_end import EndToEnd
 from benchmarks.gpu.facts import Fact
 from benchmarks.record.folders import RESULTS
+from gpu_cep_kernels.compile.jit import Kernel
+from gpu_cep_kernels.device.selection import SimulatedDevice
 
 QUESTIONS = ("medical", "medical_dense", "medical_pair", "stocks", "selective", "selective_plain", "drivers")
 FACTS = {"compute capability": "0.0", "CUDA, driver": "0.0", "driver": "made up", "processor": "no processor", "commit": "none"}
@@ -159,9 +162,16 @@ def test_sizes_grow_tenfold(most: int, sizes: list[int]) -> None:
     assert crossover.sizes_up_to(most) == sizes
 
 
+class OnCpu(SimulatedDevice):
+    """A device whose kernels run compiled on the CPU."""
+
+    def launch(self, kernel: Kernel[..., Any], size: int, *arguments: Any) -> None:
+        kernel(0, size, *((0,) if kernel.slotted else ()), *arguments)
+
+
 def test_sizes_grow_while_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a device that the CPU plays."""
-    device = traffic.CountingDevice()
+    device = OnCpu()
     monkeypatch.setattr("gpu_cep.engine.phase_one.engine_choice.open_device", lambda: device)
     question, calibration = questions.QUESTIONS["stocks"], crossover.calibrate(device)
 
@@ -188,6 +198,19 @@ def test_what_travels_is_counted() -> None:
         assert columns <= found.up < 1.5 * columns
         assert 0 < found.down < columns
         assert found.on_device[0] == "labels"
+
+
+@pytest.mark.parametrize("recorded", traffic.read_traffic(RESULTS), ids=lambda row: row.question)
+def test_a_run_takes_no_more_of_a_device_than_is_recorded(recorded: traffic.Traffic) -> None:
+    """`python -m benchmarks.gpu.traffic` records what it takes, where it takes less."""
+    size = 20_000
+    found = traffic.traffic(questions.QUESTIONS[recorded.question], size)
+    assert found.launches <= recorded.launches
+    assert found.calls <= recorded.calls
+    assert found.waits <= recorded.waits
+    # few events fill a piece of memory less evenly
+    for share in ("up", "moved"):
+        assert getattr(found, share) / size <= 1.1 * getattr(recorded, share) / recorded.events
 
 
 def test_the_record_of_what_travels_has_every_question() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import HostArray
-from tests.gpu.strict_arrays import StrictArray, StrictDevice, StrictModule, _held
+from tests.gpu.strict_arrays import StrictArray, StrictDevice, StrictModule, opened
 from tests.kernel_cases.calls import Call, arrays_in, selected
 from tests.kernels.runs import spoil
 
@@ -51,7 +51,7 @@ class SpoiltDevice(StrictDevice):
 
     def launch(self, kernel: Kernel[..., Any], size: int, *arguments: Any) -> None:
         """Run the kernel slice by slice, in no order."""
-        size, given = int(size), _held(arguments)
+        size, given = int(size), opened(arguments)
         scratch = [*arrays_in(tuple(selected(kernel, kernel.scratch, Call(size, given))))]
         cuts = [0, *sorted(self.random.integers(0, size + 1, MOST_SLICES - 1).tolist()), size]
         for k in self.random.permutation(MOST_SLICES).tolist():

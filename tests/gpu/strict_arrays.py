@@ -64,6 +64,12 @@ class Ledger:
         """Forget the peak so far."""
         self.peak = self.live
 
+    def called(self, name: str, given: Any, result: Any) -> None:
+        """A function of the module, an operator or a method was called with what the device and the host hold, and gave `result`."""
+
+    def waited(self) -> None:
+        """The host waits for the device, since it asks for a value."""
+
 
 def _owner(array: HostArray) -> HostArray | None:
     """The array that a view is of; None where the memory is not NumPy's."""
@@ -87,8 +93,10 @@ class StrictArray(NDArrayOperatorsMixin):
         raise TypeError("a device array is not implicitly converted to NumPy's: download it")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        called = getattr(ufunc, method)
-        return _wrapped(called(*_held(inputs), **_held(options)), self._module)
+        called, given = getattr(ufunc, method), opened(inputs)
+        result = called(*given, **opened(options))
+        self._module.ledger.called(ufunc.__name__, given, result)
+        return _wrapped(result, self._module)
 
     def __array_function__(self, function: Any, _: Any, arguments: Any, options: Any) -> Any:
         return getattr(self._module, function.__name__)(*arguments, **options)
@@ -103,14 +111,18 @@ class StrictArray(NDArrayOperatorsMixin):
         return _guarded(value, self._module, like=like) if callable(value) else _wrapped(value, self._module)
 
     def __getitem__(self, index: Any) -> Any:
-        held = _held(index)
-        picked = _wrapped(self._held[held], self._module)
+        held = opened(index)
+        found = self._held[held]
+        self._module.ledger.called("getitem", (self._held, held), found)
+        picked = _wrapped(found, self._module)
         if isinstance(held, np.ndarray) and held.dtype == np.bool_:
             self._module.ledger.lend(_BY_FLAGS * held.size)
         return picked
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self._held[_held(index)] = _held(value)
+        held, filled = opened(index), opened(value)
+        self._held[held] = filled
+        self._module.ledger.called("setitem", (held, filled), self._held[held])
 
     def __len__(self) -> int:
         return len(self._held)
@@ -119,15 +131,19 @@ class StrictArray(NDArrayOperatorsMixin):
         return (_wrapped(part, self._module) for part in self._held)
 
     def __bool__(self) -> bool:
+        self._module.ledger.waited()
         return bool(self._held)
 
     def __int__(self) -> int:
+        self._module.ledger.waited()
         return int(self._held)
 
     def __index__(self) -> int:
+        self._module.ledger.waited()
         return self._held.__index__()
 
     def __float__(self) -> float:
+        self._module.ledger.waited()
         return float(self._held)
 
 
@@ -140,9 +156,9 @@ class StrictModule:
 
     ndarray = StrictArray
 
-    def __init__(self, reference: Any = None) -> None:
+    def __init__(self, reference: Any = None, ledger: Ledger | None = None) -> None:
         self.reference = reference
-        self.ledger = Ledger()
+        self.ledger = ledger or Ledger()
 
     def __getattr__(self, name: str) -> Any:
         if self.reference is not None and not hasattr(self.reference, name):
@@ -154,6 +170,7 @@ class StrictModule:
 
     def asnumpy(self, array: StrictArray) -> HostArray:
         """A copy on the host."""
+        self.ledger.waited()
         return _of_device(array).copy()
 
 
@@ -162,8 +179,8 @@ class StrictDevice(SimulatedDevice):
 
     name = "CUDA simulator with strict arrays"
 
-    def __init__(self, reference: Any = None) -> None:
-        super().__init__(StrictModule(reference))
+    def __init__(self, reference: Any = None, ledger: Ledger | None = None) -> None:
+        super().__init__(StrictModule(reference, ledger))
 
     def upload(self, array: HostArray) -> StrictArray:
         """A copy."""
@@ -173,11 +190,12 @@ class StrictDevice(SimulatedDevice):
 
     def download(self, array: StrictArray) -> HostArray:
         """A copy."""
+        self.xp.ledger.waited()
         return _of_device(array).copy()
 
     def launch(self, kernel: Kernel[..., Any], size: int, *arguments: Any) -> None:
         """Run the kernel on what the arrays hold."""
-        super().launch(kernel, int(size), *_held(arguments))
+        super().launch(kernel, int(size), *opened(arguments))
 
 
 def _of_device(array: Any) -> HostArray:
@@ -186,19 +204,19 @@ def _of_device(array: Any) -> HostArray:
     return array._held
 
 
-def _held(value: Any, uploads: bool = False) -> Any:
+def opened(value: Any, uploads: bool = False) -> Any:
     """What NumPy takes in place of `value`: strict arrays opened, arrays of the host refused."""
     if isinstance(value, StrictArray):
         return value._held
     if isinstance(value, np.ndarray) and not uploads:
         raise TypeError("an array of the host among those of the device: upload it")
     if isinstance(value, tuple):
-        parts = [_held(part, uploads) for part in value]
+        parts = [opened(part, uploads) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, list):
-        return [_held(part, uploads) for part in value]
+        return [opened(part, uploads) for part in value]
     if isinstance(value, dict):
-        return {name: _held(part, uploads) for name, part in value.items()}
+        return {name: opened(part, uploads) for name, part in value.items()}
     return value
 
 
@@ -217,9 +235,13 @@ def _guarded(function: Callable[..., Any], module: StrictModule, uploads: bool =
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         _check_parameters(like, arguments, options)
-        result = _wrapped(function(*_held(arguments, uploads), **_held(options, uploads)), module)
+        given = opened(arguments, uploads)
+        found = function(*given, **opened(options, uploads))
+        of_array = getattr(function, "__self__", None)
+        module.ledger.called(function.__name__, (*given, of_array) if isinstance(of_array, np.ndarray) else given, found)
+        result = _wrapped(found, module)
         if function.__name__ in _WORKSPACES:
-            module.ledger.lend(_WORKSPACES[function.__name__] * np.size(_held(arguments)[0]))
+            module.ledger.lend(_WORKSPACES[function.__name__] * np.size(opened(arguments)[0]))
         return result
 
     return call

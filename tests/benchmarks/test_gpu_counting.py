@@ -1,0 +1,38 @@
+"""What the counting device counts: launches, waits of the host, and bytes, for operations whose least is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.gpu.counting import CountingDevice
+from tests.requirements import require_modules
+
+SIZE = 100
+INT64 = 8 * SIZE
+
+COUNTED = {
+    "an operator": (lambda xp, a: a + a, (1, 0, 3 * INT64)),
+    "a view": (lambda xp, a: a[3:].reshape(-1, 1), (0, 0, 0)),
+    "the same type": (lambda xp, a: a.astype(xp.int64, copy=False), (0, 0, 0)),
+    "another type": (lambda xp, a: a.astype(xp.int32), (1, 0, INT64 + INT64 // 2)),
+    "memory": (lambda xp, a: xp.empty(7, xp.int64), (0, 0, 0)),
+    "zeros": (lambda xp, a: xp.zeros(SIZE, xp.int64), (1, 0, INT64)),
+    "a gather": (lambda xp, a: a[xp.zeros(3, xp.int64)], (2, 0, 24 + 3 * 24)),
+    "by flags": (lambda xp, a: a[a < 0], (2, 1, INT64 + SIZE + SIZE)),
+    "a compaction": (lambda xp, a: xp.flatnonzero(a), (1, 1, INT64 + INT64 - 8)),
+    "a value": (lambda xp, a: int(a.max()), (1, 1, INT64 + 8)),
+    "a comparison": (lambda xp, a: bool(a[:1] == 0), (1, 1, 8 + 1)),
+    "an element": (lambda xp, a: a.__setitem__(slice(0, 2), 1), (1, 0, 16)),
+    "a copy back": (lambda xp, a: xp.asnumpy(a), (0, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_operations_are_counted(name):
+    require_modules("cupy")
+    device = CountingDevice()
+    array = device.upload(np.arange(SIZE))
+    action, expected = COUNTED[name]
+    action(device.xp, array)
+    assert (device.counts.launches, device.counts.waits, device.counts.moved) == expected
