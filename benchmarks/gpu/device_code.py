@@ -22,6 +22,9 @@ WHEELS = ("numba-cuda", "nvidia-nvvm", "nvidia-cuda-nvrtc", "nvidia-nvjitlink")
 Capability = tuple[int, int]
 CAPABILITIES: tuple[Capability, ...] = ((8, 0), (9, 0))
 
+# The parameters of a kernel's entry: arrays of bytes, or numbers of so many bits.
+_ENTRY = re.compile(r"\.entry [^(]*\((?P<parameters>[^)]*)\)")
+_PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.[a-z](?P<bits>\d+) \w+(?:\[(?P<count>\d+)\])?")
 _REGISTERS = re.compile(r"used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
@@ -80,6 +83,14 @@ def ptx(case: KernelCase, capability: Capability) -> str:
     with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
         text, _ = cuda.compile(case.kernel.cuda.py_func, types_of(case), cc=capability, output="ptx", device=False, abi="numba")
     return str(text)
+
+
+def parameter_bytes(text: str) -> int:
+    """The bytes that a launch hands to the kernel of some PTX, without what alignment adds."""
+    entry = _ENTRY.search(text)
+    assert entry is not None, "PTX of a kernel has an entry"
+    found = _PARAMETER.finditer(entry["parameters"])
+    return sum(int(each["bits"]) // 8 * int(each["count"] or 1) for each in found)
 
 
 def machine_code(text: str, capability: Capability) -> MachineCode:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
+from time import process_time
 
 import pytest
 
-from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, ptx, types_of
+from benchmarks.gpu.device_code import CAPABILITIES, distinct_cases, machine_code, missing_wheels, parameter_bytes, ptx, types_of
 from benchmarks.gpu.kernel_resources import key_of
 from tests.kernel_cases import kernels
 from tests.requirements import require
@@ -20,6 +22,12 @@ FUSIBLE = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)")
 ELF = b"\x7fELF"
 # Three blocks of 256 threads fit a multiprocessor of 65,536 registers.
 MOST_REGISTERS = 80
+# Registers that a kernel may take more than its record says, before that is to be made anew.
+UNRECORDED = 8
+# Every card and driver takes so many bytes of parameters.
+MOST_PARAMETERS = 4_096
+# Seconds of the CPU's time that compiling a parallel kernel may take.
+MOST_SECONDS = 10
 # One thread runs a whole search, or a program: their registers are recorded (benchmarks/results/kernel-resources.md), not bounded.
 SEARCHES = {
     "count_buffer",
@@ -45,6 +53,15 @@ def wheels():
     require(missing_wheels())
 
 
+@cache
+def recorded_registers():
+    """What the record has, by kernel, variant and architecture."""
+    rows = json.loads(RECORD.read_text(encoding="utf-8"))["kernels"]
+    return {
+        (row["kernel"], row["variant"], name): found["registers"] for row in rows for name, found in row["resources"].items()
+    }  # fmt: skip
+
+
 def compilations():
     """Each case and architecture; the fast suite compiles the case of most types of each kernel, for the newest architecture.
 
@@ -64,6 +81,7 @@ def compilations():
 @pytest.mark.usefixtures("wheels")
 @pytest.mark.parametrize(("case", "capability"), [*compilations()])
 def test_kernels_compile_for_cuda(case, capability):
+    begin = process_time()
     text = ptx(case, capability)
     assert ".target sm_{}{}".format(*capability) in text
     assert not FUSIBLE.search(text)
@@ -73,6 +91,16 @@ def test_kernels_compile_for_cuda(case, capability):
     resources = code.resources
     assert (resources.stack, resources.spill_stores, resources.spill_loads) == (0, 0, 0)
     assert 0 < resources.registers <= (255 if case.kernel.__name__ in SEARCHES else MOST_REGISTERS)
+    recorded = recorded_registers().get((case.kernel.__name__, case.variant, "sm_{}{}".format(*capability)), 255)
+    assert resources.registers <= recorded + UNRECORDED
+    if case.kernel.parallel:
+        assert parameter_bytes(text) <= MOST_PARAMETERS
+        assert process_time() - begin <= MOST_SECONDS
+
+
+def test_parameters_are_counted():
+    text = ".visible .entry k(\n .param .u64 k_0,\n .param .align 8 .b8 k_1[24],\n .param .f32 k_2\n)\n{ .param .b64 other; }"
+    assert parameter_bytes(text) == 8 + 24 + 4
 
 
 def test_what_every_kernel_takes_is_recorded():
