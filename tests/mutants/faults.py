@@ -6,6 +6,7 @@ A text occurs once in its file (``test_faults.py`` beside this file says so): wh
 from __future__ import annotations
 
 from tests.mutants.fault import Fault
+from tests.mutants.in_device import DEVICE
 from tests.mutants.in_events import EVENTS, OUTPUT, TEXT
 from tests.mutants.in_files import FILES
 from tests.mutants.in_kernels import KERNELS
@@ -15,4 +16,6 @@ from tests.mutants.in_rules import RULES
 from tests.mutants.in_spark import SPARK
 from tests.mutants.in_streams import STREAMS
 
-FAULTS: tuple[Fault, ...] = (*ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *KERNELS)
+FAULTS: tuple[Fault, ...] = (
+    *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *DEVICE, *KERNELS,
+)  # fmt: skip
