@@ -1,23 +1,49 @@
-"""The streams of a range of events, as a device numbers them, with the host in its place."""
+"""The streams of a range of events, and of events that come back, as a device numbers them, with the host in its place."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.phase_one.device.order_events import streams_of_range
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.device.event_sources import ResidentEvents
+from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, streams_of_range
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.device.interface import HOST
 
 
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=8).filter(any), st.data())
+@given(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=1, max_size=12).filter(any), st.data())
 def test_streams_are_numbered_from_the_first_in_the_range(sizes, data):
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    low = data.draw(st.integers(0, int(offsets[-1]) - 1))
-    high = data.draw(st.integers(low + 1, int(offsets[-1])))
+    # most ranges hold several streams
+    low = data.draw(st.integers(0, int(offsets[-1]) - 1) | st.just(0))
+    high = data.draw(st.integers(low + 1, int(offsets[-1])) | st.just(int(offsets[-1])))
     of_event = np.repeat(np.arange(len(sizes)), sizes)[low:high]
     streams, ends = streams_of_range(HOST, offsets, low, high)
     _, expected = np.unique(of_event, return_inverse=True)
     assert streams.tolist() == expected.tolist()
     assert ends.tolist() == (np.minimum(offsets[1:], high)[of_event] - low).tolist()
     assert streams.dtype == ends.dtype == np.int32
+
+
+EVENTS = pa.table({"ts": range(40), "type": ["A"] * 40})
+PLAN = make_plan("PATTERN SEQ(A a, A b) WITHIN 3 EVENTS", EVENTS.schema, Options(), Settings())
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=10), st.data())
+def test_events_that_come_back_stay_in_their_streams(sizes, data):
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    size = int(offsets[-1])
+    places = np.arange(size)
+    events = DeviceEvents(offsets, places.astype(np.uint64), places[None].astype(np.uint8), places.astype(np.int32), True)
+    source = ResidentEvents(PLAN, event_columns(PLAN, EVENTS), events, HOST, data.draw(st.integers(1, 50)))
+    picked = np.array(sorted(data.draw(st.sets(st.sampled_from(range(size))))), np.int64)
+    found, whole = source.pick(picked, None), source.pick(None, None)
+    assert found.offsets.tolist() == [int((picked < offset).sum()) for offset in offsets]
+    assert found.rows.tolist() == found.positions.tolist() == found.times.tolist() == picked.tolist()
+    assert whole.offsets.tolist() == offsets.tolist()
+    assert whole.rows.tolist() == whole.positions.tolist() == whole.labels[0].tolist() == places.tolist()
