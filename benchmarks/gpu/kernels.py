@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.gpu.clock import copy_bandwidth, device_seconds
 from benchmarks.gpu.findings import Check, Finding, fault, in_time, note, row
 from benchmarks.gpu.floors import COPY_SHARE, Timed
+from benchmarks.gpu.launches import launches
 from benchmarks.gpu.primitives import PRIMITIVES, time_primitive
 from gpu_cep_kernels.device.interface import Device, to_device
 from tests.kernel_cases import CASES, Call, KernelCase, bytes_moved
@@ -49,6 +50,7 @@ def run(check: Check) -> Iterator[Finding]:
     names = dict.fromkeys(case.kernel.__name__ for case in parallel)
     by_kernel = {name: [case for case in parallel if case.kernel.__name__ == name] for name in names}
     yield from in_time(check, by_kernel, partial(_compared, check))
+    yield from launches(check, parallel)
     speed = copy_bandwidth(check.device)
     yield note(f"A copy in the device's memory, measured beside these, reads and writes {speed / 1e9:,.1f} GB/s.")
     yield from in_time(check, {f"{case.name}, primitive": case for case in PRIMITIVES}, partial(time_primitive, check, speed))

@@ -8,17 +8,21 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import gpu_cep
-from benchmarks.gpu import check, conformance, findings, join, parts
+from benchmarks.gpu import check, conformance, findings, join, launches, parts
 from benchmarks.gpu.facts import Fact
 from benchmarks.gpu.process import finished
 from benchmarks.gpu.report import GpuReport, PartResult, write
 from gpu_cep.errors import EngineUnavailable
+from gpu_cep_kernels.compile.jit import simulated
 from gpu_cep_kernels.device.failures import DeviceLost
 from tests.drawn.queries import Case
+from tests.kernel_cases import CASES
+from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECK = findings.Check(None, findings.Deadline.after(3600), 0, True)
@@ -41,6 +45,7 @@ TABLES = {
     "Kernels with the CPU's outputs, bit for bit",
     "Primitives against their floors",
     "Kernels against their floors",
+    "Host time of a launch",
     "Whole calls, output='count'",
     "Phase 1 alone",
     "Whole calls by size, output='count'",
@@ -231,3 +236,20 @@ def test_fused_products_would_be_noticed() -> None:
 def fused(left: float, right: float, summand: float) -> float:
     """``left * right + summand``, rounded once."""
     return float(Fraction(left) * Fraction(right) + Fraction(summand))
+
+
+def test_what_numba_tells_of_a_kernel_is_told() -> None:
+    case = next(case for case in CASES if case.kernel.slotted)
+    resident = {"max_cooperative_grid_blocks": lambda threads: 132 * 1024 // threads}
+    compiled = SimpleNamespace(regs_per_thread=54, local_mem_per_thread=0, **resident)
+    told = launches.occupancy(case, compiled).cells()
+    assert (told["slots"], told["registers"], told["blocks at a time"]) == ("yes", "54", "528")
+
+
+@pytest.mark.skipif(simulated(), reason="the simulator's kernels are not compiled")
+def test_numba_tells_it_by_these_names() -> None:
+    require_modules("numba_cuda")
+    from numba.cuda.dispatcher import _Kernel
+
+    names = ("regs_per_thread", "local_mem_per_thread", "max_cooperative_grid_blocks")
+    assert [name for name in names if not hasattr(_Kernel, name)] == []

@@ -20,7 +20,7 @@ from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.phase_one.ordering import gather
 
-_THREADS = 256
+THREADS_PER_BLOCK = 256
 # So many blocks keep a multiprocessor busy; their threads stride over what is left.
 _BLOCKS_PER_MULTIPROCESSOR = 32
 # Kernels with slots have fewer, since each slot has its own scratch: one full set of resident threads is enough.
@@ -146,19 +146,19 @@ class CudaDevice:
         if size:
             stream = external_stream(self.xp.cuda.get_current_stream().ptr)
             try:
-                kernel.cuda[self._blocks(kernel.slotted, size), _THREADS, stream](size, _views(arguments))
+                kernel.cuda[self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream](size, _views(arguments))
             except Exception as fault:
                 note_kernel(fault, kernel.__name__)
                 raise
 
     def slots(self, size: int) -> int:
         """Return how many slots a launch has: the threads of its grid, without those that have no index."""
-        return min(size, self._blocks(True, size) * _THREADS)
+        return min(size, self._blocks(True, size) * THREADS_PER_BLOCK)
 
     def _blocks(self, slotted: bool, size: int) -> int:
         """Return how many blocks a launch has."""
         most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
-        return max(_FEWEST_BLOCKS, min(-(-size // _THREADS), most * self._multiprocessors))
+        return max(_FEWEST_BLOCKS, min(-(-size // THREADS_PER_BLOCK), most * self._multiprocessors))
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
