@@ -52,7 +52,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, open_source, plan_events, read_run, run_engine, run_plan
+from gpu_cep.query_runs import explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan
 
 if TYPE_CHECKING:
     import cudf
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.analysis.options import Options
     from gpu_cep.engine.compressed.compressed import Compressed
+    from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.query_plans import Pattern
@@ -264,11 +265,11 @@ def match(
     threads
         How many threads to use (default: all cores of the process).
     memory
-        How much memory the events of Parquet files may take: a number of bytes,
-        or text such as ``"2GiB"`` (default: a share of what is free). Files
+        How much memory events that are read may take: a number of bytes, or
+        text such as ``"2GiB"`` (default: a share of what is free). Parquet files
         that do not fit at once are matched in slices of time, where the query
-        has a window of time and row groups are roughly in order of time; else
-        an UnsupportedError says what is needed. The result comes on top.
+        has a window of time; else an UnsupportedError says what is needed. The
+        result comes on top. Tables are in memory already.
     profile
         Receives the counts and the seconds of each stage of the run.
     tuning
@@ -321,6 +322,8 @@ def match(
         run = replace(sliced, threads=threads, profile=profile)
         return read_slices(run) if result == "reader" else _handed_over(run_slices(run), hand_over)
     plan, read = plan_events(events if source is None else source, pattern, options, settings)
+    if allowed is not None and (source is not None or is_path(events)):
+        _refuse_large(read, allowed)
     query = as_query(pattern)
     if result == "reader":
         return read_run(plan, query, options, read, threads=threads, profile=profile)
@@ -338,6 +341,12 @@ def _in_slices(source: Source, pattern: Pattern, options: Options, settings: Set
     from gpu_cep.sliced_plans import plan_slices
 
     return plan_slices(source, pattern, options, settings, memory)
+
+
+def _refuse_large(read: InputEvents, memory: int) -> None:
+    from gpu_cep.sliced_plans import refuse_large
+
+    refuse_large(read.table, memory)
 
 
 @takes_keywords(match, ExplainOptions)

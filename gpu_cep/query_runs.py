@@ -80,6 +80,13 @@ def open_source(events: Any) -> Source | None:
     return source_of(events)
 
 
+def is_path(events: Any) -> bool:
+    """Return whether events are named by a path, a glob or a URI."""
+    from gpu_cep.engine.input.file_systems import location_of
+
+    return location_of(events) is not None
+
+
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
 def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query, and the events: of a source, only what the query reads.

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.times import lacks_times
@@ -65,6 +66,12 @@ def _plan_files(
         return None
     ordered = choice.files.compact()
     return SlicedRun(plan_over_slices(pattern, files.schema, options, narrow_settings(settings, read)), ordered, choice.cut, files)
+
+
+def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:
+    """Raise UnsupportedError if events that were read at once take more memory than the caller allows."""
+    if isinstance(table, pa.Table):
+        _refuse_beyond(memory, AT_ONCE * table.nbytes, "only Parquet files are read in slices of time")
 
 
 def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
+from pyarrow import csv, dataset, parquet
 
 import gpu_cep as cep
 from gpu_cep import sliced_plans
@@ -171,6 +171,15 @@ def test_what_cannot_be_cut_is_refused_if_it_does_not_fit(steps, query, options,
         cep.match(steps, query, memory=8_000, **options)
     assert "needs about 1MiB for the events, more than memory=8,000 bytes" in str(caught.value)
     assert "hint: give memory='1MiB'" in str(caught.value)
+
+
+def test_other_files_are_refused_if_they_do_not_fit(tmp_path):
+    csv.write_csv(STEPS, tmp_path / "steps.csv")
+    for events in (tmp_path / "steps.csv", dataset.dataset(tmp_path / "steps.csv", format="csv")):
+        with pytest.raises(cep.UnsupportedError, match="only Parquet files are read in slices of time"):
+            cep.match(events, QUERY, memory=8_000)
+        assert cep.match(events, QUERY, memory="1MiB").num_rows == 200
+    assert cep.match(STEPS, QUERY, memory=8_000).num_rows == 200
 
 
 @pytest.mark.parametrize("wrong", [0, -1, True, "much", 1.5])
