@@ -134,7 +134,7 @@ def test_results_on_a_card_need_one(tmp_path):
 
 
 def test_an_unknown_form_of_result():
-    with pytest.raises(PatternError, match=r"result='cudff' is unknown; expected one of arrow, pandas, .*, cudf\n.*did you mean 'cudf'"):
+    with pytest.raises(PatternError, match=r"result='cudff' is unknown; expected one of arrow, .*, cudf, reader\n.*did you mean 'cudf'"):
         cep.match(EVENTS, PATTERN, result="cudff")
     assert cep.match(EVENTS, PATTERN, result="arrow").equals(cep.match(EVENTS, PATTERN))
 
