@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from gpu_cep.choices import (
     AfterMatch,
@@ -23,13 +23,8 @@ from gpu_cep.choices import (
 )
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import (
-    LESS_MEMORY,
-    Diagnostic,
-    MatchLimitExceeded,
     PatternError,
     UnsupportedError,
-    ending_in,
-    nearest,
     warn_caller,
 )
 from gpu_cep.keywords import (
@@ -53,6 +48,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
 from gpu_cep.query_runs import explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan
+from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
     import cudf
@@ -61,16 +57,10 @@ if TYPE_CHECKING:
     import polars
     import pyarrow as pa
 
-    from gpu_cep.analysis.options import Options
     from gpu_cep.engine.compressed.compressed import Compressed
-    from gpu_cep.engine.input.input_events import InputEvents
-    from gpu_cep.engine.input.sources import Source
-    from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.query_plans import Pattern
 
 __all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse"]
-
-RESULTS = get_args(Result)
 
 
 @overload
@@ -313,40 +303,23 @@ def match(
         time_unit=time_unit, nulls=nulls, detect=detect, allen=allen, gap=gap, functions=functions,
     )  # fmt: skip
     _check_engine(settings)
-    hand_over = _result_form(result, output)
+    hand_over = result_form(result, output)
+    from gpu_cep.sliced_plans import plan_slices, refuse_large
+
     source = open_source(events)
-    sliced = None if source is None else _in_slices(source, pattern, options, settings, allowed)
+    sliced = None if source is None else plan_slices(source, pattern, options, settings, allowed)
     if sliced is not None:
         from gpu_cep.sliced_runs import read_slices, run_slices
 
         run = replace(sliced, threads=threads, profile=profile)
-        return read_slices(run) if result == "reader" else _handed_over(run_slices(run), hand_over)
+        return read_slices(run) if result == "reader" else handed_over(run_slices(run), hand_over)
     plan, read = plan_events(events if source is None else source, pattern, options, settings)
     if allowed is not None and (source is not None or is_path(events)):
-        _refuse_large(read, allowed)
+        refuse_large(read.table, allowed)
     query = as_query(pattern)
     if result == "reader":
         return read_run(plan, query, options, read, threads=threads, profile=profile)
-    return _handed_over(run_plan(plan, query, options, read, threads=threads, profile=profile), hand_over)
-
-
-def _handed_over(found: pa.Table, hand_over: Callable[[pa.Table], Any]) -> Any:
-    """Return a result in the form that the caller asks for."""
-    with ending_in(MatchLimitExceeded, f"handing over the result of {found.num_rows:,} rows", LESS_MEMORY):
-        return hand_over(found)
-
-
-def _in_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
-    """Return how the query is run over files in slices of time; None if the events are read at once."""
-    from gpu_cep.sliced_plans import plan_slices
-
-    return plan_slices(source, pattern, options, settings, memory)
-
-
-def _refuse_large(read: InputEvents, memory: int) -> None:
-    from gpu_cep.sliced_plans import refuse_large
-
-    refuse_large(read.table, memory)
+    return handed_over(run_plan(plan, query, options, read, threads=threads, profile=profile), hand_over)
 
 
 @takes_keywords(match, ExplainOptions)
@@ -421,30 +394,3 @@ def _check_engine(settings: Settings) -> None:
     check_settings(settings)
     if settings.engine == "gpu":
         require_device()
-
-
-def _result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
-    """Return the function that turns a table into what `result` and `output` ask for."""
-    if result not in RESULTS:
-        message = f"result={result!r} is unknown; expected one of {', '.join(RESULTS)}"
-        raise PatternError([Diagnostic(message, hint=nearest(str(result), RESULTS))])
-    if output == "compressed":
-        return _compressed(result)
-    if result in ("arrow", "reader"):
-        return lambda table: table
-    if result != "cudf":
-        from gpu_cep.engine.output.frames import frame_maker
-
-        return frame_maker(str(result))
-    from gpu_cep.engine.input.device.cudf import require_cudf, to_cudf
-
-    require_cudf()
-    return to_cudf
-
-
-def _compressed(result: object) -> Callable[[pa.Table], Any]:
-    from gpu_cep.engine.compressed.compressed import Compressed
-
-    if result != "arrow":
-        raise UnsupportedError([Diagnostic(f"output='compressed' is not supported with result={result!r}; supported: arrow")])
-    return Compressed

@@ -23,7 +23,7 @@ ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
-        "live_queries", "stream_steps", "api",
+        "live_queries", "stream_steps", "result_forms", "api",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -63,7 +63,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:12], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:13], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -109,6 +109,7 @@ HOMES = {
         "gpu_cep.oracle",
         "gpu_cep.query_plans",
         "gpu_cep.query_runs",
+        "gpu_cep.result_forms",
         "gpu_cep.sliced_plans",
         "gpu_cep.sliced_runs",
         "gpu_cep_spark",

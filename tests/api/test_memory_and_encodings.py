@@ -36,7 +36,7 @@ def test_a_lack_of_memory(monkeypatch, module, name, error, message):
 
 
 def test_a_lack_of_memory_for_the_result(monkeypatch):
-    monkeypatch.setattr(api, "_result_form", lambda result, output: no_memory)
+    monkeypatch.setattr(api, "result_form", lambda result, output: no_memory)
     with pytest.raises(MatchLimitExceeded, match="out of memory while handing over the result of 2 rows; use output='count'"):
         cep.match(EVENTS, "PATTERN a")
 

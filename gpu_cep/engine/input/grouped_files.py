@@ -9,7 +9,6 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet
 
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
@@ -115,6 +114,8 @@ def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, 
 
     `held` is kept as long as the files are read, and closed with them.
     """
+    from pyarrow import parquet
+
     with reading(given.name):
         data_set = parquet.ParquetDataset(path)
         files = ParquetFiles(data_set.schema, tuple(sorted(data_set.fragments, key=lambda fragment: str(fragment.path))))
