@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
-from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError
+from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.planner import plan, plan_intervals
 from gpu_cep.plan.settings import Settings, check_settings
 
@@ -26,17 +27,24 @@ if TYPE_CHECKING:
     from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.lang.builder import Buildable
 
-    Pattern = str | Query | IntervalQuery | PatternNode | Buildable
+    Pattern = str | Query | IntervalQuery | RowPatternQuery | PatternNode | Buildable
 
 AnyQuery = Query | IntervalQuery
 
+ROWS_RUN = "row patterns run by gpu_cep.match() with algorithm='brute_force' only, over small tables, in this release"
+
 # How the text of a query begins.
-_BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s", re.IGNORECASE)
+_BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)
 
 
 def as_query(pattern: Pattern) -> AnyQuery:
-    """Return the syntax tree of a query given as text, as a tree or from the builder."""
+    """Return the syntax tree of a query given as text, as a tree or from the builder.
+
+    Raises UnsupportedError for a row pattern, which :func:`row_pattern_of` returns.
+    """
     query = parse(pattern) if isinstance(pattern, str) else pattern
+    if isinstance(query, RowPatternQuery):
+        raise UnsupportedError([Diagnostic(f"MATCH_RECOGNIZE is not supported here; {ROWS_RUN}")])
     if isinstance(query, Query | IntervalQuery):
         return query
     if isinstance(pattern, PatternNode):
@@ -47,6 +55,12 @@ def as_query(pattern: Pattern) -> AnyQuery:
         read = ": give what it holds, pattern.read_text()" if isinstance(pattern, PurePath) else ""
         raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{read}")
     return query_of(pattern)
+
+
+def row_pattern_of(pattern: Pattern) -> RowPatternQuery | None:
+    """Return the syntax tree of a row pattern given as text or as a tree; None for other queries."""
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    return query if isinstance(query, RowPatternQuery) else None
 
 
 def refuse_swapped(function: str, events: object, pattern: object) -> None:
@@ -66,7 +80,8 @@ def _likeness(given: object) -> int:
         return 1 + (_BEGINNING.match(given) is not None)
     # a builder that has not been imported made nothing
     builder = sys.modules.get("gpu_cep.lang.builder")
-    built = (Query, IntervalQuery, PatternNode) if builder is None else (Query, IntervalQuery, PatternNode, builder.Buildable)
+    trees = (Query, IntervalQuery, RowPatternQuery, PatternNode)
+    built = trees if builder is None else (*trees, builder.Buildable)
     return 2 * isinstance(given, built)
 
 

@@ -306,7 +306,7 @@ def _view(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> Mat
     from gpu_cep.display.match_view import view_matches
 
     plan, options, _ = _plan(events, text, asked)
-    return view_matches(plan, api.parse(text), options)
+    return view_matches(plan, api.as_query(text), options)
 
 
 def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tuple[AnyPlan, Options, pa.Schema]:
@@ -314,7 +314,7 @@ def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tup
     from gpu_cep.engine.input.times import type_times
 
     options, settings = read_keywords(asked)
-    held = type_times(events, api.parse(text), options) if isinstance(events, pa.Table) else events
+    held = type_times(events, api.as_query(text), options) if isinstance(events, pa.Table) else events
     return api.make_plan(text, held.schema, options, settings), options, held.schema
 
 

@@ -95,12 +95,12 @@ def span_of(place: Any) -> Span:
 def unexpected_token(mistake: Mistake) -> DiagnosedError:
     """Return the error for a token that cannot stand where it does."""
     found, expected = mistake.found, mistake.expected
-    span = _end_of(mistake.read[-1]) if found.type == "$END" else span_of(found)
+    span = end_of(mistake.read[-1]) if found.type == "$END" else span_of(found)
     misplaced = _misplaced_clause(found, expected, mistake.read)
     if misplaced is not None:
         return PatternSyntaxError([Diagnostic(misplaced, span)])
     what = "the query ends too early:" if found.type == "$END" else f"found {show_text(found)},"
-    message = f"{what} expected {_list_words(_words(expected))}"
+    message = f"{what} expected {list_words(words_for(expected))}"
     return PatternSyntaxError([Diagnostic(message, span, hint_at(mistake))])
 
 
@@ -124,7 +124,8 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
     return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)
 
 
-def _end_of(last: Token) -> Span:
+def end_of(last: Token) -> Span:
+    """Return the place right behind a token."""
     end = span_of(last)
     return Span(end.end_line, end.end_column, end.end_line, end.end_column + 1)
 
@@ -141,7 +142,8 @@ def _misplaced_clause(found: Token, expected: frozenset[str], read: Sequence[Tok
     return f"{name} must stand before {CLAUSES[later[0]]}" if later else None
 
 
-def _words(expected: frozenset[str]) -> list[str]:
+def words_for(expected: frozenset[str]) -> list[str]:
+    """Return the words by which messages call terminals."""
     left = set(expected - _SILENT)
     words = []
     for group in _GROUPS:
@@ -153,5 +155,6 @@ def _words(expected: frozenset[str]) -> list[str]:
     return words + symbols + keywords_in(left) + end
 
 
-def _list_words(words: Sequence[str]) -> str:
+def list_words(words: Sequence[str]) -> str:
+    """Return words as an enumeration that ends in "or"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -161,7 +161,7 @@ def _check_counter(word: Word) -> None:
 
 def _call(span: Span, children: list[Any]) -> Expression:
     name, distinct, *arguments = children
-    function = _function(name, distinct)
+    function = function_of(name, distinct)
     if arguments == [None]:
         arguments = []
     if name.quoted or function not in (*ast.AGGREGATES, "prev"):
@@ -172,7 +172,7 @@ def _call(span: Span, children: list[Any]) -> Expression:
     return _aggregate(function, span, argument, len(arguments))
 
 
-def _function(name: Word, distinct: Any) -> str:
+def function_of(name: Word, distinct: Any) -> str:
     """Return the name of a function in lower case; ``count(DISTINCT …)`` is an aggregate of its own."""
     function = name.text.lower()
     if distinct is None:
@@ -226,7 +226,7 @@ def _from_to(first: Expression, last: Expression) -> Span:
 
 def _running_aggregate(span: Span, children: list[Any]) -> ast.Aggregate:
     name, distinct, variable, counter, _, distance, attribute = children
-    function = _function(name, distinct)
+    function = function_of(name, distinct)
     _check_counter(counter)
     if integer(distance) != 1:
         raise fault("a running aggregate covers the events before the current one: v[..i-1]", span)

@@ -12,14 +12,17 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast, literals
 from gpu_cep.lang.ast import Expression, Index, IntervalQuery, Node, PatternNode, Query
 from gpu_cep.lang.literals import write_attribute, write_name
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 
 # How tightly operators bind, in ascending order; operands that bind less tightly than their place demands get parentheses.
 _OR, _AND, _NOT, _PREDICATE, _SUM, _PRODUCT, _SIGN, _ATOM = range(8)
 _LEVELS = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+# Names of functions that mean something else without quotes, here or in row patterns.
+_QUOTED_FUNCTIONS = frozenset({*ast.AGGREGATES, "prev", "next", "classifier", "match_number", "subset"})
 _PLAIN_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
 
 
-def format_query(query: Query | IntervalQuery) -> str:
+def format_query(query: Query | IntervalQuery | RowPatternQuery) -> str:
     """Return `query` in canonical form, one clause to a line.
 
     Raises
@@ -27,6 +30,10 @@ def format_query(query: Query | IntervalQuery) -> str:
     PatternError
         If the tree holds what no text can say: an infinite number, an empty name, a quantifier on a composite.
     """
+    if isinstance(query, RowPatternQuery):
+        from gpu_cep.lang.row_patterns.format import format_row_pattern
+
+        return format_row_pattern(query)
     try:
         return "\n".join([*_input(query), *_write_match(query), *_output(query)])
     except ValueError as error:
@@ -39,7 +46,7 @@ def format_expression(expression: Expression) -> str:
     Raises as :func:`format_query`.
     """
     try:
-        return _text(expression)
+        return expression_text(expression)
     except ValueError as error:
         raise PatternError(str(error)) from None
 
@@ -67,7 +74,7 @@ def _input(query: Query | IntervalQuery) -> Iterable[str]:
     if query.source is not None:
         yield "FROM " + " ".join(write_name(name) for name in (query.source.name, query.source.alias) if name is not None)
     if query.partition_by:
-        yield f"PARTITION BY {_join_operands(write_name(name) for name in query.partition_by)}"
+        yield f"PARTITION BY {join_operands(write_name(name) for name in query.partition_by)}"
 
 
 def _write_match(query: Query | IntervalQuery) -> Iterable[str]:
@@ -77,9 +84,9 @@ def _write_match(query: Query | IntervalQuery) -> Iterable[str]:
             if query.strategy is not None:
                 yield _braced_where(query)
             elif query.where is not None:
-                yield f"WHERE {_text(query.where)}"
+                yield f"WHERE {expression_text(query.where)}"
         case IntervalQuery():
-            yield f"DEFINE {_join_operands(map(_situation, query.situations))}"
+            yield f"DEFINE {join_operands(map(_situation, query.situations))}"
             yield f"PATTERN {_write_relation(query)}"
 
 
@@ -91,16 +98,17 @@ def _write_relation(query: Query | IntervalQuery) -> str:
 
 def _window(query: Query | IntervalQuery) -> Iterable[str]:
     if query.within is not None:
-        yield f"WITHIN {_length(query.within)}"
+        yield f"WITHIN {write_length(query.within)}"
 
 
 def _output(query: Query | IntervalQuery) -> Iterable[str]:
     yield from _window(query)
     if query.returns:
-        yield f"RETURN {_join_operands(_item(item) for item in query.returns)}"
+        yield f"RETURN {join_operands(_item(item) for item in query.returns)}"
 
 
-def _length(length: ast.Window) -> str:
+def write_length(length: ast.Window) -> str:
+    """Return the text of a length of time, or of a number of events."""
     amount = literals.write_number(length.amount)
     return amount if length.unit is None else literals.with_unit(amount, length.unit).upper()
 
@@ -111,9 +119,9 @@ def _situation(situation: ast.Situation) -> str:
 
 def _definition(situation: ast.Situation) -> str:
     # AT LEAST and AT MOST, since BETWEEN behind an operand would be read as the operator
-    low = "" if situation.at_least is None else f" AT LEAST {_length(situation.at_least)}"
-    high = "" if situation.at_most is None else f" AT MOST {_length(situation.at_most)}"
-    return f"{_text(situation.condition)}{low}{high}"
+    low = "" if situation.at_least is None else f" AT LEAST {write_length(situation.at_least)}"
+    high = "" if situation.at_most is None else f" AT MOST {write_length(situation.at_most)}"
+    return f"{expression_text(situation.condition)}{low}{high}"
 
 
 def format_constraint(constraint: ast.Constraint) -> str:
@@ -122,17 +130,18 @@ def format_constraint(constraint: ast.Constraint) -> str:
 
 
 def _braced_where(query: Query) -> str:
-    variables = f"({_join_operands(write_name(name) for name in query.strategy_variables)})" if query.strategy_variables else ""
-    condition = "" if query.where is None else f" {_text(query.where)} "
+    variables = f"({join_operands(write_name(name) for name in query.strategy_variables)})" if query.strategy_variables else ""
+    condition = "" if query.where is None else f" {expression_text(query.where)} "
     return f"WHERE {query.strategy}{variables} {{{condition}}}"
 
 
 def _item(item: ast.ReturnItem) -> str:
-    text = _text(item.expression)
+    text = expression_text(item.expression)
     return text if item.name is None else f"{text} AS {write_name(item.name)}"
 
 
-def _join_operands(texts: Iterable[str]) -> str:
+def join_operands(texts: Iterable[str]) -> str:
+    """Return the texts with commas between them."""
     return ", ".join(texts)
 
 
@@ -151,10 +160,11 @@ def _(node: ast.Variable) -> str:
 def _(node: ast.Repeat) -> str:
     if not isinstance(node.element, ast.Variable) or not node.greedy:
         raise ValueError("a quantifier is written on a variable, and is greedy")
-    return _pattern(node.element) + _quantifier(node.minimum, node.maximum)
+    return _pattern(node.element) + write_quantifier(node.minimum, node.maximum)
 
 
-def _quantifier(minimum: int, maximum: int | None) -> str:
+def write_quantifier(minimum: int, maximum: int | None) -> str:
+    """Return the text of a quantifier."""
     plain = _PLAIN_QUANTIFIERS.get((minimum, maximum))
     if plain is not None:
         return plain
@@ -165,17 +175,17 @@ def _quantifier(minimum: int, maximum: int | None) -> str:
 
 @_pattern.register
 def _(node: ast.Seq) -> str:
-    return f"SEQ({_join_operands(map(_pattern, node.elements))})"
+    return f"SEQ({join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
 def _(node: ast.And) -> str:
-    return f"AND({_join_operands(map(_pattern, node.elements))})"
+    return f"AND({join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
 def _(node: ast.Or) -> str:
-    return f"OR({_join_operands(map(_pattern, node.elements))})"
+    return f"OR({join_operands(map(_pattern, node.elements))})"
 
 
 @_pattern.register
@@ -185,7 +195,7 @@ def _(node: ast.Not) -> str:
 
 def _within(node: Expression, level: int) -> str:
     """Return the text of `node`, in parentheses if it binds less tightly than `level`."""
-    text = _text(node)
+    text = expression_text(node)
     return text if _level(node, text) >= level else f"({text})"
 
 
@@ -205,21 +215,22 @@ def _level(node: Expression, text: str) -> int:
 
 
 @singledispatch
-def _text(node: Node) -> str:
+def expression_text(node: Node) -> str:
+    """Return the text of an expression, or of an index."""
     raise TypeError(f"no text for {type(node).__name__}")
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Literal) -> str:
     return literals.write_literal(node)
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.DurationLiteral) -> str:
     return literals.write_duration(node)
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Reference) -> str:
     if node.variable is None:
         assert node.attribute is not None
@@ -246,17 +257,17 @@ def _index(index: Index, variable: str) -> str:
     raise TypeError(f"no text for {type(index).__name__}")
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Equivalence) -> str:
     return f"[{write_attribute(node.attribute)}]"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.PrevBound) -> str:
     return f"prev({_attribute_of(node.variable, None, node.attribute)})"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Aggregate) -> str:
     place = "[..i-1]" if node.running else ""
     attribute = "" if node.attribute is None else f".{write_attribute(node.attribute)}"
@@ -264,58 +275,61 @@ def _(node: ast.Aggregate) -> str:
     return f"{function}{write_name(node.variable)}{place}{attribute})"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Call) -> str:
     name = write_name(node.function)
-    if node.function in (*ast.AGGREGATES, "prev"):
+    if node.function in _QUOTED_FUNCTIONS:
         name = literals.write_text(node.function, '"')
-    return f"{name}({_join_operands(map(_text, node.arguments))})"
+    return f"{name}({join_operands(map(expression_text, node.arguments))})"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Case) -> str:
-    branches = (f" WHEN {_text(condition)} THEN {_text(value)}" for condition, value in zip(node.conditions, node.values, strict=True))
-    otherwise = "" if node.otherwise is None else f" ELSE {_text(node.otherwise)}"
+    branches = (
+        f" WHEN {expression_text(condition)} THEN {expression_text(value)}"
+        for condition, value in zip(node.conditions, node.values, strict=True)
+    )
+    otherwise = "" if node.otherwise is None else f" ELSE {expression_text(node.otherwise)}"
     return f"CASE{''.join(branches)}{otherwise} END"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Unary) -> str:
     if node.operator == "NOT":
         return f"NOT {_within(node.operand, _NOT)}"
     number = isinstance(node.operand, ast.Literal) and not isinstance(node.operand.value, str)
-    return f"-({_text(node.operand)})" if number else f"-{_within(node.operand, _ATOM)}"
+    return f"-({expression_text(node.operand)})" if number else f"-{_within(node.operand, _ATOM)}"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Binary) -> str:
     level = _LEVELS.get(node.operator, _PREDICATE)
     left = _SUM if level == _PREDICATE else level
     return f"{_within(node.left, left)} {node.operator} {_within(node.right, level + 1)}"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Connective) -> str:
     level = _LEVELS[node.operator]
     return f" {node.operator} ".join(_within(operand, level + 1) for operand in node.operands)
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Between) -> str:
     return f"{_within(node.operand, _SUM)}{_not(node.negated)} BETWEEN {_within(node.low, _SUM)} AND {_within(node.high, _SUM)}"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.In) -> str:
-    return f"{_within(node.operand, _SUM)}{_not(node.negated)} IN ({_join_operands(map(_text, node.items))})"
+    return f"{_within(node.operand, _SUM)}{_not(node.negated)} IN ({join_operands(map(expression_text, node.items))})"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.Like) -> str:
     return f"{_within(node.operand, _SUM)}{_not(node.negated)} LIKE {_within(node.pattern, _SUM)}"
 
 
-@_text.register
+@expression_text.register
 def _(node: ast.IsNull) -> str:
     return f"{_within(node.operand, _SUM)} IS{_not(node.negated)} NULL"
 

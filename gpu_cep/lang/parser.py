@@ -1,7 +1,10 @@
-"""Parse a query's text to its AST (SPEC sections 2 and 4)."""
+"""Parse a query's text to its AST (SPEC sections 2, 4 and 7)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,9 @@ from gpu_cep.lang.ast import IntervalQuery, Query, Span
 from gpu_cep.lang.diagnosis import span_of, unexpected_character, unexpected_token
 from gpu_cep.lang.hints import Mistake
 from gpu_cep.lang.limits import MAX_CHARACTERS, MAX_DEPTH, MAX_TOKENS
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.lang.row_patterns.diagnosis import unexpected_in_rows
+from gpu_cep.lang.row_patterns.translation import translate_row_pattern
 from gpu_cep.lang.translation import translate
 
 if TYPE_CHECKING:
@@ -24,19 +30,34 @@ _MANY_TOKENS = "a list of constants alone counts once: a.x IN (1, 2, …)"
 _OPENING = frozenset({"_LPAR", "_LBRACKET", "_LBRACE"})
 _CLOSING = frozenset({"_RPAR", "_RBRACKET", "_RBRACE"})
 
+# How the text of a row pattern begins, behind blanks and comments.
+_ROW_PATTERN = re.compile(r"(?:\s++|--[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+match_recognize\b", re.IGNORECASE)
 
-def parse(text: str) -> Query | IntervalQuery:
-    """Read a query over events, or over situations.
+AnyQuery = Query | IntervalQuery | RowPatternQuery
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What reads a language: its parser, what becomes of the tree, and how an unexpected token is explained."""
+
+    parser: Callable[[], Lark]
+    translate: Callable[[Tree[Token]], AnyQuery]
+    unexpected: Callable[[Mistake], DiagnosedError]
+
+
+def parse(text: str) -> AnyQuery:
+    """Read a query over events, over situations, or a row pattern of SQL.
 
     Parameters
     ----------
     text
         ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``, or ``[FROM …] [PARTITION BY …] DEFINE …
-        PATTERN … [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not.
+        PATTERN … [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not. Or ``MATCH_RECOGNIZE (…)``,
+        where identifiers without quotes are case-insensitive, too.
 
     Returns
     -------
-    Query or IntervalQuery
+    Query, IntervalQuery or RowPatternQuery
         The syntax tree; every node knows its place in the text.
 
     Raises
@@ -45,18 +66,21 @@ def parse(text: str) -> Query | IntervalQuery:
         If the text is no query; the error shows the place and what was expected there.
     PatternError
         If PARTITION BY names a relation that FROM does not.
+    UnsupportedError
+        If MATCH_RECOGNIZE says SEEK or INITIAL.
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"a query is text, not {type(text).__name__}")
     return _parse_query(text) if len(text) <= _LONG else _parse_long_query(text)
 
 
-def _read_query(text: str) -> Query | IntervalQuery:
+def _read_query(text: str) -> AnyQuery:
     _check_characters(text)
+    reader = _ROW_PATTERNS if _ROW_PATTERN.match(text) else _EVENTS
     try:
-        tree = _parse_tree(text)
+        tree = _parse_tree(text, reader)
         _check_depth(tree)
-        return translate(tree)
+        return reader.translate(tree)
     except DiagnosedError as error:
         raise type(error)(error.diagnostics, text) from None
 
@@ -78,16 +102,27 @@ def _check_characters(text: str) -> None:
 
 
 @cache
-def _parser() -> Lark:
+def _event_parser() -> Lark:
     from gpu_cep.lang.grammar_tables import read_parser
 
     return read_parser()
 
 
-def _parse_tree(text: str) -> Tree[Token]:
+@cache
+def _row_pattern_parser() -> Lark:
+    from gpu_cep.lang.grammar_tables import ROW_PATTERNS, read_parser
+
+    return read_parser(language=ROW_PATTERNS)
+
+
+_EVENTS = _Reader(_event_parser, translate, unexpected_token)
+_ROW_PATTERNS = _Reader(_row_pattern_parser, translate_row_pattern, unexpected_in_rows)
+
+
+def _parse_tree(text: str, reader: _Reader) -> Tree[Token]:
     from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-    parser: Any = _parser().parse_interactive(text)
+    parser: Any = reader.parser().parse_interactive(text)
     read: list[Token] = []
     opened: list[Token] = []
     try:
@@ -101,7 +136,7 @@ def _parse_tree(text: str) -> Tree[Token]:
         tree: Tree[Token] = parser.feed_eof(read[-1])
     except UnexpectedToken as error:
         before = [token for token in read if token is not error.token]
-        raise unexpected_token(Mistake(text, error.token, frozenset(parser.accepts()), before, opened)) from None
+        raise reader.unexpected(Mistake(text, error.token, frozenset(parser.accepts()), before, opened)) from None
     except UnexpectedCharacters as error:
         raise unexpected_character(text, error.pos_in_stream or 0, Span(error.line, error.column, error.line, error.column + 1)) from None
     return tree

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lark import Token, Tree
 
 _COMPOSITES: dict[str, type[ast.Seq] | type[ast.And] | type[ast.Or]] = {"SEQ": ast.Seq, "AND": ast.And, "OR": ast.Or}
-_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
+QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
 # Rules that declare a variable or a situation -> the index of its name among their children that are names.
 _DECLARATIONS = {"untyped": -1, "typed": -1, "typed_binding": -1, "situation": 0}
 
@@ -39,7 +39,12 @@ class _Where:
 
 def translate(tree: Tree[Token]) -> Query | IntervalQuery:
     """Return the query of a whole parse tree."""
-    rules = _RULES | SITUATION_RULES | expression_rules(_variables(tree))
+    query: Query | IntervalQuery = apply_rules(_RULES | SITUATION_RULES | expression_rules(_variables(tree)), tree)
+    return query
+
+
+def apply_rules(rules: dict[str, Rule], tree: Tree[Token]) -> Any:
+    """Return what the rules make of a whole parse tree, from the leaves up."""
     values: list[Any] = []
     for node in _postorder(tree):
         if not hasattr(node, "children"):
@@ -49,8 +54,7 @@ def translate(tree: Tree[Token]) -> Query | IntervalQuery:
         children = values[start:]
         del values[start:]
         values.append(rules[node.data](span_of(node.meta), children))
-    query: Query | IntervalQuery = values.pop()
-    return query
+    return values.pop()
 
 
 def _postorder(tree: Tree[Token]) -> list[Any]:
@@ -186,21 +190,29 @@ def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, span: Span
 
 
 def _sign(span: Span, children: list[Any]) -> tuple[int, int | None]:
-    return _QUANTIFIERS[children[0].type]
+    return QUANTIFIERS[children[0].type]
 
 
 def _bounds(span: Span, children: list[Any]) -> tuple[int, int | None]:
     numbers = [None if token is None else integer(token) for token in children]
     minimum, maximum = numbers[0], numbers[-1]
     assert minimum is not None
+    return check_bounds(minimum, maximum, "event", span)
+
+
+def check_bounds(minimum: int, maximum: int | None, bound: str, span: Span) -> tuple[int, int | None]:
+    """Return the bounds of a quantifier; raise a fault if nothing lies between them but none. `bound` is what it counts."""
     if maximum == 0:
-        raise fault("a quantifier must allow at least one event", span)
+        raise fault(f"a quantifier must allow at least one {bound}", span)
     if maximum is not None and maximum < minimum:
         raise fault(f"the quantifier's maximum {maximum} is below its minimum {minimum}", span)
     return minimum, maximum
 
 
-_RULES: dict[str, Rule] = {
+# Rules that row patterns have, too.
+SHARED_RULES: dict[str, Rule] = {"within": _within, "length": _length, "name": word, "attribute": word}
+
+_RULES: dict[str, Rule] = SHARED_RULES | {
     "event_query": _event_query,
     "interval_query": _interval_query,
     "source": _source,
@@ -209,8 +221,6 @@ _RULES: dict[str, Rule] = {
     "where": _where,
     "braced_where": _braced_where,
     "listed": _texts,
-    "within": _within,
-    "length": _length,
     "returns": _tuple,
     "item": _item,
     "composite": _composite,
@@ -220,6 +230,4 @@ _RULES: dict[str, Rule] = {
     "typed_binding": _typed_binding,
     "sign": _sign,
     "bounds": _bounds,
-    "name": word,
-    "attribute": word,
 }

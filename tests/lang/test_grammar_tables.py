@@ -24,7 +24,7 @@ def built():
 
 @pytest.fixture
 def no_building(monkeypatch):
-    monkeypatch.setattr(grammar_tables, "build_parser", lambda: pytest.fail("the tables are of another grammar: make pages"))
+    monkeypatch.setattr(grammar_tables, "build_parser", lambda language: pytest.fail("the tables are of another grammar: make pages"))
 
 
 def _described(rule):
@@ -51,7 +51,7 @@ def test_the_file_knows_all_rules_and_terminals_of_the_grammar(built, no_buildin
 def test_tables_of_another_grammar_or_version_of_lark_are_not_used(tmp_path, monkeypatch):
     other = tmp_path / "tables.json"
     other.write_text(json.dumps(json.loads(TABLES.read_text("utf-8")) | {"key": "another"}))
-    monkeypatch.setattr(grammar_tables, "build_parser", lambda: "built")
+    monkeypatch.setattr(grammar_tables, "build_parser", lambda language: "built")
     assert read_parser(other) == "built"
 
 

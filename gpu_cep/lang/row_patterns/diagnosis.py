@@ -1,0 +1,100 @@
+"""Explain syntax errors in MATCH_RECOGNIZE: what was found, what was expected, and what may have been meant."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, nearest
+from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
+from gpu_cep.lang.hints import Mistake, show_text
+
+# The clauses by their first words, in the order in which they stand.
+_CLAUSES = {
+    "_PARTITION": "PARTITION BY",
+    "_ORDER": "ORDER BY",
+    "_MEASURES": "MEASURES",
+    "_ONE": "ONE ROW PER MATCH",
+    "_ALL": "ALL ROWS PER MATCH",
+    "_AFTER": "AFTER MATCH SKIP",
+    "_PATTERN": "PATTERN",
+    "_WITHIN": "WITHIN",
+    "_SUBSET": "SUBSET",
+    "_DEFINE": "DEFINE",
+}
+_SIGNS = {"CARET": "'^'", "DOLLAR": "'$'", "_BAR": "'|'", "_EXCLUDE": "'{-'", "_INCLUDE": "'-}'", "COMPARISON": "an operator"}
+_OPERAND = frozenset({"NAME", "INT", "TEXT"})
+# Terminals that no message names, since they stand beside what it names.
+_SILENT = frozenset({"POSITION", "SEMANTICS", "SEMICOLON"})
+
+# Text of other languages, or of later parts of SQL, and what to write instead.
+_FORMS = (
+    (r"rows\s+between\b", "frames are for row patterns in windows; in FROM every match is sought"),
+    (r"(where|having)\b", "conditions on rows stand in DEFINE: DEFINE A AS x > 1"),
+    (r"return\b", "what a match returns stands in MEASURES: MEASURES A.x AS x"),
+    (r"(seq|every)\s*\(", "rows one after the other are written one after the other: PATTERN (A B+)"),
+    (r"->", "rows one after the other are written one after the other: PATTERN (A B+)"),
+    (r"select\b", "here stands MATCH_RECOGNIZE (…) alone, without the statement around it"),
+)
+
+
+def unexpected_in_rows(mistake: Mistake) -> DiagnosedError:
+    """Return the error for a token that cannot stand where it does."""
+    found = mistake.found
+    span = end_of(mistake.read[-1]) if found.type == "$END" else span_of(found)
+    misplaced = _misplaced_clause(mistake)
+    if misplaced is not None:
+        return PatternSyntaxError([Diagnostic(misplaced, span)])
+    what = "the query ends too early:" if found.type == "$END" else f"found {show_text(found)},"
+    return PatternSyntaxError([Diagnostic(f"{what} expected {list_words(_expected(mistake.expected))}", span, _hint(mistake))])
+
+
+def _misplaced_clause(mistake: Mistake) -> str | None:
+    order, found = list(_CLAUSES), mistake.found.type
+    if found not in order or not mistake.expected & {"_PATTERN", "_DEFINE", "$END"}:
+        return None
+    seen = [token.type for token in mistake.read if token.type in order]
+    if found in seen:
+        return f"a second {_CLAUSES[found]}: each clause stands once"
+    later = [clause for clause in seen if order.index(clause) > order.index(found)]
+    return f"{_CLAUSES[found]} must stand before {_CLAUSES[later[0]]}" if later else None
+
+
+def _expected(terminals: frozenset[str]) -> list[str]:
+    """Return the words for terminals: clauses in their order, groups by one name, each keyword as it is written."""
+    left = set(terminals - _SILENT)
+    if left >= _OPERAND:
+        left -= {"STAR"}
+    clauses = [name for terminal, name in _CLAUSES.items() if terminal in left]
+    signs = [name for terminal, name in _SIGNS.items() if terminal in left and terminal != "COMPARISON"]
+    known = words_for(frozenset(left - _CLAUSES.keys() - (_SIGNS.keys() - {"COMPARISON"}) - _keywords(left).keys()))
+    return [*known, *signs, *_keywords(left).values(), *clauses] or ["nothing more"]
+
+
+def _keywords(terminals: set[str]) -> dict[str, str]:
+    return {name: _KEYWORDS[name] for name in _KEYWORDS if name in terminals}
+
+
+_KEYWORDS = {
+    "_MATCH_RECOGNIZE": "MATCH_RECOGNIZE",
+    **{name: name.lstrip("_") for name in (
+        "_ROW", "_ROWS", "_PER", "_MATCH", "_MATCHES", "_EMPTY", "_UNMATCHED", "SHOW", "OMIT", "WITH", "_SKIP", "PAST", "_TO", "NEXT",
+        "FIRST", "LAST", "_PERMUTE",
+    )},
+    "DIRECTION": "ASC, DESC",
+    "NULLS_ORDER": "NULLS FIRST, NULLS LAST",
+}  # fmt: skip
+
+
+def _hint(mistake: Mistake) -> str | None:
+    if mistake.found.type == "$END" and mistake.opened:
+        bracket = mistake.opened[-1]
+        return f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
+    start = mistake.found.start_pos or 0
+    foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
+    if foreign is not None:
+        return foreign
+    if "_AS" in mistake.expected and mistake.found.type in ("_COMMA", "_RPAR", *_CLAUSES):
+        return "a measure is named with AS: MEASURES A.x AS x"
+    words = chain.from_iterable(name.split() for name in _expected(mistake.expected) if name.isupper())
+    return nearest(mistake.found, words) if mistake.found.type in ("NAME", "UNIT", "WORD") and len(mistake.found) > 2 else None
