@@ -46,8 +46,8 @@ from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
-from gpu_cep.query_plans import are_swapped, as_query, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan
+from gpu_cep.query_plans import are_swapped, as_query, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.query_runs import explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan, run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def match(
         (``logs/*.csv.gz``), a URI (``s3://bucket/events.parquet``) or an object
         that stands for one, as of pathlib and universal_pathlib.
     pattern
-        The query: its text, the result of :func:`parse`, or a query or
-        pattern built in Python (``gpu_cep.seq`` and so on).
+        The query: its text, the result of :func:`parse`, or a query built in Python
+        (``gpu_cep.seq`` …). ``MATCH_RECOGNIZE (…)`` needs ``algorithm="brute_force"``.
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by
@@ -304,6 +304,9 @@ def match(
     )  # fmt: skip
     _check_engine(settings)
     hand_over = result_form(result, output)
+    if is_row_pattern(pattern):
+        rows = run_row_pattern(events, pattern, options, settings)
+        return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     from gpu_cep.sliced_plans import plan_slices, refuse_large
 
     source = open_source(events)

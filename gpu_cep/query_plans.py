@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bind_intervals import bind_intervals
@@ -40,7 +40,7 @@ _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_R
 def as_query(pattern: Pattern) -> AnyQuery:
     """Return the syntax tree of a query given as text, as a tree or from the builder.
 
-    Raises UnsupportedError for a row pattern, which :func:`row_pattern_of` returns.
+    Raises UnsupportedError for a row pattern, which :func:`is_row_pattern` tells.
     """
     query = parse(pattern) if isinstance(pattern, str) else pattern
     if isinstance(query, RowPatternQuery):
@@ -57,10 +57,9 @@ def as_query(pattern: Pattern) -> AnyQuery:
     return query_of(pattern)
 
 
-def row_pattern_of(pattern: Pattern) -> RowPatternQuery | None:
-    """Return the syntax tree of a row pattern given as text or as a tree; None for other queries."""
-    query = parse(pattern) if isinstance(pattern, str) else pattern
-    return query if isinstance(query, RowPatternQuery) else None
+def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:
+    """Return whether a query, given as text or as a tree, is SQL's MATCH_RECOGNIZE."""
+    return isinstance(parse(pattern) if isinstance(pattern, str) else pattern, RowPatternQuery)
 
 
 def refuse_swapped(function: str, events: object, pattern: object) -> None:
@@ -111,7 +110,7 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 
     text = pattern if isinstance(pattern, str) else None
     query = as_query(pattern)
-    _check_names(schema.names)
+    check_column_names(schema.names)
     made: AnyPlan
     if isinstance(query, IntervalQuery):
         made = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
@@ -130,7 +129,8 @@ def _plan_of_tree(pattern: Identity[Pattern], schema: pa.Schema, options: Option
     return _new_plan(pattern.value, schema, options, settings)
 
 
-def _check_names(names: Sequence[str]) -> None:
+def check_column_names(names: Sequence[str]) -> None:
+    """Raise PatternError if two columns have one name."""
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise PatternError([Diagnostic(f"the events have more than one column {name!r}") for name in twice])

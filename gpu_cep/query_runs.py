@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, Diagnostic, EventError, UnsupportedError, ending_in, warn_caller
 from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.query_plans import ROWS_RUN, as_query, check_column_names, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -115,6 +118,45 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
     origin = Origin(part.schema, part.numbers)
     read_all = None if part.numbers is None else source.read
     return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all)
+
+
+# Settings that mean something to row patterns, and those of their values that do.
+_ROW_SETTINGS = {"output": ("matches",), "after_match": ("all",), "engine": ("auto", "cpu"), "max_matches": (None,), "columns": (None,)}
+
+
+def run_row_pattern(events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings) -> pa.Table:
+    """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`.
+
+    Raises
+    ------
+    UnsupportedError
+        A setting is not supported for row patterns, or a partition has too many rows for brute force.
+    PatternError, EventError
+        The query or the events have an error.
+    """
+    faults = [f"{name}={getattr(settings, name)!r}" for name, known in _ROW_SETTINGS.items() if getattr(settings, name) not in known]
+    refused = [Diagnostic(f"{fault} is not supported for MATCH_RECOGNIZE, whose clauses say what it returns") for fault in faults]
+    if settings.algorithm != "brute_force":
+        refused.append(Diagnostic(f"algorithm={settings.algorithm!r} is not supported for MATCH_RECOGNIZE; {ROWS_RUN}"))
+    if refused:
+        raise UnsupportedError(refused)
+    from gpu_cep.engine.brute_force.row_patterns import answer_row_pattern
+    from gpu_cep.engine.input.read_tables import schema_of
+
+    table = _whole_table(events)
+    check_column_names(table.schema.names)
+    query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
+    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    return answer_row_pattern(bind_row_pattern(query, schema_of(table.schema), options, text), options, table)
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def _whole_table(events: Any) -> pa.Table:
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.sources import source_of
+
+    source = source_of(events)
+    return to_host(read_events(events) if source is None else source.read(source.schema.names))
 
 
 def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:

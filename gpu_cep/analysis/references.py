@@ -10,6 +10,7 @@ from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.literals import write_text
+from gpu_cep.lang.row_patterns.ast import RowAggregate
 
 # Functions of a situation as a whole.
 ENDPOINTS = frozenset({"start", "end", "duration"})
@@ -61,7 +62,7 @@ def aggregate(node: Aggregate, scope: Scope, written: str | None = None) -> Boun
         return _refuse_place(node, scope)
     if scope.variables[variable].negated and scope.clause is Clause.RETURN:
         return _refuse_unbound(node, variable, scope)
-    result = INTEGER if column is None else _aggregate_type(node, scope.column(column).type, scope)
+    result = INTEGER if column is None else aggregate_type(node, scope.column(column).type, scope)
     if result is None:
         return FAULTY
     if scope.clause is Clause.RETURN:
@@ -220,7 +221,7 @@ def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Sc
     return FAULTY
 
 
-def _aggregate_type(node: Aggregate, type: DataType, scope: Scope) -> DataType | None:
+def aggregate_type(node: Aggregate | RowAggregate, type: DataType, scope: Scope) -> DataType | None:
     """Return the type of an aggregate over values of `type`; record a fault and return None if it has none."""
     if node.function == "count":
         return INTEGER

@@ -92,10 +92,13 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The kind of an expression, and the function that computes its value."""
+    """The kind of an expression, and the function that computes its value.
+
+    It is given an :class:`Assignment`, or in row patterns a place in a match.
+    """
 
     kind: Kind
-    value: Callable[[Assignment], Value]
+    value: Callable[[Any], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +120,13 @@ class Schema:
     functions: Mapping[str, Scalar] = field(default_factory=dict)
 
 
+@singledispatch
 def meaning(expression: ast.Expression, schema: Schema) -> Meaning:
     """Return the kind of `expression` and how to compute it, over events with attributes `schema`."""
-    return _meaning(expression, schema)
-
-
-@singledispatch
-def _meaning(expression: ast.Expression, schema: Schema) -> Meaning:
     raise UnsupportedError(f"the oracle does not evaluate {type(expression).__name__} in a condition")
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Literal, schema: Schema) -> Meaning:
     kind, value = _literal(expression.value)
     return Meaning(kind, lambda assignment: value)
@@ -152,13 +151,13 @@ def _nanoseconds(moment: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1_000
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.DurationLiteral, schema: Schema) -> Meaning:
     length = Fraction(expression.amount) * ast.UNITS[expression.unit]
     return Meaning(Kind.DURATION, lambda assignment: length)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Reference, schema: Schema) -> Meaning:
     variable, attribute = expression.variable, expression.attribute
     if variable is None or attribute is None:
@@ -176,13 +175,13 @@ def _(expression: ast.Reference, schema: Schema) -> Meaning:
     raise UnsupportedError("of a binding's events, the oracle reads [i], [i-1], [1] and [LEN]")
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.PrevBound, schema: Schema) -> Meaning:
     kind = attribute_kind(expression.attribute, schema)
     return Meaning(kind, lambda assignment: assignment.previous(expression.variable)[expression.attribute])
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Aggregate, schema: Schema) -> Meaning:
     variable, attribute = expression.variable, expression.attribute
 
@@ -192,11 +191,12 @@ def _(expression: ast.Aggregate, schema: Schema) -> Meaning:
     if attribute is None:
         return Meaning(Kind.INTEGER, lambda assignment: len(events(assignment)))
     aggregate = AGGREGATES[expression.function]
-    kind = _aggregate_kind(expression.function, attribute_kind(attribute, schema))
+    kind = aggregate_kind(expression.function, attribute_kind(attribute, schema))
     return Meaning(kind, lambda assignment: aggregate([row[attribute] for row in events(assignment)]))
 
 
-def _aggregate_kind(function: str, kind: Kind) -> Kind:
+def aggregate_kind(function: str, kind: Kind) -> Kind:
+    """Return the kind of an aggregate over values of `kind`; PatternError if there is none."""
     if function in ("count", "count_distinct"):
         return Kind.INTEGER
     summable = {"avg": NUMBERS, "median": NUMBERS, "sum": (*NUMBERS, Kind.DURATION)}.get(function)
@@ -218,24 +218,24 @@ CONNECTIVES = {"AND": conjunction, "OR": disjunction}
 COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Binary, schema: Schema) -> Meaning:
-    left, right = _meaning(expression.left, schema), _meaning(expression.right, schema)
+    left, right = meaning(expression.left, schema), meaning(expression.right, schema)
     if expression.operator in COMPARISONS:
         return _comparison(expression.operator, left, right)
     return _arithmetic(expression.operator, left, right)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Connective, schema: Schema) -> Meaning:
-    operands = [_meaning(operand, schema) for operand in expression.operands]
+    operands = [meaning(operand, schema) for operand in expression.operands]
     _require(operands, (Kind.BOOLEAN,), expression.operator)
     return _combine(CONNECTIVES[expression.operator], operands, negated=False)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Unary, schema: Schema) -> Meaning:
-    operand = _meaning(expression.operand, schema)
+    operand = meaning(expression.operand, schema)
     if expression.operator == "NOT":
         _require((operand,), (Kind.BOOLEAN,), "NOT")
         return Meaning(Kind.BOOLEAN, lambda assignment: negation(operand.value(assignment)))
@@ -243,28 +243,28 @@ def _(expression: ast.Unary, schema: Schema) -> Meaning:
     return _strict(operand.kind, lambda value: checked(-value), operand)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.IsNull, schema: Schema) -> Meaning:
-    operand, negated = _meaning(expression.operand, schema), expression.negated
+    operand, negated = meaning(expression.operand, schema), expression.negated
     return Meaning(Kind.BOOLEAN, lambda assignment: (operand.value(assignment) is None) != negated)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Between, schema: Schema) -> Meaning:
-    operand, low, high = (_meaning(part, schema) for part in (expression.operand, expression.low, expression.high))
+    operand, low, high = (meaning(part, schema) for part in (expression.operand, expression.low, expression.high))
     return _combine(conjunction, (_comparison(">=", operand, low), _comparison("<=", operand, high)), expression.negated)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.In, schema: Schema) -> Meaning:
-    operand = _meaning(expression.operand, schema)
-    equal = [_comparison("=", operand, _meaning(item, schema)) for item in expression.items]
+    operand = meaning(expression.operand, schema)
+    equal = [_comparison("=", operand, meaning(item, schema)) for item in expression.items]
     return _combine(disjunction, equal, expression.negated)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Like, schema: Schema) -> Meaning:
-    operand, pattern = _meaning(expression.operand, schema), _meaning(expression.pattern, schema)
+    operand, pattern = meaning(expression.operand, schema), meaning(expression.pattern, schema)
     _require((operand, pattern), (Kind.STRING,), "LIKE")
     like = _strict(Kind.BOOLEAN, is_like, operand, pattern)
     return _combine(conjunction, (like,), expression.negated)
@@ -313,11 +313,11 @@ def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
     raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Case, schema: Schema) -> Meaning:
-    conditions = [_meaning(condition, schema) for condition in expression.conditions]
+    conditions = [meaning(condition, schema) for condition in expression.conditions]
     _require(conditions, (Kind.BOOLEAN,), "CASE")
-    chosen = [_meaning(value, schema) for value in (*expression.values, expression.otherwise or ast.Literal(None))]
+    chosen = [meaning(value, schema) for value in (*expression.values, expression.otherwise or ast.Literal(None))]
     kind = common(value.kind for value in chosen)
     *values, otherwise = (_as(kind, value) for value in chosen)
 
@@ -328,9 +328,9 @@ def _(expression: ast.Case, schema: Schema) -> Meaning:
     return Meaning(kind, value)
 
 
-@_meaning.register
+@meaning.register
 def _(expression: ast.Call, schema: Schema) -> Meaning:
-    arguments = [_meaning(argument, schema) for argument in expression.arguments]
+    arguments = [meaning(argument, schema) for argument in expression.arguments]
     name = expression.function
     if name in schema.functions:
         return _call_meaning(schema.functions[name], arguments)

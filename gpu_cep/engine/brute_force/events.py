@@ -62,8 +62,13 @@ def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar
     """Return the functions that conditions call, with the kinds of their results, for the oracle."""
     conditions = [condition.expression for condition in plan.query.conditions]
     expressions = [each.expression for each in plan.query.computed if isinstance(each, ComputedExpression)]
+    return called_scalars((*conditions, *expressions), functions)
+
+
+def called_scalars(expressions: Iterable[Bound], functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:
+    """Return the functions that expressions call, with the kinds of their results, for the oracle."""
     found: dict[str, Scalar] = {}
-    for call in (call for expression in (*conditions, *expressions) for call in _calls(expression)):
+    for call in (call for expression in expressions for call in _calls(expression)):
         assert call.function is not None, "a call is a function's"
         kind = Kind(call.type.kind.value)
         if found.setdefault(call.function.name, Scalar(call.function.body, kind)).kind is not kind:

@@ -69,7 +69,7 @@ def _one_row(span: Span, children: list[Any]) -> str:
 
 
 def _all_rows(span: Span, children: list[Any]) -> str:
-    return _ALL_ROWS[children[0] and children[0].upper()]
+    return _ALL_ROWS[children[0].upper() if children else None]
 
 
 def _row_skip(span: Span, children: list[Any]) -> Skip:

@@ -1,0 +1,92 @@
+"""Bind what only row patterns have in expressions: columns of variables, navigations, aggregates, CLASSIFIER, MATCH_NUMBER."""
+
+from __future__ import annotations
+
+from gpu_cep.analysis.bound import Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.coercion import FAULTY, cast, common_type
+from gpu_cep.analysis.expressions import bind_expression, bind_operand
+from gpu_cep.analysis.references import EVENT, aggregate_type, text_hint
+from gpu_cep.analysis.scope import Scope
+from gpu_cep.analysis.types import INTEGER, STRING
+from gpu_cep.lang.ast import Span
+from gpu_cep.lang.row_patterns.ast import PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
+from gpu_cep.lang.row_patterns.names import column_named, folded, is_quoted, spelling
+
+ANY_ROW = ""
+"""The name of the variable for every row of a match."""
+
+
+def column_number(identifier: str, span: Span | None, scope: Scope) -> int | None:
+    """Return the column that an identifier names; record a fault and return None if there is none, or more than one."""
+    found = column_named(identifier, scope.schema.names)
+    if found is not None:
+        return scope.schema.index(found)
+    alike = [name for name in scope.schema.names if name.upper() == spelling(identifier).upper()]
+    if len(alike) > 1 and not is_quoted(identifier):
+        choices = " or ".join(f'"{name}"' for name in alike)
+        scope.faults.error(f"{identifier} may be any of {', '.join(alike)}", span, f"write it in quotes: {choices}")
+    else:
+        scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=_as_text(identifier))
+    return None
+
+
+def _as_text(identifier: str) -> str | None:
+    return text_hint(spelling(identifier)) if is_quoted(identifier) else None
+
+
+def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> int | None:
+    """Return the number of a variable or subset, of any row for None; record a fault and return None if there is none."""
+    names = scope.names
+    if identifier is None:
+        return names.index(ANY_ROW)
+    folds = [folded(variable.name) for variable in scope.variables]
+    if folded(identifier) in folds:
+        return folds.index(folded(identifier))
+    scope.faults.unknown("variable", spelling(identifier), [spelling(name) for name in names if name != ANY_ROW], span)
+    return None
+
+
+@bind_expression.register
+def _(node: Column, scope: Scope) -> Bound:
+    variable, column = variable_number(node.variable, node.span, scope), column_number(node.name, node.span, scope)
+    if variable is None or column is None:
+        return FAULTY
+    return Field(variable, column, scope.column(column).type)
+
+
+@bind_expression.register
+def _(node: Navigation, scope: Scope) -> Bound:
+    argument = bind_operand(node.argument, scope)
+    if argument == FAULTY:
+        return FAULTY
+    physical = node.function in PHYSICAL
+    name = node.function.lower() if physical else f"{(node.semantics or 'RUNNING').lower()} {node.function.lower()}"
+    offset = int(physical) if node.offset is None else node.offset
+    return Operation(name, (argument, Constant(offset, INTEGER)), argument.type)
+
+
+@bind_expression.register
+def _(node: RowAggregate, scope: Scope) -> Bound:
+    name = f"{(node.semantics or 'RUNNING').lower()} {node.function}"
+    if node.argument is None:
+        variable = variable_number(node.variable, node.span, scope)
+        return FAULTY if variable is None else Operation(name, (Binding(variable, None, EVENT),), INTEGER)
+    argument = bind_operand(node.argument, scope)
+    if argument == FAULTY:
+        return FAULTY
+    meeting = common_type((argument,))
+    assert meeting is not None, "a type meets itself"
+    argument = cast(argument, meeting)
+    result = aggregate_type(node, argument.type, scope)
+    return FAULTY if result is None else Operation(name, (argument,), result)
+
+
+@bind_expression.register
+def _(node: Classifier, scope: Scope) -> Bound:
+    variable = variable_number(node.variable, node.span, scope)
+    return FAULTY if variable is None else Operation("classifier", (Binding(variable, None, EVENT),), STRING)
+
+
+@bind_expression.register
+def _(node: MatchNumber, scope: Scope) -> Bound:
+    return Operation("match_number", (), INTEGER)

@@ -1,0 +1,66 @@
+"""Answer MATCH_RECOGNIZE by ``algorithm="brute_force"``: the oracle finds the rows of the result, which become a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import ComputedExpression
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, MeasureColumn
+from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
+from gpu_cep.engine.brute_force.events import called_scalars
+from gpu_cep.engine.input.arrow_arrays import arrow_type
+from gpu_cep.oracle.row_patterns.answers import answer
+
+_NANOSECONDS = TICKS_PER_SECOND["ns"]
+_DAY = 86_400 * _NANOSECONDS
+
+
+def answer_row_pattern(bound: BoundRowPattern, options: Options, table: pa.Table) -> pa.Table:
+    """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
+
+    Raises
+    ------
+    UnsupportedError
+        A partition has too many rows; the message names the limit.
+    EventError
+        AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none.
+    """
+    computed = [each.expression for each in bound.computed if isinstance(each, ComputedExpression)]
+    expressions = (*(each.expression for each in bound.measures), *(condition for _, condition in bound.conditions), *computed)
+    functions = called_scalars(expressions, options.functions)
+    # the bound tree has the clauses that keywords supply
+    found = answer(bound.query, table, time_unit=options.time_unit, functions=functions)
+    rows = table.take(pa.array([row.number for row in found], pa.int64()))
+    fields = [(table.schema.field(column), rows.column(column)) for column in bound.key_columns]
+    for number, measure in enumerate(bound.measures):
+        values = [None if row.measures is None else row.measures[number] for row in found]
+        kind = _measure_type(measure, table.schema)
+        fields.append((pa.field(measure.name, kind), _array(values, measure.type, kind)))
+    fields += [(table.schema.field(column), rows.column(column)) for column in bound.returned_columns]
+    return pa.table([column for _, column in fields], schema=pa.schema([field for field, _ in fields]))
+
+
+def _measure_type(measure: MeasureColumn, schema: pa.Schema) -> pa.DataType:
+    """Return the Arrow type of a measure: that of the column whose values it returns, else that of its data type."""
+    if measure.column is None:
+        return arrow_type(measure.type)
+    kept = schema.field(measure.column).type
+    return kept.value_type if pa.types.is_dictionary(kept) else kept
+
+
+def _array(values: Sequence[Any], type: DataType, kind: pa.DataType) -> pa.Array:
+    """Return the oracle's values, whose times and durations are nanoseconds, as an array of an Arrow type."""
+    match type.kind:
+        case Kind.DATE:
+            days = pa.array([None if value is None else value // _DAY for value in values], pa.int32())
+            return days.view(pa.date32()).cast(kind)
+        case Kind.TIMESTAMP | Kind.DURATION:
+            length = _NANOSECONDS // TICKS_PER_SECOND[type.unit]
+            return pa.array([None if value is None else int(value // length) for value in values], pa.int64()).view(kind)
+        case Kind.FLOAT:
+            return pa.array([None if value is None else float(value) for value in values], pa.float64()).cast(kind)
+    return pa.array(values, kind)
