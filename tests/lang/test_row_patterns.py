@@ -1,0 +1,294 @@
+"""MATCH_RECOGNIZE: what is written is read again, and every error has its place and says what was expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.errors import PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.lang import ast, grammar_tables
+from gpu_cep.lang.ast import Binary, Expression, Literal, Or, PatternNode, Repeat, Seq, Variable, Window
+from gpu_cep.lang.format import format_query
+from gpu_cep.lang.grammar_tables import ROW_PATTERNS, build_parser, read_parser
+from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import (
+    Anchor,
+    Classifier,
+    Column,
+    Definition,
+    Empty,
+    Exclusion,
+    MatchNumber,
+    Measure,
+    Navigation,
+    Permute,
+    RowAggregate,
+    RowPatternQuery,
+    Skip,
+    SortKey,
+    Subset,
+)
+from gpu_cep.lang.row_patterns.expressions import ROW_AGGREGATES
+from gpu_cep.lang.row_patterns.names import column_named, folded, spelling
+from tests.lang.test_format import composed, values
+
+texts = st.text(min_size=1, max_size=5) | st.sampled_from(["--", "*/", "a b", "define", '"', "{-"])
+quoted = texts.map(lambda text: '"' + text.replace('"', '""') + '"')
+words = st.sampled_from(
+    ["A", "b2", "größe", "seq", "one", "LAST", "final", "next", "order", "when", "first", "permute", "classifier", "match"]
+)
+names = words | quoted
+# SKIP TO FIRST v with a variable called first, and the like, are written with quotes
+skipped = st.sampled_from(["A", "b2"]) | quoted
+offsets = st.none() | st.integers(0, 10**20)
+marks = st.sampled_from([None, "RUNNING", "FINAL"])
+
+leaves: st.SearchStrategy[Expression] = st.one_of(
+    st.builds(Literal, values),
+    st.builds(Column, st.none() | names, names),
+    st.builds(Classifier, st.none() | names),
+    st.just(MatchNumber()),
+    st.builds(RowAggregate, st.just("count"), st.none(), st.none() | names, marks),
+)
+
+
+def navigating(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    return st.one_of(
+        composed(inner),
+        st.builds(Navigation, st.sampled_from(["PREV", "NEXT"]), inner, offsets),
+        st.builds(Navigation, st.sampled_from(["FIRST", "LAST"]), inner, offsets, marks),
+        st.builds(RowAggregate, st.sampled_from(ROW_AGGREGATES), inner, st.none(), marks),
+    )
+
+
+expressions = st.recursive(leaves, navigating, max_leaves=6)
+bounds = st.sampled_from([(1, None), (0, None), (0, 1), (3, 3), (2, None), (2, 4), (0, 5), (1, 1)])
+primitives = st.builds(Variable, names) | st.just(Empty()) | st.builds(Anchor, st.sampled_from(["^", "$"]))
+
+
+def repeated(element: PatternNode, bound: tuple[int, int | None], greedy: bool) -> Repeat:
+    return Repeat(element, *bound, greedy or bound[0] == bound[1])
+
+
+def combined(inner: st.SearchStrategy[PatternNode]) -> st.SearchStrategy[PatternNode]:
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.one_of(
+        st.builds(Seq, several),
+        st.builds(Or, several),
+        st.builds(Permute, st.lists(inner, min_size=1, max_size=3).map(tuple)),
+        st.builds(Exclusion, inner),
+        st.builds(repeated, inner, bounds, st.booleans()),
+    )
+
+
+def tuples(part: st.SearchStrategy[Any], least: int = 0) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(part, min_size=least, max_size=2).map(tuple)
+
+
+columns = st.builds(Column, st.none() | names, names)
+skips = st.sampled_from([None, Skip("PAST LAST ROW"), Skip("NEXT ROW")]) | st.builds(Skip, st.sampled_from(["FIRST", "LAST"]), skipped)
+queries = st.builds(
+    RowPatternQuery,
+    st.recursive(primitives, combined, max_leaves=6),
+    tuples(columns),
+    tuples(st.builds(SortKey, columns, st.booleans(), st.sampled_from([None, True, False]))),
+    tuples(st.builds(Measure, expressions, names)),
+    st.sampled_from(["one", "show empty", "omit empty", "with unmatched"]),
+    skips,
+    st.sampled_from([None, Window(5, "minutes"), Window(7, None), Window(3, "events")]),
+    tuples(st.builds(Subset, names, tuples(names, 1))),
+    tuples(st.builds(Definition, names, expressions)),
+)
+
+
+@given(queries)
+def test_the_text_of_a_query_is_read_as_the_same_query(query):
+    assert parse(format_query(query)) == query
+
+
+@given(st.sampled_from(["MATCH_RECOGNIZE (", "match_recognize(PATTERN (A", "MATCH_RECOGNIZE (ORDER BY "]), st.text(max_size=20))
+def test_any_text_is_read_or_refused_at_a_place(start, rest):
+    try:
+        parse(start + rest)
+    except (PatternSyntaxError, UnsupportedError) as error:
+        assert error.diagnostics[0].span is not None
+
+
+def read(clauses: str) -> RowPatternQuery:
+    found = parse(f"MATCH_RECOGNIZE ({clauses})")
+    assert isinstance(found, RowPatternQuery)
+    return found
+
+
+A, B, C = Variable("A"), Variable("B"), Variable("C")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("A", A),
+        ("((A))", A),
+        ("A B|C", Or((Seq((A, B)), C))),
+        ("A (B|C)", Seq((A, Or((B, C))))),
+        ("A*", Repeat(A, 0, None)),
+        ("A+?", Repeat(A, 1, None, greedy=False)),
+        ("A??", Repeat(A, 0, 1, greedy=False)),
+        ("A{3}", Repeat(A, 3, 3)),
+        ("A{,3}?", Repeat(A, 0, 3, greedy=False)),
+        ("A{,}", Repeat(A, 0, None)),
+        ("(A B)+", Repeat(Seq((A, B)), 1, None)),
+        ("(A+)*", Repeat(Repeat(A, 1, None), 0, None)),
+        ("A{-B-}C", Seq((A, Exclusion(B), C))),
+        ("A {- B C -}+", Seq((A, Repeat(Exclusion(Seq((B, C))), 1, None)))),
+        ("^ () $", Seq((Anchor("^"), Empty(), Anchor("$")))),
+        ("PERMUTE(A, B|C)", Permute((A, Or((B, C))))),
+        ("permute A", Seq((Variable("permute"), A))),
+    ],
+)
+def test_patterns(pattern, expected):
+    assert read(f"PATTERN ({pattern})").pattern == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("TO NEXT ROW", Skip("NEXT ROW")),
+        ("PAST LAST ROW", Skip("PAST LAST ROW")),
+        ("TO FIRST A", Skip("FIRST", "A")),
+        ("TO LAST A", Skip("LAST", "A")),
+        ("TO A", Skip("LAST", "A")),
+        ('TO "first"', Skip("LAST", '"first"')),
+    ],
+)
+def test_where_the_search_goes_on(clause, expected):
+    assert read(f"AFTER MATCH SKIP {clause} PATTERN (A)").skip == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "rows"),
+    [
+        ("", "one"),
+        ("ONE ROW PER MATCH", "one"),
+        ("ALL ROWS PER MATCH", "show empty"),
+        ("ALL ROWS PER MATCH SHOW EMPTY MATCHES", "show empty"),
+        ("ALL ROWS PER MATCH OMIT EMPTY MATCHES", "omit empty"),
+        ("ALL ROWS PER MATCH WITH UNMATCHED ROWS", "with unmatched"),
+    ],
+)
+def test_rows_per_match(clause, rows):
+    assert read(f"{clause} PATTERN (A)").rows == rows
+
+
+def test_words_of_clauses_are_names_where_names_stand():
+    found = read(
+        "PARTITION BY one ORDER BY match DESC NULLS FIRST MEASURES final AS measures, running AS row PATTERN (after skip) DEFINE all AS to > 1"
+    )
+    assert found.partition_by == (Column(None, "one"),)
+    assert found.order_by == (SortKey(Column(None, "match"), descending=True, nulls_first=True),)
+    assert [each.name for each in found.measures] == ["measures", "row"]
+    assert found.definitions == (Definition("all", Binary(">", Column(None, "to"), Literal(1))),)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("prev(A.x)", Navigation("PREV", Column("A", "x"))),
+        ("FINAL LAST(x, 2)", Navigation("LAST", Column(None, "x"), 2, "FINAL")),
+        ("PREV(RUNNING FIRST(A.x), 3)", Navigation("PREV", Navigation("FIRST", Column("A", "x"), None, "RUNNING"), 3)),
+        ("count(*)", RowAggregate("count", None)),
+        ("FINAL count(A.*)", RowAggregate("count", None, "A", "FINAL")),
+        ("count(DISTINCT x)", RowAggregate("count_distinct", Column(None, "x"))),
+        ("sum(A.x * 2)", RowAggregate("sum", Binary("*", Column("A", "x"), Literal(2)))),
+        ("CLASSIFIER(U)", Classifier("U")),
+        ("match_number()", MatchNumber()),
+        ('"last"(x)', ast.Call("last", (Column(None, "x"),))),
+    ],
+)
+def test_expressions(expression, expected):
+    (measure,) = read(f"MEASURES {expression} AS m PATTERN (A)").measures
+    assert measure.expression == expected
+
+
+@pytest.mark.parametrize(
+    ("clauses", "column", "message", "hint"),
+    [
+        ("PATTERN (A B) ORDER BY x", 32, "ORDER BY must stand before PATTERN", None),
+        ("PATTERN (A) PATTERN (B)", 30, "a second PATTERN", None),
+        ("MEASUERS x AS x PATTERN (A)", 18, "expected PARTITION BY, ORDER BY, MEASURES", "did you mean 'MEASURES'?"),
+        ("MEASURES A.x PATTERN (A)", 31, "expected an operator, AND, OR or AS", "named with AS"),
+        ("PATTERN (A) DEFINE A AS x > ", 46, "expected an expression", None),
+        ("PATTERN (A, B)", 28, "found ','", None),
+        ("PATTERN ()", 27, "found ')', expected a name", None),
+        ("PATTERN (A{0})", 28, "at least one row", None),
+        ("PATTERN (A{,0})", 28, "at least one row", None),
+        ("PATTERN (A{3,2})", 28, "maximum 2 is below its minimum 3", None),
+        ("ONE ROWS PER MATCH PATTERN (A)", 22, "found 'ROWS', expected ROW", None),
+        ("ALL ROWS PER MATCH SHOW PATTERN (A)", 42, "expected EMPTY", None),
+        ("AFTER MATCH SKIP A PATTERN (A)", 35, "expected PAST or TO", None),
+        ("PATTERN (A) WHERE x > 1", 30, "found 'WHERE'", "conditions on rows stand in DEFINE"),
+        ("PATTERN (A) RETURN x", 30, "found 'RETURN'", "MEASURES A.x AS x"),
+        ("PATTERN (SEQ(A, B))", 32, "found ','", None),
+        ("PATTERN (A) SUBSET U > (A)", 39, "expected =", "SUBSET U = (A, B)"),
+        ("MEASURES prev(x, -1) AS m PATTERN (A)", 35, "the offset of PREV", None),
+        ("MEASURES prev(x, y) AS m PATTERN (A)", 35, "the offset of PREV", None),
+        ("MEASURES prev() AS m PATTERN (A)", 27, "PREV takes an expression and an offset", None),
+        ("MEASURES count() AS m PATTERN (A)", 27, "count takes one expression", "count(*)"),
+        ("MEASURES min(x, y) AS m PATTERN (A)", 27, "min takes one expression", "least(…)"),
+        ("MEASURES sum(*) AS m PATTERN (A)", 27, "sum does not take *", "count(*)"),
+        ("MEASURES FINAL prev(x) AS m PATTERN (A)", 27, "FINAL stands before FIRST, LAST and aggregates", "PREV(FINAL LAST(A.x))"),
+        ("MEASURES RUNNING abs(x) AS m PATTERN (A)", 27, "RUNNING stands before", None),
+        ("MEASURES match_number(x) AS m PATTERN (A)", 27, "MATCH_NUMBER takes nothing", None),
+        ("MEASURES classifier(A.x) AS m PATTERN (A)", 27, "CLASSIFIER takes a variable or nothing", None),
+        ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING PATTERN (A)", 30, "found 'ROWS'", "frames are for row patterns in windows"),
+    ],
+)  # fmt: skip
+def test_syntax_errors(clauses, column, message, hint):
+    text = f"MATCH_RECOGNIZE ({clauses})"
+    with pytest.raises(PatternSyntaxError) as error:
+        parse(text)
+    (fault,) = error.value.diagnostics
+    assert message in fault.message
+    assert fault.span is not None
+    assert fault.span.column == column
+    assert hint is None or hint in (fault.hint or "")
+    assert "^" in str(error.value)
+
+
+@pytest.mark.parametrize("word", ["SEEK", "INITIAL"])
+def test_what_is_for_windows_is_refused_by_name(word):
+    with pytest.raises(UnsupportedError, match=f"{word} is not supported"):
+        parse(f"MATCH_RECOGNIZE (AFTER MATCH SKIP PAST LAST ROW {word} PATTERN (A))")
+
+
+def test_what_is_open_is_named():
+    with pytest.raises(PatternSyntaxError, match=r"'\(' in line 1, column 26 is not closed"):
+        parse("MATCH_RECOGNIZE (PATTERN (A B")
+
+
+def test_comments_may_stand_before_the_clause():
+    assert cep.parse("/* v */ -- w\n match_recognize (PATTERN (A));") == read("PATTERN (A)")
+
+
+def test_an_infinite_number_has_no_text():
+    with pytest.raises(PatternError, match="inf cannot be written"):
+        format_query(RowPatternQuery(A, measures=(Measure(Literal(float("inf")), "m"),)))
+
+
+def test_names_fold_unless_they_are_quoted():
+    assert folded("up") == folded("UP") == folded('"UP"') != folded('"up"')
+    assert spelling('"a""b"') == 'a"b'
+    assert column_named("price", ["ts", "Price"]) == "Price"
+    assert column_named("price", ["PRICE", "Price"]) is None
+    assert column_named("price", ["PRICE", "price"]) == "price"
+    assert column_named('"price"', ["Price"]) is None
+
+
+def test_the_tables_are_of_the_grammar_at_hand(monkeypatch):
+    text = "MATCH_RECOGNIZE (ORDER BY ts MEASURES FINAL LAST(A.x) AS x PATTERN (A B+? {- C -}) DEFINE B AS x > PREV(x) OR x IN (1, 2))"
+    built = build_parser(ROW_PATTERNS)
+    monkeypatch.setattr(grammar_tables, "build_parser", lambda language: pytest.fail("the tables are of another grammar: make pages"))
+    assert read_parser(language=ROW_PATTERNS).parse(text) == built.parse(text)
