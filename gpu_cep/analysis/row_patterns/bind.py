@@ -184,5 +184,5 @@ def _check_result(bound: BoundRowPattern, faults: Faults) -> None:
     for written, measure in zip(bound.query.measures, bound.measures, strict=True):
         if measure.name in columns:
             faults.error(f"two columns of the result are called {measure.name!r}", written.span, "give the measure another name")
-    if not columns and not bound.measures:
+    if bound.query.rows == "one" and not bound.query.partition_by and not bound.measures:
         faults.error("the result has no column: ONE ROW PER MATCH returns PARTITION BY and MEASURES", hint="add MEASURES count(*) AS n")

@@ -26,12 +26,13 @@ def column_number(identifier: str, span: Span | None, scope: Scope) -> int | Non
         choices = " or ".join(f'"{name}"' for name in alike)
         scope.faults.error(f"{identifier} may be any of {', '.join(alike)}", span, f"write it in quotes: {choices}")
     else:
-        scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=_as_text(identifier))
+        scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=_as_text(identifier, span))
     return None
 
 
-def _as_text(identifier: str) -> str | None:
-    return text_hint(spelling(identifier)) if is_quoted(identifier) else None
+def _as_text(identifier: str, span: Span | None) -> str | None:
+    """Return a hint that a quoted name in the text may be meant as text."""
+    return text_hint(spelling(identifier)) if is_quoted(identifier) and span is not None else None
 
 
 def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> int | None:

@@ -22,7 +22,7 @@ from gpu_cep.lang.row_patterns.ast import (
     Subset,
 )
 from gpu_cep.lang.row_patterns.expressions import identifier, row_expression_rules
-from gpu_cep.lang.tokens import Word, fault, integer
+from gpu_cep.lang.tokens import Word, fault, integer, word
 from gpu_cep.lang.translation import QUANTIFIERS, SHARED_RULES, apply_rules, check_bounds
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _definition(span: Span, children: list[Any]) -> Definition:
 
 
 def _variable(span: Span, children: list[Any]) -> ast.Variable:
-    return ast.Variable(identifier(children[0]), span=span)
+    return ast.Variable(identifier(word(span, children)), span=span)
 
 
 def _repeat(span: Span, children: list[Any]) -> ast.Repeat:

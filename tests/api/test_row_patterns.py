@@ -1,0 +1,117 @@
+"""MATCH_RECOGNIZE in calls: match() answers it by brute force, and every other call says so before it reads anything."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.errors import EventError, PatternError, UnsupportedError
+
+TICKS = pa.table(
+    {
+        "ts": pa.array([dt.datetime(2024, 5, 1, 9, minute) for minute in range(6)], pa.timestamp("ms", "UTC")),
+        "Symbol": pa.array(["A", "A", "A", "B", "B", None]).dictionary_encode(),
+        "price": pa.array([5, 3, 4, 9, 8, 7], pa.int32()),
+        "paid": pa.array([Decimal("1.50"), None, Decimal("2.25"), Decimal("1.00"), Decimal("0.10"), None], pa.decimal128(9, 2)),
+        "day": pa.array([dt.date(2024, 5, 1)] * 6, pa.date32()),
+        "tags": pa.array([["x"], [], None, ["y"], [], []]),
+    }
+)
+FALL = "PATTERN (S D+) DEFINE D AS price < PREV(price)"
+
+
+def ask(clauses: str, events=TICKS, **keywords):
+    return cep.match(events, f"MATCH_RECOGNIZE ({clauses})", algorithm="brute_force", **keywords)
+
+
+def test_one_row_per_match_has_keys_and_measures():
+    asked = "FIRST(ts) AS t, LAST(ts) - FIRST(ts) AS took, LAST(D.price) AS low, sum(paid) AS paid, avg(price) AS mean, LAST(day) AS day"
+    found = ask(f"PARTITION BY symbol ORDER BY ts MEASURES {asked}, CLASSIFIER() AS v, price < 5 AS ok, NULL AS nothing {FALL}")
+    assert found.schema.names == ["Symbol", "t", "took", "low", "paid", "mean", "day", "v", "ok", "nothing"]
+    assert found.schema.types[1:] == [
+        pa.timestamp("ms", "UTC"), pa.duration("ms"), pa.int32(), pa.decimal128(18, 2), pa.float64(), pa.date32(), pa.string(), pa.bool_(),
+        found.schema.field("nothing").type,
+    ]  # fmt: skip
+    assert [list(row.values()) for row in found.to_pylist()] == [
+        ["A", TICKS["ts"][0].as_py(), dt.timedelta(minutes=1), 3, Decimal("1.50"), 4.0, dt.date(2024, 5, 1), "D", True, None],
+        ["B", TICKS["ts"][3].as_py(), dt.timedelta(minutes=1), 8, Decimal("1.10"), 8.5, dt.date(2024, 5, 1), "D", False, None],
+    ]
+
+
+def test_all_rows_have_keys_measures_and_the_other_columns():
+    found = ask(f"PARTITION BY symbol ORDER BY ts MEASURES MATCH_NUMBER() AS m ALL ROWS PER MATCH WITH UNMATCHED ROWS {FALL}")
+    assert found.schema.names == ["Symbol", "ts", "m", "price", "paid", "day", "tags"]
+    assert found["m"].to_pylist() == [None, 1, 1, None, 1, 1]
+    assert found.drop_columns("m").select(TICKS.schema.names).equals(TICKS.take([5, 0, 1, 2, 3, 4]))
+
+
+def test_a_table_without_matches_has_the_same_columns():
+    asked = f"PARTITION BY symbol ORDER BY ts MEASURES LAST(price) AS p, count(*) AS n {FALL}"
+    assert ask(asked, TICKS.slice(0, 0)).schema == ask(asked).schema
+
+
+def test_keywords_supply_clauses():
+    asked = f"MEASURES LAST(price) AS p {FALL}"
+    assert ask(asked, partition_by="Symbol", order_by="ts") == ask(f"PARTITION BY symbol ORDER BY ts {asked}")
+    with pytest.raises(PatternError, match="order_by= is given, and the text has ORDER BY"):
+        ask(f"ORDER BY ts {asked}", order_by="price")
+
+
+def test_a_window_and_time_unit():
+    asked = "ORDER BY ts MEASURES count(*) AS n PATTERN (A+) WITHIN"
+    assert ask(f"{asked} 2 MINUTES")["n"].to_pylist() == [3, 3]
+    assert ask(f"{asked} 120", time_unit="s")["n"].to_pylist() == [3, 3]
+
+
+def test_functions_of_the_caller():
+    twice = ask(f"ORDER BY ts MEASURES twice(D.price) AS t {FALL}", functions={"twice": lambda x: x * 2})
+    assert twice["t"].to_pylist() == [6, 14]
+
+
+def test_trees_files_and_frames(tmp_path):
+    text = f"MATCH_RECOGNIZE (ORDER BY ts MEASURES LAST(price) AS p {FALL})"
+    expected = cep.match(TICKS, text, algorithm="brute_force")
+    assert cep.match(TICKS, cep.parse(text), algorithm="brute_force") == expected
+    pq.write_table(TICKS.drop_columns("Symbol"), tmp_path / "ticks.parquet")
+    assert cep.match(tmp_path / "ticks.parquet", text, algorithm="brute_force") == expected
+    assert list(cep.match(TICKS, text, algorithm="brute_force", result="pandas")["p"]) == [3, 7]
+
+
+def test_an_error_of_the_match():
+    with pytest.raises(EventError, match=r"AFTER MATCH SKIP TO LAST S: match 1 of its partition would be found again"):
+        ask("ORDER BY ts MEASURES count(*) AS n AFTER MATCH SKIP TO S " + FALL)
+
+
+UNREADABLE = "no/such/file.parquet"
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "ses_automaton", "backtracking"])
+def test_other_algorithms_say_what_runs(algorithm):
+    with pytest.raises(UnsupportedError, match=r"with algorithm='brute_force' only, over small tables, in this release"):
+        cep.match(UNREADABLE, f"MATCH_RECOGNIZE (MEASURES price AS p {FALL})", algorithm=algorithm)
+
+
+@pytest.mark.parametrize(
+    "setting", [{"output": "count"}, {"output": "indices"}, {"after_match": "skip_to_next"}, {"max_matches": 3}, {"columns": "price"}]
+)  # fmt: skip
+def test_settings_of_event_patterns_are_refused(setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(UnsupportedError, match=f"{name}=.* is not supported for MATCH_RECOGNIZE"):
+        ask(f"MEASURES price AS p {FALL}", UNREADABLE, **{name: value})
+
+
+def test_other_calls_say_what_runs():
+    text = f"MATCH_RECOGNIZE (MEASURES price AS p {FALL})"
+    for call in (
+        lambda: cep.explain(text), lambda: cep.explain(TICKS, text), lambda: cep.explain(TICKS, text, algorithm="brute_force"),
+        lambda: cep.plot(TICKS, text), lambda: cep.report(TICKS, text),
+    ):  # fmt: skip
+        with pytest.raises(UnsupportedError, match="MATCH_RECOGNIZE is not supported here; row patterns run by"):
+            call()
+    with pytest.raises(PatternError, match="takes the events first"):
+        cep.match(text, TICKS)
