@@ -203,6 +203,8 @@ def test_words_of_clauses_are_names_where_names_stand():
         ("count(*)", RowAggregate("count", None)),
         ("FINAL count(A.*)", RowAggregate("count", None, "A", "FINAL")),
         ("count(DISTINCT x)", RowAggregate("count_distinct", Column(None, "x"))),
+        ("count(DISTINCT -x)", RowAggregate("count_distinct", ast.Unary("-", Column(None, "x")))),
+        ("count(distinct)", RowAggregate("count", Column(None, "distinct"))),
         ("sum(A.x * 2)", RowAggregate("sum", Binary("*", Column("A", "x"), Literal(2)))),
         ("CLASSIFIER(U)", Classifier("U")),
         ("match_number()", MatchNumber()),

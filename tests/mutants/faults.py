@@ -12,10 +12,11 @@ from tests.mutants.in_files import FILES
 from tests.mutants.in_kernels import KERNELS
 from tests.mutants.in_matchers import MATCHERS, SITUATIONS
 from tests.mutants.in_plans import ANALYSIS
+from tests.mutants.in_row_patterns import ROW_PATTERNS
 from tests.mutants.in_rules import RULES
 from tests.mutants.in_spark import SPARK
 from tests.mutants.in_streams import STREAMS
 
 FAULTS: tuple[Fault, ...] = (
-    *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *DEVICE, *KERNELS,
+    *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *DEVICE, *KERNELS,
 )  # fmt: skip
