@@ -192,7 +192,10 @@ def test_columns_of_all_rows():
 def test_keywords_supply_clauses_and_must_not_contradict_them():
     assert bind("PATTERN (A)", partition_by=("k",), order_by=("ts",)).query == bind('PARTITION BY "k" ORDER BY "ts" PATTERN (A)').query
     ((place, said),) = faults("PARTITION BY k PATTERN (A)", partition_by=("x",))
-    assert (place, said) == ("k", "partition_by= is given, and the text has PARTITION BY; leave one of them out")
+    assert (place, said) == ("k", "partition_by=['x'] contradicts PARTITION BY; leave one of them out")
+    ((place, said),) = faults("PARTITION BY k ORDER BY ts, x DESC PATTERN (A)", order_by=("ts", "x"))
+    assert (place, said) == ("ts", "order_by=['ts', 'x'] contradicts ORDER BY; leave one of them out")
+    assert bind("PARTITION BY K ORDER BY TS NULLS LAST PATTERN (A)", partition_by=("k",), order_by=("ts",)).partition_by == (1,)
     assert faults("MEASURES x AS m PATTERN (A)", partition_by=("kk",)) == [("", "unknown column 'kk'; did you mean 'k'?")]
     with pytest.raises(PatternError, match="strategy='strict_contiguity' is not for row patterns"):
         bind("MEASURES x AS m PATTERN (A)", strategy="strict_contiguity")

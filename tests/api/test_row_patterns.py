@@ -58,8 +58,14 @@ def test_a_table_without_matches_has_the_same_columns():
 def test_keywords_supply_clauses():
     asked = f"MEASURES LAST(price) AS p {FALL}"
     assert ask(asked, partition_by="Symbol", order_by="ts") == ask(f"PARTITION BY symbol ORDER BY ts {asked}")
-    with pytest.raises(PatternError, match="order_by= is given, and the text has ORDER BY"):
+    with pytest.raises(PatternError, match=r"order_by=\['price'\] contradicts ORDER BY"):
         ask(f"ORDER BY ts {asked}", order_by="price")
+
+
+def test_bound_events():
+    ticks = cep.events(TICKS, partition_by="Symbol")
+    text = f"MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES LAST(price) AS p {FALL})"
+    assert ticks.match(text, algorithm="brute_force") == cep.match(TICKS, text, algorithm="brute_force")
 
 
 def test_a_window_and_time_unit():

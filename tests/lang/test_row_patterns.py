@@ -110,6 +110,11 @@ def test_the_text_of_a_query_is_read_as_the_same_query(query):
     assert parse(format_query(query)) == query
 
 
+def test_a_variable_called_permute_is_written_before_a_group():
+    query = RowPatternQuery(Seq((Variable("permute"), Seq((A, B)))))
+    assert parse(format_query(query)) == query
+
+
 @given(st.sampled_from(["MATCH_RECOGNIZE (", "match_recognize(PATTERN (A", "MATCH_RECOGNIZE (ORDER BY "]), st.text(max_size=20))
 def test_any_text_is_read_or_refused_at_a_place(start, rest):
     fault = None
@@ -226,6 +231,7 @@ def test_expressions(expression, expected):
         ("PATTERN (A) DEFINE A AS x > ", 46, "expected an expression", None),
         ("PATTERN (A, B)", 28, "found ','", None),
         ("PATTERN ()", 27, "found ')', expected a name", None),
+        ("MEASURES FINAL A.x AS m PATTERN (A)", 33, "found 'A'", "FINAL and RUNNING stand before FIRST, LAST and aggregates"),
         ("PATTERN (A{0})", 28, "at least one row", None),
         ("PATTERN (A{,0})", 28, "at least one row", None),
         ("PATTERN (A{3,2})", 28, "maximum 2 is below its minimum 3", None),

@@ -22,7 +22,7 @@ from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.lang.literals import write_text
 from gpu_cep.lang.row_patterns.ast import Column, Measure, RowPatternQuery, SortKey
-from gpu_cep.lang.row_patterns.names import folded, spelling, spellings, variables_of
+from gpu_cep.lang.row_patterns.names import column_named, folded, spelling, spellings, variables_of
 
 _TIMES = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
 # Keywords of calls that mean nothing to row patterns, and their values where they are not given.
@@ -51,7 +51,7 @@ def bind_row_pattern(query: RowPatternQuery, schema: Schema, options: Options, t
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    query = _with_keywords(query, options, faults)
+    query = _with_keywords(query, schema, options, faults)
     declared = spellings(query.pattern)
     check_names(query, faults)
     scope = Scope(schema, _variables(query), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
@@ -83,18 +83,28 @@ def bind_row_pattern(query: RowPatternQuery, schema: Schema, options: Options, t
     return bound
 
 
-def _with_keywords(query: RowPatternQuery, options: Options, faults: Faults) -> RowPatternQuery:
+def _with_keywords(query: RowPatternQuery, schema: Schema, options: Options, faults: Faults) -> RowPatternQuery:
     """Return the query with the clauses that the caller supplies; record keywords that contradict it or mean nothing to it."""
     for name, plain in _OF_EVENTS.items():
         if getattr(options, name) != plain:
             faults.error(f"{name}={getattr(options, name)!r} is not for row patterns")
     check_time_unit(options.time_unit, faults)
     keys, order = (tuple(_exactly(name) for name in names or ()) for names in (options.partition_by, options.order_by))
-    for clause, written, given in (("PARTITION BY", query.partition_by, keys), ("ORDER BY", query.order_by, order)):
-        if written and given:
-            keyword = clause.lower().replace(" ", "_")
-            faults.error(f"{keyword}= is given, and the text has {clause}", written[0].span, "leave one of them out")
-    return replace(query, partition_by=query.partition_by or keys, order_by=query.order_by or tuple(map(SortKey, order)))
+    sort = tuple(map(SortKey, order))
+    if query.partition_by and keys and {_place(each, schema) for each in query.partition_by} != {_place(each, schema) for each in keys}:
+        hint = "leave one of them out"
+        faults.error(f"partition_by={list(options.partition_by or ())} contradicts PARTITION BY", query.partition_by[0].span, hint)
+    if query.order_by and sort and [_sorted(each, schema) for each in query.order_by] != [_sorted(each, schema) for each in sort]:
+        faults.error(f"order_by={list(options.order_by)} contradicts ORDER BY", query.order_by[0].span, "leave one of them out")
+    return replace(query, partition_by=query.partition_by or keys, order_by=query.order_by or sort)
+
+
+def _place(column: Column, schema: Schema) -> str | None:
+    return column_named(column.name, schema.names)
+
+
+def _sorted(key: SortKey, schema: Schema) -> tuple[str | None, bool, bool]:
+    return _place(key.column, schema), key.descending, bool(key.nulls_first)
 
 
 def _exactly(name: str) -> Column:

@@ -96,5 +96,7 @@ def _hint(mistake: Mistake) -> str | None:
         return foreign
     if "_AS" in mistake.expected and mistake.found.type in ("_COMMA", "_RPAR", *_CLAUSES):
         return "a measure is named with AS: MEASURES A.x AS x"
+    if mistake.read and mistake.read[-1].lower() in ("final", "running"):
+        return "FINAL and RUNNING stand before FIRST, LAST and aggregates: FINAL LAST(A.x)"
     words = chain.from_iterable(name.split() for name in _expected(mistake.expected) if name.isupper())
     return nearest(mistake.found, words) if mistake.found.type in ("NAME", "UNIT", "WORD") and len(mistake.found) > 2 else None

@@ -97,7 +97,8 @@ def _pattern(node: PatternNode) -> str:
 
 @_pattern.register
 def _(node: ast.Variable) -> str:
-    return node.name
+    # before a bracket the bare word would be PERMUTE(…)
+    return f"({node.name})" if node.name.upper() == "PERMUTE" else node.name
 
 
 @_pattern.register
