@@ -8,9 +8,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.errors import EventError, PatternError, UnsupportedError
+from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
 
 TICKS = pa.table(
     {
@@ -121,3 +123,42 @@ def test_other_calls_say_what_runs():
             call()
     with pytest.raises(PatternError, match="takes the events first"):
         cep.match(text, TICKS)
+
+
+COLUMNS = st.sampled_from(["ts", "symbol", "price", "paid", "day", "rate", "odd"]).flatmap(
+    lambda name: st.sampled_from([name, f"S.{name}", f"D.{name}", f"U.{name}"])
+)
+VALUES = st.sampled_from(["1", "0.5", "2e0", "'A'", "NULL", "TRUE", "2 days", "DATE '2024-05-01'", "1.25"])
+OPERATORS = st.sampled_from(["+", "-", "*", "/", "%", "=", "<", "AND", "OR"])
+
+
+def composed(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("({} {} {})".format, inner, OPERATORS, inner),
+        st.builds(
+            "{}({})".format, st.sampled_from(["PREV", "NEXT", "FIRST", "FINAL LAST", "abs", "round", "sqrt", "length", "lower"]), inner
+        ),
+        st.builds("{}({})".format, st.sampled_from(["sum", "FINAL avg", "min", "max", "count", "median"]), inner),
+        st.builds("count(DISTINCT {})".format, inner),
+        st.builds("CASE WHEN {} THEN {} ELSE {} END".format, inner, inner, inner),
+        st.builds("{}({}, {})".format, st.sampled_from(["coalesce", "least", "nullif"]), inner, inner),
+        st.builds("{} IS NULL".format, inner),
+        st.builds("{} BETWEEN {} AND {}".format, inner, inner, inner),
+    )
+
+
+EXPRESSIONS = st.recursive(COLUMNS | VALUES | st.sampled_from(["CLASSIFIER()", "MATCH_NUMBER()", "count(*)"]), composed, max_leaves=5)
+WIDE = TICKS.append_column("rate", pa.array([0.5, None, float("nan"), float("inf"), -1.0, 2.0], pa.float32())).append_column(
+    "odd", pa.array([1, 0, 3, None, 255, 7], pa.uint8())
+)
+
+
+@given(EXPRESSIONS, st.sampled_from(["ONE ROW PER MATCH", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"]))
+def test_any_measure_has_values_of_its_type_or_a_fault(expression, rows):
+    clauses = f"ORDER BY ts MEASURES {expression} AS m {rows} {FALL.replace(' DEFINE', ' SUBSET U = (S, D) DEFINE')}"
+    try:
+        found = ask(clauses, WIDE)
+    except CepError:
+        return
+    found.validate(full=True)
+    assert ask(clauses, WIDE.slice(0, 0)).schema == found.schema

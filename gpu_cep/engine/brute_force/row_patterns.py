@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -63,4 +64,7 @@ def _array(values: Sequence[Any], type: DataType, kind: pa.DataType) -> pa.Array
             return pa.array([None if value is None else int(value // length) for value in values], pa.int64()).view(kind)
         case Kind.FLOAT:
             return pa.array([None if value is None else float(value) for value in values], pa.float64()).cast(kind)
+        case Kind.DECIMAL:
+            # the oracle rounds decimals to floats, which are whole
+            return pa.array([None if value is None else Decimal(value) for value in values], kind)
     return pa.array(values, kind)
