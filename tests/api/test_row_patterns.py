@@ -91,7 +91,7 @@ def test_trees_files_and_frames(tmp_path):
 
 
 def test_an_error_of_the_match():
-    with pytest.raises(EventError, match=r"AFTER MATCH SKIP TO LAST S: match 1 of its partition would be found again"):
+    with pytest.raises(EventError, match=r"AFTER MATCH SKIP TO LAST S: match 1 of its partition, from row 0 on, would be found again"):
         ask("ORDER BY ts MEASURES count(*) AS n AFTER MATCH SKIP TO S " + FALL)
 
 

@@ -199,9 +199,9 @@ def test_iterations_of_no_row_end():
 
 def test_skipping_to_no_row_and_to_the_first_row_are_errors():
     asked = "ORDER BY n MEASURES count(*) AS k AFTER MATCH SKIP TO {} PATTERN (A B?) DEFINE A AS c = 'a', B AS c = 'b'"
-    with pytest.raises(EventError, match="match 2 of its partition has no row of B"):
+    with pytest.raises(EventError, match="match 2 of its partition, from row 2 on, has no row of B"):
         ask(asked.format("B"), letters("abac"))
-    with pytest.raises(EventError, match="match 1 of its partition would be found again"):
+    with pytest.raises(EventError, match="match 1 of its partition, from row 0 on, would be found again"):
         ask(asked.format("FIRST A"), letters("ab"))
     # a match without rows is followed by the next row, whatever AFTER MATCH says
     assert measures(
@@ -344,3 +344,41 @@ def test_permute_is_the_alternatives_of_all_orders(elements, text):
     asked = "ORDER BY n MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN ({}) {}"
     permuted = measures(asked.format(f"PERMUTE({', '.join(elements)})", define(used)), letters(text))
     assert permuted == measures(asked.format(orders, define(used)), letters(text))
+
+
+prices = st.lists(st.integers(0, 3), max_size=10)
+
+
+@given(prices)
+def test_previous_rows_are_those_of_the_partition(drawn):
+    moves = "".join(
+        "-" if before is None or before == now else "du"[before < now] for before, now in zip([None, *drawn], drawn, strict=False)
+    )
+    found = measures(
+        f"ORDER BY day MEASURES FIRST(day) AS d, count(*) AS n {V}",
+        pa.table({"day": range(len(drawn)), "price": pa.array(drawn, pa.int64())}),
+    )
+    assert found == [(match.start(), len(match[0])) for match in re.finditer(".d+u+", moves)]
+
+
+@given(prices, st.integers(0, 9))
+def test_a_running_sum_ends_a_match(drawn, most):
+    table = pa.table({"day": range(len(drawn)), "price": pa.array(drawn, pa.int64())})
+    found = measures(
+        f"ORDER BY day MEASURES sum(price) AS s, count(*) AS n AFTER MATCH SKIP TO NEXT ROW PATTERN (A+) DEFINE A AS sum(price) <= {most}",
+        table,
+    )
+    expected = []
+    for start in range(len(drawn)):
+        sums = [sum(drawn[start:end]) for end in range(start + 1, len(drawn) + 1)]
+        fitting = [each for each in sums if each <= most]
+        expected += [(fitting[-1], len(fitting))] if fitting else []
+    assert found == expected
+
+
+@given(patterns, words, st.randoms(use_true_random=False))
+def test_the_order_of_the_table_does_not_matter_where_order_by_decides(pattern, text, random):
+    asked = f"ORDER BY n MEASURES FIRST(n) AS f, LAST(n) AS l, CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN ({pattern}) {define(pattern)}"
+    shuffled = list(range(len(text)))
+    random.shuffle(shuffled)
+    assert measures(asked, letters(text).take(pa.array(shuffled, pa.int64()))) == measures(asked, letters(text))
