@@ -152,8 +152,8 @@ def match(
         (``logs/*.csv.gz``), a URI (``s3://bucket/events.parquet``) or an object
         that stands for one, as of pathlib and universal_pathlib.
     pattern
-        The query: its text, the result of :func:`parse`, or a query built in Python
-        (``gpu_cep.seq`` …). ``MATCH_RECOGNIZE (…)`` needs ``algorithm="brute_force"``.
+        The query: its text, the result of :func:`parse`, or one built in Python.
+        ``MATCH_RECOGNIZE (…)`` needs ``algorithm="brute_force"``.
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by
@@ -168,8 +168,7 @@ def match(
     strategy
         The event selection strategy of a query whose text names none:
         ``skip_till_next_match`` (default), ``robust_skip_till_next_match``,
-        ``skip_till_any_match``, ``partition_contiguity`` or
-        ``strict_contiguity``.
+        ``skip_till_any_match``, ``partition_contiguity`` or ``strict_contiguity``.
     ties
         When an event is before another. ``strict``: if its time is less.
         ``position``: if it precedes the other in the stream's order.

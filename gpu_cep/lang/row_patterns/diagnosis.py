@@ -22,7 +22,7 @@ _CLAUSES = {
     "_SUBSET": "SUBSET",
     "_DEFINE": "DEFINE",
 }
-_SIGNS = {"CARET": "'^'", "DOLLAR": "'$'", "_BAR": "'|'", "_EXCLUDE": "'{-'", "_INCLUDE": "'-}'", "COMPARISON": "an operator"}
+_SIGNS = {"CARET": "'^'", "DOLLAR": "'$'", "_BAR": "'|'", "_EXCLUDE": "'{-'", "_INCLUDE": "'-}'"}
 _OPERAND = frozenset({"NAME", "INT", "TEXT"})
 # Terminals that no message names, since they stand beside what it names.
 _SILENT = frozenset({"POSITION", "SEMANTICS", "SEMICOLON"})
@@ -66,13 +66,9 @@ def _expected(terminals: frozenset[str]) -> list[str]:
     if left >= _OPERAND:
         left -= {"STAR"}
     clauses = [name for terminal, name in _CLAUSES.items() if terminal in left]
-    signs = [name for terminal, name in _SIGNS.items() if terminal in left and terminal != "COMPARISON"]
-    known = words_for(frozenset(left - _CLAUSES.keys() - (_SIGNS.keys() - {"COMPARISON"}) - _keywords(left).keys()))
-    return [*known, *signs, *_keywords(left).values(), *clauses] or ["nothing more"]
-
-
-def _keywords(terminals: set[str]) -> dict[str, str]:
-    return {name: _KEYWORDS[name] for name in _KEYWORDS if name in terminals}
+    own = [name for terminal, name in (_SIGNS | _KEYWORDS).items() if terminal in left]
+    known = words_for(frozenset(left - _CLAUSES.keys() - _SIGNS.keys() - _KEYWORDS.keys()))
+    return [*known, *own, *clauses] or ["nothing more"]
 
 
 _KEYWORDS = {

@@ -168,7 +168,8 @@ def _next_start(question: _Question, partition: Partition, match: Match) -> int:
         return match.first + len(match.labels)
     place = Place(partition.rows, match.first, match.labels, match.first, match.number, question.variables)
     mapped = place.positions(skip.variable, "FINAL")
-    where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: match {match.number} of its partition, from row {partition.numbers[match.first]} on,"
+    begins = f"match {match.number} of its partition, from row {partition.numbers[match.first]} on,"
+    where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: {begins}"
     if not mapped:
         raise EventError(f"{where} has no row of {skip.variable}")
     target = mapped[0] if skip.to == "FIRST" else mapped[-1]
