@@ -32,7 +32,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.stream: (StreamOptions, {"lateness", "late", "every"}),
-    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "report"}),
+    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report"}),
 }
 LEFT_OUT = {
     cep.explain: {"result", "memory"},

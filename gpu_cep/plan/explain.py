@@ -59,6 +59,7 @@ class Explanation:
     `counts`, `answers`: the counts and answers of a run, if the query was run to be explained.
     `fitting`: the number of events of that run that satisfy all properties of each variable.
     `groups`: the numbers of row groups of Parquet that it read, and that there are (None: none could be left out).
+    `source`: who reads the events under Spark, and why.
     """
 
     query: Query
@@ -69,6 +70,7 @@ class Explanation:
     answers: tuple[Answer, ...] = ()
     fitting: Mapping[str, int] | None = None
     groups: tuple[int, int] | None = None
+    source: str = ""
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
@@ -77,6 +79,7 @@ class Explanation:
         if self.plan is not None and self.counts is not None:
             lines += ["", *_run_lines(self.counts, self.fitting or {}, self.answers, len(self.plan.branches))]
             lines += [] if self.groups is None else [f"  {groups_text(self.groups)}"]
+        lines += [f"source     {self.source}"] if self.source else []
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -47,12 +47,14 @@ class IntervalExplanation:
 
     `query`: the query. `plan`: its plan; None without a schema.
     `counts`, `joined`: the counts and joins of a run, if the query was run to be explained.
+    `source`: who reads the events under Spark, and why.
     """
 
     query: IntervalQuery
     plan: IntervalPlan | None
     counts: Mapping[str, int] | None = None
     joined: tuple[Joined, ...] = ()
+    source: str = ""
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
@@ -61,6 +63,7 @@ class IntervalExplanation:
         if self.plan is not None and self.counts is not None:
             lines += ["", f"ran        {' → '.join(f'{name} {count:,}' for name, count in self.counts.items())}"]
             lines += [f"  {_joined_line(self.plan, each)}" for each in self.joined]
+        lines += [f"source     {self.source}"] if self.source else []
         return "\n".join(lines)
 
     __repr__ = __str__

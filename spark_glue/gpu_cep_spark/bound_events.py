@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import DataFrame
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep import api
 from gpu_cep.bound_events import Events
+from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices, takes_keywords
 from gpu_cep_spark.failures import workers_errors
@@ -43,11 +45,13 @@ class SparkEvents:
         *,
         worker_memory: int | str | None = None,
         slices: float | str | None = AUTO,
+        scan: Scan = "auto",
         report: RunReport | None = None,
         **keywords: Unpack[SparkChoices],
     ) -> DataFrame:
         """Find the matches of `pattern`, as :func:`gpu_cep.gpu_match`."""
-        return gpu_match(self.data, pattern, worker_memory=worker_memory, slices=slices, report=report, **self.roles, **keywords)
+        own: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
+        return gpu_match(self.data, pattern, **own, **self.roles, **keywords)
 
     @takes_keywords(api.match, SparkChoices)
     def count(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> int:
@@ -66,9 +70,17 @@ class SparkEvents:
 
     @takes_keywords(api.match, SparkChoices)
     def explain(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> Explanation | IntervalExplanation:
-        """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows; this runs no job."""
+        """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows, and who will read the events.
+
+        This runs no job, except where many files are read, whose footers tell who reads them.
+        """
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
-        return api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **keywords)
+        explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **keywords)
+        report = RunReport()
+        # what cannot run under Spark can be explained
+        with suppress(UnsupportedError):
+            self.match(pattern, report=report, **keywords)
+        return replace(explained, source=report.scan)
 
     @takes_keywords(api.match, PlotChoices)
     def plot(self, pattern: Pattern, *, match: int = 0, margin: float = 0.25, **keywords: Unpack[PlotChoices]) -> Timeline:

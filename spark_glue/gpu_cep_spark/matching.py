@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
 from pathlib import PurePath
-from textwrap import shorten
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.api import match
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.choices import Scan
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
-from gpu_cep.lang.format import format_query
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
-from gpu_cep.query_plans import as_query, refuse_swapped
+from gpu_cep.query_plans import refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
-from gpu_cep_spark.handshake import make_stage
+from gpu_cep_spark.file_matching import match_files
+from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
-from gpu_cep_spark.rapids import warn_of_types
-from gpu_cep_spark.run_report import RunReport, add_figures_column
-from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
+from gpu_cep_spark.run_report import RunReport
+from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.shuffle_tasks import cores_of, shuffle, tasks_behind
 from gpu_cep_spark.slice_choice import AUTO, Known, choose_slicing
 from gpu_cep_spark.slices import Slicing, in_slices, number_of
 from gpu_cep_spark.statistics import stream_shares, time_span
-from gpu_cep_spark.worker import Work, without_rows
+from gpu_cep_spark.worker import without_rows
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -41,21 +40,21 @@ if TYPE_CHECKING:
 # How Spark reads files with a suffix; others are taken for Parquet.
 _CSV, _JSON = "csv({!r}, header=True, inferSchema=True)", "json({!r})"
 _READERS = {".orc": "orc({!r})", ".csv": _CSV, **dict.fromkeys((".json", ".jsonl", ".ndjson"), _JSON)}
-# Characters of a query that errors show.
-LONGEST_TEXT = 500
 
 
 @takes_keywords(match, SparkOptions)
 def gpu_match(
-    df: DataFrame,
-    pattern: Pattern,
+    df: DataFrame | SparkSession,
+    pattern: Pattern | Paths,
+    of_files: Pattern | None = None,
     *,
     worker_memory: int | str | None = None,
     slices: float | str | None = AUTO,
+    scan: Scan = "auto",
     report: RunReport | None = None,
     **keywords: Unpack[SparkOptions],
 ) -> DataFrame:
-    """Find the matches of `pattern` among the events of a Spark DataFrame.
+    """Find the matches of `pattern` among the events of a Spark DataFrame, or of Parquet files.
 
     Nothing runs until an action needs the result, but errors in the query are
     raised at once. Spark filters the events by the pattern's properties and
@@ -63,14 +62,18 @@ def gpu_match(
     :func:`gpu_cep.match` then runs once per Spark partition. Streams of a
     query with a window of time may be cut into slices of time that are
     matched apart. Every other stream is whole in one partition; without keys
-    all events are one stream.
+    all events are one stream. Of a DataFrame that is nothing but Parquet files,
+    tasks may read the files themselves, without a shuffle (`scan`).
 
     Parameters
     ----------
     df
-        The events; a classic or a Spark Connect DataFrame.
+        The events; a classic or a Spark Connect DataFrame. Or a session, before paths:
+        ``gpu_match(spark, "events/*.parquet", pattern)``.
     pattern
-        As in :func:`gpu_cep.match`.
+        As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
+    of_files
+        The pattern, if `df` is a session.
     engine, gpu_memory
         As in :func:`gpu_cep.match`. Each executor decides for itself, by the
         cores and the memory of one task. If an executor cannot use ``gpu``,
@@ -100,6 +103,11 @@ def gpu_match(
         ``auto`` chooses a length for streams without keys, and for those with
         keys if a sample of files tells that cutting them pays. It leaves
         whole what cannot be cut. None leaves all streams whole.
+    scan
+        Who reads the events. ``files``: tasks read row groups of Parquet with
+        Arrow. ``spark``: Spark reads and shuffles them. ``auto`` takes files
+        where they surely hold what Spark would read, and where they can be cut
+        by time or by key, and `slices` has no length. The matches are the same.
     report
         Receives the counts and times of the workers, once an action has computed the result.
     **keywords
@@ -115,22 +123,26 @@ def gpu_match(
     PatternSyntaxError, PatternError
         The query has an error.
     UnsupportedError
-        `df` is streaming, or the query is not supported on Spark.
+        `df` is streaming, or the query is not supported on Spark, or ``scan="files"`` is not possible.
     EventError
-        `df` is not a Spark DataFrame.
+        `df` is not a Spark DataFrame, or a file cannot be read.
     """
-    refuse_swapped("gpu_match", df, pattern)
+    frame: Any = df if of_files is None else read_paths(df, pattern)
+    asked: Any = pattern if of_files is None else of_files
+    refuse_swapped("gpu_match", frame, asked)
     options, settings = read_keywords(keywords)
-    _refuse_other_frames(df)
+    _refuse_other_frames(frame)
     check_settings(settings)
-    zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    query = NarrowQuery.of(pattern, arrow_schema(df.schema, zone), options, settings)
-    job = _Job(df, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
-    slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(df, query))
-    found = _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
+    check_scan(scan, slices)
+    zone = str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    query = NarrowQuery.of(asked, arrow_schema(frame.schema, zone), options, settings)
+    job = Job(frame, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
+    if (files := files_of(job, scan, slices, from_paths=of_files is not None)) is not None:
+        return match_files(job, files)
+    slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(frame, query))
     if report is not None:
         report.tell_streams(why)
-    return found
+    return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
 
 
 def _refuse_other_frames(df: object) -> None:
@@ -175,32 +187,7 @@ def _known(df: DataFrame, query: NarrowQuery) -> Known:
     return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares)
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One call of :func:`gpu_match`: events, query, session's time zone, worker's memory and report."""
-
-    df: DataFrame
-    query: NarrowQuery
-    zone: str
-    memory: int | None
-    report: RunReport | None
-
-    def match(
-        self, shuffled: DataFrame, plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, *, sliced: bool
-    ) -> DataFrame:  # fmt: skip
-        """Return the rows of schema `result` that workers find in their partitions of `shuffled`."""
-        returned = spark_schema(result)
-        warn_of_types(shuffled, events.names, returned)
-        keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
-        work = Work(plan, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced)
-        if self.report is None:
-            return shuffled.mapInArrow(make_stage(work), returned)
-        reported, figures = add_figures_column(returned)
-        work = replace(work, result=batch_schema(reported, self.zone), reports=True)
-        return self.report.observe(shuffled.mapInArrow(make_stage(work), reported), figures)
-
-
-def _in_whole_streams(job: _Job) -> DataFrame:
+def _in_whole_streams(job: Job) -> DataFrame:
     """Return the matches; each stream is whole in one partition."""
     df, query = job.df, job.query
     plan, events, output = query.plan, query.events, query.settings.output
@@ -213,7 +200,7 @@ def _in_whole_streams(job: _Job) -> DataFrame:
     return total_counts(found, found.columns[:-1]) if in_parts else found
 
 
-def _in_slices(job: _Job, slicing: Slicing) -> DataFrame:
+def _in_slices(job: Job, slicing: Slicing) -> DataFrame:
     """Return the matches; streams are cut into slices, whose results are assembled."""
     df, query = job.df, job.query
     sliced, whole = SlicedQuery.of(query), query.plan
@@ -239,17 +226,3 @@ def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataF
     bindable = read if condition is None else read.filter(condition)
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
     return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
-
-
-def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
-    """Return the columns by whose values rows may be sent to different partitions."""
-    # these need all matches of a partition_by stream in one place, though derived keys would split it further
-    settings = plan.settings
-    together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
-    return plan.query.partition_by if together else plan.stream_keys
-
-
-def pattern_text(pattern: Pattern) -> str:
-    """Return the query as one short line, for the errors of tasks."""
-    text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
-    return shorten(text, LONGEST_TEXT)

@@ -23,7 +23,8 @@ from gpu_cep_spark.row_metrics import rows_read_and_shuffled
 
 # In the order in which a run counts them; what a query does not count is 0, and not shown.
 COUNTS = (
-    "tasks", "parts", "events", "copies", "filtered", "windows", "summarised", "candidates", "situations", "pivots", "pairs", "matches",
+    "tasks", "rows read", "row groups read", "bytes read",
+    "parts", "events", "copies", "filtered", "windows", "summarised", "candidates", "situations", "pivots", "pairs", "matches",
     "steps",
 )  # fmt: skip
 ENGINES = ("cpu", "gpu")
@@ -58,6 +59,16 @@ class RunReport:
     _observation: Any = field(default=None, repr=False)
     _session: Any = field(default=None, repr=False)
     _streams: str = field(default="", repr=False)
+    _scan: str = field(default="", repr=False)
+
+    @property
+    def scan(self) -> str:
+        """Return who reads the events, from what, and why: known once :func:`gpu_cep.gpu_match` has been called."""
+        return self._scan
+
+    def tell_scan(self, what: str) -> None:
+        """Set what :attr:`scan` returns."""
+        self._scan = what
 
     @property
     def counts(self) -> dict[str, int]:
@@ -81,9 +92,11 @@ class RunReport:
         that the query's filters rule out. ``shuffled`` are the rows that all
         filters leave, once for each slice of time that has a copy. Both are
         Spark's own metrics. Empty on Spark Connect, whose clients get no
-        metrics of other actions.
+        metrics of other actions. Where tasks read files themselves, ``read`` are the rows that they read, and none is shuffled.
         """
-        self._figures()
+        figures = self._figures()
+        if figures["row groups read"]:
+            return {"read": figures["rows read"], "shuffled": 0}
         return rows_read_and_shuffled(self._session, self._name, self._made) if isinstance(self._session, SparkSession) else {}
 
     @property
@@ -161,7 +174,7 @@ class RunReport:
         counts = " → ".join(f"{name} {count:,}" for name, count in (*self.road.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
-        return "\n".join(filter(None, (counts, engines, seconds, self._streams)))
+        return "\n".join(filter(None, (counts, engines, seconds, self._streams, self.scan)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
         """Return `found` without the column `figures` and its rows, which Spark sums for this report.

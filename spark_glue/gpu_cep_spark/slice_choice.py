@@ -78,7 +78,7 @@ def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | N
     """
     if wanted is None:
         return Choice(None, "streams are whole: slices=None")
-    reason = _reason_against(plan)
+    reason = reason_against(plan)
     if wanted != AUTO:
         if reason is not None:
             raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
@@ -100,7 +100,7 @@ def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
     if plan.stream_keys and shares is None:
         return Choice(None, "streams are whole: they have keys, and how large they are is not known")
     span = known.span()
-    slicing = Slicing(_default_length(window, span, known.tasks()), window, _looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
+    slicing = Slicing(_default_length(window, span, known.tasks()), window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
     if shares is None:
         return Choice(slicing, "streams are cut: they have no keys")
     cores = known.cores or ASSUMED_CORES
@@ -116,14 +116,14 @@ def _given(plan: AnyPlan, wanted: float | str, time_unit: str | None) -> Slicing
     match query.window:
         case TimeWindow(length=window):
             length = _given_length(query, window, wanted, time_unit)
-            return Slicing(length, window, _looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
+            return Slicing(length, window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
         case CountWindow(events=events):
-            before = events - 1 if _looks_back(plan) else 0
+            before = events - 1 if looks_back(plan) else 0
             return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
     raise AssertionError("a query without a window was refused")
 
 
-def _reason_against(plan: AnyPlan) -> str | None:
+def reason_against(plan: AnyPlan) -> str | None:
     """Return why streams cannot be cut, None if they can."""
     match plan.query.window:
         case None:
@@ -137,7 +137,8 @@ def _reason_against(plan: AnyPlan) -> str | None:
     return "with output='compressed'" if plan.settings.output == "compressed" else None
 
 
-def _looks_back(plan: AnyPlan) -> bool:
+def looks_back(plan: AnyPlan) -> bool:
+    """Return whether events before a match's first one bear on it."""
     branches = () if isinstance(plan, IntervalPlan) else plan.branches
     return any(not negation.after for branch in branches for negation in branch.negations)
 

@@ -20,7 +20,8 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep_spark.handshake import Stage, make_stage
-from gpu_cep_spark.matching import check_settings, keys_of_shuffle, pattern_text
+from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
+from gpu_cep_spark.matching import check_settings
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import quote
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema

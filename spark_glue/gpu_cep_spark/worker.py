@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +15,13 @@ from pyspark import TaskContext
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan, answer
-from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
+from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.file_reading import Reading, read_share, shares_of
 from gpu_cep_spark.own_rows import separate_own_rows
 from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
@@ -54,6 +57,8 @@ class Work:
         Whether streams are slices. The last column then holds twice the slice's number, plus one for own events.
     reports
         Whether the last row of the result holds figures for a report, in the last column.
+    files
+        How to read the events from files; a partition then holds the numbers of what to read. None: it holds the events.
     """
 
     plan: AnyPlan
@@ -65,6 +70,14 @@ class Work:
     memory: int | None = None
     sliced: bool = False
     reports: bool = False
+    files: Reading | None = None
+
+
+class Part(NamedTuple):
+    """Events that are matched together, and the time in which matches start."""
+
+    events: pa.Table
+    time: TimeSlice
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -81,12 +94,27 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     profile.add("tasks", 1)
     plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
     try:
-        with closing(whole_streams(batches, _room(work, context))) as parts:
+        with closing(_parts(work, batches, _room(work, context), profile)) as parts:
             matches = (_as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
             yield from add_figures(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
         # without the frames of the engine, which tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
+
+
+def _parts(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:
+    """Give the events of a partition in parts that fit in memory, each stream whole in one, or each slice of it."""
+    if work.files is None:
+        yield from (Part(events, WHOLE) for events in whole_streams(batches, room))
+        return
+    for share in shares_of(work.files, batches):
+        events = read_share(work.files, share, profile, marked=work.sliced, timed=work.plan.query.drops_untimed)
+        # popped one by one, so that batches which are spilled are freed here
+        held = events.to_batches()[::-1]
+        del events
+        for streams in whole_streams((held.pop() for _ in range(len(held))), room):
+            yield Part(streams, WHOLE if work.sliced else share.own)
+            del streams
 
 
 def _room(work: Work, context: TaskContext | None) -> Room:
@@ -95,13 +123,13 @@ def _room(work: Work, context: TaskContext | None) -> Room:
     limit = bytes_of_events(work.memory, os.environ, tasks_at_once(context))
 
     def hashes(batches: pa.Table) -> Hashes:
-        events, _ = _own_events(work, batches)
+        events, _ = _own_events(work, Part(batches, WHOLE))
         return stream_hashes(EventColumns(events, work.plan.query), work.keys)
 
     return Room(limit, folder, hashes if work.keys else None)
 
 
-def _time_reading(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+def _time_reading(parts: Iterator[Part], profile: Profile) -> Iterator[Part]:
     """Give the parts, and count in the profile the time spent waiting for them."""
     while True:
         with profile.stage("reading"):
@@ -113,7 +141,7 @@ def _time_reading(parts: Iterator[pa.Table], profile: Profile) -> Iterator[pa.Ta
         del part
 
 
-def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], profile: Profile) -> Iterator[pa.Table]:
     """Give the matches of one part after the other; max_matches and max_steps bound all parts together."""
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
@@ -121,7 +149,8 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
         events, own = _own_events(work, part)
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
-        matches = answer(work.plan, events, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
+        origin = AS_GIVEN if work.files is None else Origin(_plain(events.schema))
+        matches = answer(work.plan, events, origin=origin, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
         # freed before the next part is gathered
         del part, events, own
         if work.plan.settings.output == "compressed":
@@ -130,11 +159,16 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[pa.Table],
         del matches
 
 
-def _own_events(work: Work, part: pa.Table) -> tuple[pa.Table, Own]:
+def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own]:
     """Return the events of a part, and its own events; matches start in own events only."""
-    events = _as_events(work, part)
+    events = _as_events(work, part.events)
     _refuse_untimed(work, events)
-    return separate_own_rows(work.plan, events) if work.sliced else (events, WHOLE)
+    return separate_own_rows(work.plan, events) if work.sliced else (events, part.time)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with text that comes as dictionaries as plain text."""
+    return pa.schema([field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema])
 
 
 def _refuse_untimed(work: Work, events: pa.Table) -> None:
@@ -159,10 +193,11 @@ def _untimed(name: str, what: str, count: int) -> str:
 def _as_events(work: Work, batches: pa.Table) -> pa.Table:
     """Return the batches with the names and types of the events.
 
-    Text that arrived as codes is dictionary-encoded.
+    Text that arrived as codes, or as dictionaries of files, is dictionary-encoded.
     """
     table = decode_columns(batches.rename_columns(work.events.names), work.codes)
-    fields = [table.schema.field(number) if number in work.codes else field for number, field in enumerate(work.events)]
+    encoded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
+    fields = [table.schema.field(number) if encoded[number] else field for number, field in enumerate(work.events)]
     columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 

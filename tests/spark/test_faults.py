@@ -23,7 +23,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark import matching
+from gpu_cep_spark import jobs
 from tests.spark.clusters import GPU_CONF, devices_of_tasks
 from tests.spark.samples import QUERIES, as_set, streams
 
@@ -42,7 +42,7 @@ session = (
     .config(map=GPU_CONF if sys.argv[2].startswith("spark:") else {})
     .getOrCreate()
 )
-make_stage = matching.make_stage
+make_stage = jobs.make_stage
 
 
 def worker_dies():
@@ -87,11 +87,11 @@ def same(events, name, **options):
 events = streams(300, seed=7)
 for harm in [globals()[name] for name in sys.argv[3:]]:
     mark = folder / harm.__name__
-    matching.make_stage = partial(harmed, harm, mark)
+    jobs.make_stage = partial(harmed, harm, mark)
     same(events, "both", worker_memory="10kB", output="events" if harm is worker_dies else "matches")
     assert mark.exists(), harm
     print(harm.__name__, flush=True)
-matching.make_stage = make_stage
+jobs.make_stage = make_stage
 """
 # On the GPUs that tasks have, too.
 ON_GPUS = """

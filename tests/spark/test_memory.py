@@ -20,7 +20,7 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
-from gpu_cep_spark import matching, worker
+from gpu_cep_spark import jobs, worker
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker import Work, in_batches, match_partition
@@ -167,7 +167,7 @@ def work_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Any:
         table = pa.table(columns, names=[f"c{number}" for number in range(len(columns))])
         return work, table.to_batches(max_chunksize=50)
 
-    monkeypatch.setattr(matching, "make_stage", keep)
+    monkeypatch.setattr(jobs, "make_stage", keep)
     return call
 
 

@@ -1,0 +1,138 @@
+"""Match the events of Parquet files that tasks read themselves: no shuffle, and no row goes through the JVM."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.event_filter import wanted_events
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.assembly import assemble, total_counts
+from gpu_cep_spark.file_footers import Footers, read_footers
+from gpu_cep_spark.file_pieces import Piece, Pieces, divide
+from gpu_cep_spark.file_reading import FilePart, Reading, Share
+from gpu_cep_spark.file_scans import FileScan, NoScanError, find_scan, scan_of_paths
+from gpu_cep_spark.jobs import Job, keys_of_shuffle
+from gpu_cep_spark.narrow_queries import SlicedQuery
+from gpu_cep_spark.pushdown import read_columns
+from gpu_cep_spark.scan_filters import NoFilterError
+from gpu_cep_spark.worker import without_rows
+from gpu_cep_spark.worker_memory import WORKING
+
+# Of fewer rows, reading footers takes as long as it spares.
+FEWEST_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The files of a DataFrame, and the pieces in which tasks match them."""
+
+    scan: FileScan
+    footers: Footers
+    pieces: Pieces
+
+    @property
+    def told(self) -> str:
+        """What is read, in words."""
+        groups = self.footers.groups
+        return f"{self.pieces.told}, of {len(self.scan.paths):,} files with {len(groups):,} row groups and {int(groups.rows.sum()):,} rows"
+
+
+def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Found:
+    """Return the files that the job's DataFrame reads, divided for its tasks.
+
+    `from_paths` says that it is known to read files as they are. `always` takes this road even if it
+    does not pay.
+
+    Raises
+    ------
+    NoScanError
+        Spark must read the events, or does so better; the message says why.
+    EventError
+        A file cannot be read.
+    """
+    scan = _scan(job, from_paths=from_paths)
+    plan, session = job.query.plan, job.df.sparkSession
+    keys = tuple(scan.columns[key] for key in keys_of_shuffle(plan))
+    asked = tuple(key for key in keys if key not in scan.folders)
+    footers = read_footers(session, scan, scan.columns[plan.query.timestamp], asked)
+    if not always and int(footers.groups.rows.sum()) < FEWEST_ROWS:
+        raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
+    size = None if job.memory is None else job.memory // WORKING
+    return Found(scan, footers, divide(plan, scan, footers, keys, _cores(session), size, whole=whole))
+
+
+def _scan(job: Job, *, from_paths: bool) -> FileScan:
+    session: Any = job.df.sparkSession
+    if from_paths and not isinstance(session, SparkSession):
+        return scan_of_paths(job.df, job.query.events.names)
+    try:
+        return find_scan(read_columns(job.df, job.query.events.names))
+    except NoFilterError as fault:
+        raise NoScanError(str(fault)) from fault
+
+
+def _cores(session: Any) -> int:
+    """Return the number of tasks that run at a time; on Spark Connect, what a shuffle is made for."""
+    if isinstance(session, SparkSession):
+        return max(1, session.sparkContext.defaultParallelism)
+    return max(1, int(str(session.conf.get("spark.sql.shuffle.partitions"))))
+
+
+def match_files(job: Job, found: Found) -> DataFrame:
+    """Return the matches; tasks read the files."""
+    query, pieces = job.query, found.pieces
+    plan, result = query.plan, answer_schema(query.plan, query.events)
+    tasks = job.df.sparkSession.range(0, len(pieces.pieces), 1, max(1, len(pieces.pieces)))
+    files = _reading(job, found)
+    if pieces.timed and _needs_assembly(query.settings):
+        sliced = SlicedQuery.of(query)
+        rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer_schema(sliced.plan, sliced.schema), sliced=True, files=files)
+        return assemble(rows, sliced.plan, query.settings.output, result.names)
+    output = query.settings.output
+    rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)
+    in_parts = output == "count" and (pieces.timed or plan.derived or not plan.query.partition_by)
+    return _total(rows) if in_parts else rows
+
+
+def _needs_assembly(settings: Settings) -> bool:
+    """Return whether what a slice reports of a stream depends on other slices."""
+    return settings.output == "events" or settings.after_match == "skip_past_last"
+
+
+def _total(rows: DataFrame) -> DataFrame:
+    """Return one count per stream; columns go by number, since Spark does not tell names apart that differ in case alone."""
+    names = rows.columns
+    places = [f"r{place}" for place in range(len(names))]
+    return total_counts(rows.toDF(*places), places[:-1]).toDF(*names)
+
+
+def _reading(job: Job, found: Found) -> Reading:
+    plan, scan = job.query.plan, found.scan
+    named = pa.schema([scan.schema.field(name) for name in scan.columns])
+    shares = tuple(
+        pickle.dumps(_share(number, piece, scan, found.footers)) for number, piece in enumerate(found.pieces.pieces)
+    )  # fmt: skip
+    return Reading(scan.schema, scan.columns, plan.query.timestamp, wanted_events(plan, named), scan.condition, shares)
+
+
+def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share:
+    """Return a piece as a task gets it, its row groups file by file."""
+    files, groups = footers.groups.file[piece.places], footers.groups.group[piece.places]
+    borders = np.flatnonzero(np.diff(files)) + 1
+    parts = tuple(
+        _part(int(files[begin]), groups[begin:end].tolist(), scan, footers)
+        for begin, end in zip([0, *borders.tolist()], [*borders.tolist(), len(files)], strict=True)
+    )
+    return Share(number, parts, piece.own, piece.low, piece.high)
+
+
+def _part(file: int, groups: Sequence[int], scan: FileScan, footers: Footers) -> FilePart:
+    return FilePart(scan.paths[file], footers.prints[file], tuple(groups), {name: values[file] for name, values in scan.folders.items()})

@@ -1,0 +1,193 @@
+"""Divide the row groups of a scan into pieces that tasks read and match apart: slices of time, or whole streams by their keys."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.answers import AnyPlan
+from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
+from gpu_cep.engine.input.row_groups import RowGroups
+from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_spark.file_footers import Footers
+from gpu_cep_spark.file_scans import FileScan, NoScanError
+from gpu_cep_spark.slice_choice import looks_back, reason_against
+
+Numbers = npt.NDArray[np.int64]
+Tick = int | float
+
+# Rows of a task at least, and pieces for each core, if that does not read too much twice.
+FEWEST_ROWS, PIECES_PER_CORE = 200_000, 4
+# Rows that slices may read for each row that there is: gladly, and at most.
+CHEAP, DEAREST = 1.35, 1.55
+# Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take.
+USUAL_BYTES = 1 << 28
+# The share of the rows of one core that the largest group of streams may have.
+_LARGEST = 1.5
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """What a task reads and matches: row groups, by their places among all of the scan.
+
+    Matches start in `own`; no event earlier than `low` or later than `high` bears on them.
+    """
+
+    places: Numbers
+    own: TimeSlice = WHOLE
+    low: Tick | None = None
+    high: Tick | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """All pieces; `timed` if they are slices of time. `told` says in words how the files are divided."""
+
+    pieces: tuple[Piece, ...]
+    timed: bool
+    told: str
+
+
+def divide(
+    plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], cores: int, size: int | None, *, whole: bool
+) -> Pieces:  # fmt: skip
+    """Return the pieces by which a query is answered.
+
+    Parameters
+    ----------
+    plan
+        The plan over whole streams.
+    keys
+        The columns whose values identify a stream; `footers` has the bounds of those that are not in the names of folders.
+    cores
+        The number of tasks that run at a time.
+    size
+        The most bytes of events that a worker may hold; None if nobody says.
+    whole
+        Whether streams must stay whole.
+
+    Raises
+    ------
+    NoScanError
+        The files cannot be divided, or slices of time would read too much twice.
+    """
+    groups = footers.groups
+    if not groups.rows.sum():
+        return Pieces((), timed=False, told="no piece")
+    wanted = int(min(PIECES_PER_CORE * cores, max(1, int(groups.rows.sum()) // FEWEST_ROWS)))
+    most = USUAL_BYTES if size is None else size
+    if wanted == 1 and int(groups.size.sum()) <= most:
+        return Pieces((Piece(np.arange(len(groups))),), timed=False, told="one piece")
+    clusters = _clusters(scan, footers, keys)
+    if clusters is not None and _is_balanced(clusters, groups.rows, cores):
+        return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
+    reason = _reason_against_slices(plan, whole=whole)
+    if reason is not None:
+        raise NoScanError(f"{reason}, and its files are not clustered by a key")
+    return _by_time(plan, groups, wanted, cores, most)
+
+
+def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:
+    if whole:
+        return "slices=None leaves streams whole"
+    if isinstance(plan, IntervalPlan):
+        return "a situation may begin before a slice of its files"
+    if not isinstance(plan.query.window, TimeWindow) and plan.query.window is not None:
+        return "a window of events cannot be cut by times"
+    reason = reason_against(plan)
+    return None if reason is None else f"a query {reason} cannot be cut by times"
+
+
+def _clusters(scan: FileScan, footers: Footers, keys: Sequence[str]) -> Numbers | None:
+    """Return for each row group the number of its cluster; no stream has events in two. None if none is known."""
+    in_folders = [scan.folders[key] for key in keys if key in scan.folders]
+    if in_folders:
+        return _same_values(in_folders)[footers.groups.file]
+    known = [_apart(bounds) for bounds in footers.keys]
+    return max((each for each in known if each is not None), key=lambda each: int(each.max(initial=0)), default=None)
+
+
+def _same_values(columns: Sequence[pa.Array]) -> Numbers:
+    """Return numbers that are equal where the values of all columns are, NULLs being equal."""
+    codes = [np.asarray(column.dictionary_encode("encode").indices) for column in columns]
+    _, found = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    return found.reshape(-1).astype(np.int64)
+
+
+def _apart(bounds: RowGroups) -> Numbers | None:
+    """Return numbers of row groups that are equal where the ranges of a key overlap; None if a range is not known."""
+    if not bounds.known.all() or bounds.missing.any():
+        return None
+    order = np.argsort(bounds.earliest, kind="stable")
+    highest = np.maximum.accumulate(bounds.latest[order]) if len(order) else bounds.latest
+    begins = np.concatenate([np.zeros(min(1, len(order)), np.bool_), bounds.earliest[order][1:] > highest[:-1]])
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(begins)
+    return found
+
+
+def _is_balanced(clusters: Numbers, rows: Numbers, cores: int) -> bool:
+    """Return whether no cluster has much more rows than a core's share."""
+    held = np.bincount(clusters, weights=rows)
+    return bool(held.max(initial=0) * cores <= _LARGEST * held.sum())
+
+
+def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
+    """Return about `wanted` pieces of whole clusters, of about as many rows each."""
+    held = np.bincount(clusters, weights=groups.rows)
+    before = np.cumsum(held) - held
+    of_cluster = np.floor(before * wanted / max(1.0, held.sum())).astype(np.int64)
+    numbers = of_cluster[clusters]
+    pieces = tuple(Piece(np.flatnonzero(numbers == number)) for number in np.unique(numbers).tolist())
+    return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
+
+
+def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int) -> Pieces:
+    """Return slices of time, as many as are wanted if that does not read too much twice."""
+    assert isinstance(plan.query.window, TimeWindow), "checked before"
+    reach = Reach(plan.query.window.length, looks_back(plan))
+    numbers = sorted({min(wanted, cores * each) for each in range(1, PIECES_PER_CORE + 1)}, reverse=True)
+    cuts = [cut_by_number(groups, reach, number) for number in numbers]
+    cut = next((each for each in cuts if each.overlap <= CHEAP), cuts[-1])
+    if cut.largest > most:
+        cut = cut_by_budget(groups, reach, Most(most))
+    _refuse_dear(cut, min(wanted, cores), most)
+    pieces = tuple(_timed(each, reach) for each in cut.slices if len(each.groups))
+    return Pieces(pieces, timed=True, told=f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows")
+
+
+def _refuse_dear(cut: TimeCut, fewest: int, most: int) -> None:
+    """Raise NoScanError if slices read too much twice, are too few, or hold more than a worker may."""
+    if cut.overlap > DEAREST:
+        raise NoScanError(f"times overlap so much that slices would read {cut.overlap:.1f} × the rows")
+    if len(cut.slices) < fewest:
+        raise NoScanError(f"its row groups can be cut into {len(cut.slices)} slices of time only; smaller row groups give more")
+    if cut.largest > 4 * most:
+        raise NoScanError(f"a slice of time would hold {cut.largest:,} bytes, and a worker may hold {most:,}; smaller row groups help")
+
+
+def _timed(cut: FileSlice, reach: Reach) -> Piece:
+    """Return a slice as a piece, with bounds that no event which bears on its matches is beyond."""
+    low = None if cut.begin is None else _earlier(cut.begin, reach.window) if reach.back else cut.begin
+    high = None if cut.end is None else _later(cut.end, reach.window)
+    return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high)
+
+
+def _earlier(time: Tick, window: Tick) -> Tick:
+    if isinstance(time, float):
+        return math.nextafter(time - math.nextafter(window, math.inf), -math.inf)
+    return max(int(_INT64.min), time - int(window))
+
+
+def _later(time: Tick, window: Tick) -> Tick:
+    if isinstance(time, float):
+        return math.nextafter(time + math.nextafter(window, math.inf), math.inf)
+    return min(int(_INT64.max), time + int(window))

@@ -1,0 +1,173 @@
+"""Read the pieces of files that a task matches, with Arrow: row groups, columns and rows that the query needs."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.input.event_files import reading, shorten_name
+from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.errors import EventError
+from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
+from gpu_cep_spark.file_pieces import Tick
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Expression
+
+READ_ROWS, READ_GROUPS, READ_BYTES = "rows read", "row groups read", "bytes read"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Row groups of one file; `folders` are the values of columns that the names of its folders hold."""
+
+    path: str
+    known: Fingerprint
+    groups: tuple[int, ...]
+    folders: Mapping[str, pa.Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A piece as a task gets it: what to read, when matches start, and the times beyond which no event matters.
+
+    `number` numbers the slices of a query over slices.
+    """
+
+    number: int
+    parts: tuple[FilePart, ...]
+    own: TimeSlice
+    low: Tick | None
+    high: Tick | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How tasks read files.
+
+    Parameters
+    ----------
+    schema
+        The columns that are read, as files call them.
+    columns
+        The name in the files of each column of the events.
+    timestamp
+        The number of the column of times among these.
+    wanted
+        The events that count, by the names of the files; None for all.
+    condition
+        The rows that the DataFrame keeps; None for all.
+    shares
+        What each task reads, pickled.
+    """
+
+    schema: pa.Schema
+    columns: tuple[str, ...]
+    timestamp: int
+    wanted: Wanted | None
+    condition: Expression | None
+    shares: tuple[bytes, ...]
+
+
+def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Share]:
+    """Give the shares whose numbers are in the first column of `batches`."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            share: Share = pickle.loads(what.shares[number])
+            yield share
+
+
+def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, timed: bool) -> pa.Table:
+    """Return the events of a share, in columns called c0, c1, ….
+
+    If `marked`, the last column holds twice the share's number, plus one for the events in which its
+    matches start. If `timed`, events without a time are left out.
+
+    Raises
+    ------
+    EventError
+        A file has changed or gone since the query was made, or cannot be read; the message names it.
+    """
+    _refuse_changed(share)
+    name = shorten_name(share.parts[0].path) + (f" or {len(share.parts) - 1:,} others" if len(share.parts) > 1 else "")
+    with reading(name):
+        part = _read(what, share)
+    # a file that was replaced meanwhile has another footer
+    _refuse_changed(share)
+    profile.add(READ_ROWS, part.table.num_rows)
+    profile.add(READ_BYTES, part.table.nbytes)
+    profile.add(READ_GROUPS, sum(len(each.groups) for each in share.parts) if part.groups is None else part.groups.read)
+    events = _kept(what, part.table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
+    return _near(events, what.timestamp, share, marked=marked, timed=timed)
+
+
+def _read(what: Reading, share: Share) -> PartOfFiles:
+    fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in share.parts)
+    return ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what))
+
+
+def _all_wanted(what: Reading) -> Wanted | None:
+    """Return which rows must be read, by the query and by the DataFrame's filter."""
+    if what.condition is None:
+        return what.wanted
+    return Wanted(what.condition, None) if what.wanted is None else Wanted(what.wanted.condition & what.condition, what.wanted.timed)
+
+
+def _kept(what: Reading, table: pa.Table) -> pa.Table:
+    """Return the rows that the DataFrame's filter keeps."""
+    if what.condition is None:
+        return table
+    # filters compare plain text
+    return table.cast(what.schema).filter(what.condition)
+
+
+def _near(events: pa.Table, timestamp: int, share: Share, *, marked: bool, timed: bool) -> pa.Table:
+    """Return the events that bear on the share's matches; those without a time too, unless `timed`."""
+    if share.low is None and share.high is None and not (marked or timed):
+        return events
+    times, known = _ticks(events.column(timestamp))
+    near = np.ones(len(times), np.bool_)
+    if share.low is not None:
+        near &= times >= share.low
+    if share.high is not None:
+        near &= times <= share.high
+    if not known.all():
+        near = near & known if timed else near | ~known
+    if marked:
+        marks = 2 * share.number + share.own.holds(times).astype(np.int64)
+        events = events.append_column(f"c{events.num_columns}", pa.array(marks, pa.int64()))
+    return _where(events, near)
+
+
+def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
+    """Return times as int64 or float64, and which are not NULL or NaN."""
+    known = column.is_valid().to_numpy() if column.null_count else np.ones(len(column), np.bool_)
+    if pa.types.is_floating(column.type):
+        times = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
+        return times, known & ~np.isnan(times)
+    whole = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+    return whole.cast(pa.int64()).fill_null(0).to_numpy(), known
+
+
+def _where(events: pa.Table, kept: Any) -> pa.Table:
+    """Return the rows that are kept, without a copy if they lie together."""
+    places = np.flatnonzero(kept)
+    if not len(places):
+        return events.slice(0, 0)
+    first, last = int(places[0]), int(places[-1])
+    return events.slice(first, len(places)) if last - first + 1 == len(places) else events.filter(pa.array(kept))
+
+
+def _refuse_changed(share: Share) -> None:
+    """Raise EventError if a file is not the one whose footer the driver has read."""
+    for part in share.parts:
+        if fingerprint(part.path) != part.known:
+            told = "it has changed since the query was made; make the DataFrame and the query anew"
+            raise EventError(f"events: cannot read {shorten_name(part.path)}: {told}")

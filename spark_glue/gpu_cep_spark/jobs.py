@@ -1,0 +1,80 @@
+"""Hold one call of gpu_match, and make the Python stage by which workers answer it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from gpu_cep.engine.answers import AnyPlan
+from gpu_cep.lang.format import format_query
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.query_plans import as_query
+from gpu_cep_spark.codes import Codes
+from gpu_cep_spark.file_reading import Reading
+from gpu_cep_spark.handshake import make_stage
+from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.run_report import RunReport, add_figures_column
+from gpu_cep_spark.schemas import batch_schema, spark_schema
+from gpu_cep_spark.worker import Work
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Characters of a query that errors show.
+LONGEST_TEXT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of :func:`gpu_match`: events, query, session's time zone, worker's memory and report."""
+
+    df: DataFrame
+    query: NarrowQuery
+    zone: str
+    memory: int | None
+    report: RunReport | None
+
+    def match(
+        self,
+        given: DataFrame,
+        plan: AnyPlan,
+        events: pa.Schema,
+        codes: Codes,
+        result: pa.Schema,
+        *,
+        sliced: bool,
+        files: Reading | None = None,
+    ) -> DataFrame:
+        """Return the rows of schema `result` that workers find.
+
+        The partitions of `given` hold the events, or, of `files`, the numbers of what tasks read themselves.
+        """
+        returned = spark_schema(result)
+        if files is None:
+            warn_of_types(given, events.names, returned)
+        keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
+        work = Work(plan, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced, files=files)
+        if self.report is None:
+            return given.mapInArrow(make_stage(work), returned)
+        reported, figures = add_figures_column(returned)
+        work = replace(work, result=batch_schema(reported, self.zone), reports=True)
+        return self.report.observe(given.mapInArrow(make_stage(work), reported), figures)
+
+
+def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
+    """Return the columns by whose values rows may be sent to different partitions."""
+    # these need all matches of a partition_by stream in one place, though derived keys would split it further
+    settings = plan.settings
+    together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
+    return plan.query.partition_by if together else plan.stream_keys
+
+
+def pattern_text(pattern: Pattern) -> str:
+    """Return the query as one short line, for the errors of tasks."""
+    text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
+    return shorten(text, LONGEST_TEXT)

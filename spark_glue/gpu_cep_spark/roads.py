@@ -1,0 +1,84 @@
+"""Choose who reads the events: tasks by themselves from files, or Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from gpu_cep.choices import Scan
+from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
+from gpu_cep_spark.file_matching import Found, find_pieces
+from gpu_cep_spark.file_scans import NoScanError
+from gpu_cep_spark.jobs import Job
+from gpu_cep_spark.slice_choice import AUTO
+
+Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+SCANS: tuple[Scan, ...] = ("auto", "spark", "files")
+
+
+def check_scan(scan: object, slices: float | str | None) -> None:
+    """Check the keyword `scan`, also beside `slices`.
+
+    Raises
+    ------
+    PatternError
+        `scan` is none of :data:`SCANS`.
+    UnsupportedError
+        Files are to be read by tasks, but cut into slices of a given length.
+    """
+    if scan not in SCANS:
+        raise PatternError([Diagnostic(f"scan={scan!r} is not one of {', '.join(SCANS)}", hint=nearest(str(scan), SCANS))])
+    if scan == "files" and slices is not None and slices != AUTO:
+        message = f"scan='files' cuts along row groups, not into slices={slices!r}"
+        raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
+
+
+def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bool) -> Found | None:
+    """Return the files that tasks read by themselves; None if Spark reads the events.
+
+    Raises
+    ------
+    UnsupportedError
+        ``scan="files"``, but Spark must read the events; the message says why.
+    EventError
+        A file cannot be read.
+    """
+    if scan == "spark" or (slices is not None and slices != AUTO):
+        _tell(job, "Spark reads the events, as scan= or slices= asks")
+        return None
+    try:
+        found = find_pieces(job, from_paths=from_paths, whole=slices is None, always=scan == "files")
+    except NoScanError as reason:
+        if scan == "files":
+            hint = "scan='auto' lets Spark read the events"
+            raise UnsupportedError([Diagnostic(f"scan='files' is not possible: {reason}", hint=hint)]) from None
+        _tell(job, f"Spark reads the events: {reason}")
+        return None
+    _tell(job, f"tasks read files: {found.told}")
+    return found
+
+
+def _tell(job: Job, what: str) -> None:
+    if job.report is not None:
+        job.report.tell_scan(what)
+
+
+def read_paths(session: Any, paths: object) -> DataFrame:
+    """Return the DataFrame of Parquet files, folders or globs.
+
+    Raises
+    ------
+    EventError
+        `session` is no Spark session, or `paths` are no paths.
+    """
+    if not hasattr(session, "read"):
+        raise EventError("events: gpu_match(spark, paths, pattern) takes a session of Spark first; of a DataFrame, gpu_match(df, pattern)")
+    listed = [paths] if isinstance(paths, str | PathLike) else list(paths) if isinstance(paths, list | tuple) else []
+    if not listed or not all(isinstance(path, str | PathLike) for path in listed):
+        raise EventError(f"events: gpu_match(spark, paths, pattern) takes a path or a list of paths of Parquet files, not {paths!r}")
+    frame: DataFrame = session.read.parquet(*[fspath(path) for path in listed])
+    return frame

@@ -1,0 +1,59 @@
+"""Paths of Parquet files are matched as a DataFrame of them, also on Spark Connect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import gpu_cep as cep
+from gpu_cep.errors import EventError, UnsupportedError
+from tests.spark.conftest import CONNECT
+from tests.spark.samples import as_set
+
+pytestmark = pytest.mark.surface
+
+QUERY = "PATTERN SEQ(A a, B b+) WITHIN 6"
+
+
+def write(folder: Path) -> str:
+    """Three files of events in the order of time, in which Spark says nothing of folders."""
+    folder.mkdir(parents=True)
+    for number in range(3):
+        kinds = np.random.default_rng(number).choice(list("ABC"), 50)
+        times = pa.array(np.arange(50 * number, 50 * number + 50) * 1_000_000, pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"ts": times, "type": kinds, "k": np.arange(50) % 3}), folder / f"part {number}.parquet", row_group_size=20)
+    return str(folder)
+
+
+def test_paths(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write(tmp_path / "t")
+    query = f"{QUERY} seconds"
+    expected = as_set(cep.gpu_match(spark.read.parquet(folder), query, scan="spark", partition_by="k").toArrow())
+    assert expected
+    listed = [tmp_path / "t" / f"part {number}.parquet" for number in range(3)]
+    for paths in (folder, tmp_path / "t", f"{folder}/*.parquet", listed):
+        report = cep.RunReport()
+        found = cep.gpu_match(spark, paths, query, scan="files", partition_by="k", report=report)
+        assert as_set(found.toArrow()) == expected
+        assert report.scan.startswith("tasks read files: ")
+
+
+def test_what_are_no_paths(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(EventError, match="takes a path or a list of paths"):
+        cep.gpu_match(spark, 3, QUERY)  # type: ignore[arg-type]
+    with pytest.raises(EventError, match="a session of Spark first"):
+        cep.gpu_match("x.parquet", write(tmp_path / "t"), QUERY)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not CONNECT, reason="a classic session sees plans")
+def test_a_client_sees_no_plan(spark: SparkSession, tmp_path: Path) -> None:
+    folder = write(tmp_path / "t")
+    with pytest.raises(UnsupportedError, match="does not see the plan"):
+        cep.gpu_match(spark.read.parquet(folder), f"{QUERY} seconds", scan="files")
+    with pytest.raises(UnsupportedError, match="names of folders"):
+        cep.gpu_match(spark, write(tmp_path / "day=1"), f"{QUERY} seconds", scan="files")
