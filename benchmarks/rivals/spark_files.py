@@ -1,6 +1,6 @@
 """Questions over Parquet in the order of time: tasks that read the files, today's shuffle, the bare hand-over, and SQL.
 
-``python -m benchmarks.spark.files [--events N] [--repeats N] [--kinds NAME …] [--cores N]`` checks that all ways count the same
+``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--cores N]`` checks that all ways count the same
 matches. It prints each way's seconds and, per question, how many times as long as reading the files the others take.
 """
 
