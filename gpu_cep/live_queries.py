@@ -8,8 +8,9 @@ from functools import cached_property
 import pyarrow as pa
 
 from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
-from gpu_cep.engine.streaming.certainty import Certain, Tick, certainty_of, window_of
+from gpu_cep.engine.streaming.certainty import Certain, certainty_of, window_of
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.settings import Settings

@@ -16,12 +16,13 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.slices.assembly import drop_added
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
-from gpu_cep.engine.streaming.certainty import Certain, Tick, earliest_open, following
+from gpu_cep.engine.streaming.certainty import Certain, earliest_open
 from gpu_cep.engine.streaming.state import Clock, StreamState
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
@@ -81,7 +82,7 @@ def is_due(live: LiveQuery, clock: Clock) -> bool:
     if clock.watermark is None or clock.answered is None:
         return clock.watermark is not None
     moved = clock.watermark - clock.answered
-    return moved > 0 if live.every is None else moved >= max(live.every, 0) and moved > 0
+    return moved > 0 and (live.every is None or moved >= live.every)
 
 
 def certain_matches(live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None) -> tuple[StreamState, pa.Table]:

@@ -13,8 +13,8 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.streaming.certainty import Tick
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
 from gpu_cep.errors import Diagnostic, EventError, PatternError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.input.row_groups import RowGroups
+from gpu_cep.engine.input.ticks import Tick, window_begin, window_end
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_spark.file_footers import Footers
@@ -21,7 +21,6 @@ from gpu_cep_spark.file_scans import FileScan, NoScanError
 from gpu_cep_spark.slice_choice import looks_back, reason_against
 
 Numbers = npt.NDArray[np.int64]
-Tick = int | float
 
 # Rows of a task at least, and pieces for each core, if that does not read too much twice.
 FEWEST_ROWS, PIECES_PER_CORE = 200_000, 4
@@ -31,7 +30,6 @@ CHEAP, DEAREST = 1.35, 1.55
 USUAL_BYTES = 1 << 28
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
-_INT64 = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,18 +174,6 @@ def _refuse_dear(cut: TimeCut, fewest: int, most: int) -> None:
 
 def _timed(cut: FileSlice, reach: Reach) -> Piece:
     """Return a slice as a piece, with bounds that no event which bears on its matches is beyond."""
-    low = None if cut.begin is None else _earlier(cut.begin, reach.window) if reach.back else cut.begin
-    high = None if cut.end is None else _later(cut.end, reach.window)
+    low = None if cut.begin is None else window_begin(cut.begin, reach.window) if reach.back else cut.begin
+    high = None if cut.end is None else window_end(cut.end, reach.window)
     return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high)
-
-
-def _earlier(time: Tick, window: Tick) -> Tick:
-    if isinstance(time, float):
-        return math.nextafter(time - math.nextafter(window, math.inf), -math.inf)
-    return max(int(_INT64.min), time - int(window))
-
-
-def _later(time: Tick, window: Tick) -> Tick:
-    if isinstance(time, float):
-        return math.nextafter(time + math.nextafter(window, math.inf), math.inf)
-    return min(int(_INT64.max), time + int(window))

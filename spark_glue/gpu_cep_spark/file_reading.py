@@ -14,9 +14,9 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
-from gpu_cep_spark.file_pieces import Tick
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Expression

@@ -43,8 +43,8 @@ EVENTS = (
     Fault(
         "kept-events-one-tick-too-few",
         "gpu_cep/engine/events/own_events.py",
-        "return start - length",
-        "return start - length + 1",
+        "return window_begin(start, length)",
+        "return window_begin(start, length) + 1",
         ("tests/engine/events/test_time_slices.py",),
     ),
     Fault(

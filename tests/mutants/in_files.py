@@ -61,8 +61,8 @@ FILES = (
         "return None",
         ("tests/engine/input/test_file_systems.py",),
     ),
-    Fault("windows-do-not-reach-beyond-slices", _CUT, "min(highest, border - 1 + window)", "min(highest, border - 1)", _SLICED),
-    Fault("negations-do-not-look-back-beyond-slices", _CUT, "return max(lowest, begin - int(reach.window))", "return begin", _SLICED),
+    Fault("windows-do-not-reach-beyond-slices", _CUT, "window_end(time, reach.window)", "time", _SLICED),
+    Fault("negations-do-not-look-back-beyond-slices", _CUT, "return window_begin(begin, reach.window)", "return begin", _SLICED),
     Fault("late-groups-hidden-behind-later-ones", _CUT, "np.maximum.accumulate(latest)", "latest", _SLICED),
     Fault("groups-without-statistics-in-one-slice", _GROUPED, "unknown[1][timeless] = lowest", "unknown[1][:] = lowest", _SLICED),
     Fault(

@@ -6,7 +6,6 @@ slice, with copies of events of the slices beside it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +18,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.ticks import window_begin
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
@@ -132,11 +132,8 @@ def _earliest(plan: EventPlan, start: int | float) -> int | float:
     if all(negation.after for branch in plan.branches for negation in branch.negations):
         return start
     match plan.query.window:
-        case TimeWindow(length=float() as length):
-            # lower than what any rounding of a difference of times lets into the window
-            return math.nextafter(start - math.nextafter(length, math.inf), -math.inf)
         case TimeWindow(length=length):
-            return start - length
+            return window_begin(start, length)
     message = "a slice of time of a query whose negation looks back over a number of events is not supported"
     raise UnsupportedError([Diagnostic(message, hint="give the window a length of time")])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -11,9 +10,9 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.row_groups import RowGroups, limits_of
+from gpu_cep.engine.input.ticks import Tick, window_begin, window_end
 
 Numbers = npt.NDArray[np.int64]
-Tick = int | float
 
 
 class Reach(NamedTuple):
@@ -148,12 +147,8 @@ def _borders(groups: RowGroups) -> Array:
 
 def _far_ends(borders: Array, reach: Reach) -> Array:
     """Return the latest time that a match may reach whose first event is before each border."""
-    if borders.dtype.kind == "f":
-        # no rounding of a difference of times lets more into the window
-        return np.nextafter(borders + math.nextafter(reach.window, math.inf), np.inf)
-    _, highest = limits_of(borders)
-    window = min(int(reach.window), 2 * int(highest) + 1)
-    return np.array([min(highest, border - 1 + window) for border in borders.tolist()], np.int64)
+    last = borders if borders.dtype.kind == "f" else borders - 1
+    return np.array([window_end(time, reach.window) for time in last.tolist()], borders.dtype)
 
 
 def _low(begin: Tick | None, reach: Reach, groups: RowGroups) -> Tick:
@@ -161,9 +156,7 @@ def _low(begin: Tick | None, reach: Reach, groups: RowGroups) -> Tick:
     lowest, _ = limits_of(groups.latest)
     if begin is None or not reach.back:
         return lowest if begin is None else begin
-    if isinstance(begin, float):
-        return math.nextafter(begin - math.nextafter(reach.window, math.inf), -math.inf)
-    return max(lowest, begin - int(reach.window))
+    return window_begin(begin, reach.window)
 
 
 def _sums(amounts: Numbers) -> Numbers:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from enum import Enum
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
-
-Tick = int | float
-# Times are at least this.
-_EARLIEST = -(1 << 63)
 
 
 class Certain(Enum):
@@ -74,12 +70,4 @@ def window_of(plan: Plan) -> Tick:
 
 def earliest_open(watermark: Tick, window: Tick) -> Tick:
     """Return the earliest time whose window is not surely over; `watermark` is a time up to which all events are known."""
-    if isinstance(watermark, float) or isinstance(window, float):
-        # a window of floats may hold a little more, since distances are rounded
-        return math.nextafter(watermark - math.nextafter(window, math.inf), -math.inf)
-    return max(_EARLIEST, watermark - window + 1)
-
-
-def following(time: Tick) -> Tick:
-    """Return the time right behind `time`."""
-    return math.nextafter(time, math.inf) if isinstance(time, float) else time + 1
+    return window_begin(following(watermark), window)

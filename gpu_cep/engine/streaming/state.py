@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.disjoint import Held
-from gpu_cep.engine.streaming.certainty import Tick
 from gpu_cep.errors import EventError
 
 # The layout of saved states.
