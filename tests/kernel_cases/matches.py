@@ -309,18 +309,20 @@ def _walking(size: int, random: Random, slots: int, contiguous: bool = False, ex
     _, (windows, events, criteria, shortcuts, mode, run, output) = _automaton(
         size, random, slots, strategy=Strategy.CONTIGUOUS if contiguous else Strategy.NEXT, exclusive=exclusive, **given
     )
-    walk = Walk(contiguous, mode.counting, mode.step_limit)
+    walk = Walk(mode.strategy, mode.counting, mode.step_limit)
     judged = _JUMPING_JUDGED if given.get("conditions") is JUMPING else _JUDGED
     return Call(1, (windows, events, criteria, judged, shortcuts.jumps, walk, run, output))
 
 
 _CHAIN = pattern_table((1, 1, 1), ((1, 1), (1, None), (1, 1)))
+_SINGLES = pattern_table((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
 
 
-def _walking_chain(size: int, random: Random, slots: int, **given: Any) -> Call:
+def _walking_chain(size: int, random: Random, slots: int, robust: bool = False, **given: Any) -> Call:
     _, (windows, events, criteria, judged, _, walk, run, output) = _walking(size, random, slots, **given)
-    chain = chain_of(_CHAIN, judged, criteria.conditions.table)
-    return Call(1, (windows, events, criteria._replace(pattern=_CHAIN), chain, walk, np.zeros(7, np.int64), run, output))
+    pattern, walk = (_SINGLES, walk._replace(strategy=int(Strategy.ROBUST))) if robust else (_CHAIN, walk)
+    chain = chain_of(pattern, judged, criteria.conditions.table)
+    return Call(1, (windows, events, criteria._replace(pattern=pattern), chain, walk, np.zeros(7, np.int64), run, output))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (
@@ -404,6 +406,8 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "disjoint": {"kept": KEEP_DISJOINT},
             "choice": {"exclusive": False},
             "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+            "robust": {"robust": True, "exclusive": False},
+            "robust-sifted": {"robust": True, "exclusive": False, "conditions": JUMPING, "programs": JUMPING_PROGRAMS},
         },
     ),
     *cases(

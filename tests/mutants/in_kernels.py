@@ -236,4 +236,11 @@ KERNELS = (
         "v, v, row",
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
+    Fault(
+        "robust-walk-steps-back-too-far",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "event = slots[2 * v] - conditions.base + 1 if v >= 0 else end",
+        "event = slots[2 * v] - conditions.base + 2 if v >= 0 else end",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
 )

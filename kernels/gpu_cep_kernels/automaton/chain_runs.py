@@ -9,6 +9,10 @@ they are written at once. The next run writes over what is no match.
 Where an event leaves a choice, the walk stops, as
 :mod:`gpu_cep_kernels.automaton.single_runs` does, which walks for all patterns.
 
+Under robust skip-till-next-match a chain of variables that bind one event each has
+a single match per window, too. The walk steps back from an event that leads to
+none. It keeps no dead ends, so it stops where a window takes many steps.
+
 A *slot* holds a row of the bank: slot 2 v that of variable v's first event, slot
 2 v + 1 that of its last one. The last slot holds that of the current event, which
 is about to be bound. If it is to be v's first one, v's slots hold it, too.
@@ -40,12 +44,15 @@ from gpu_cep_kernels.rules.tables import (
     PathState,
     Places,
     Status,
+    Strategy,
     Words,
 )
 from gpu_cep_kernels.rules.ties import first_behind
 
 # What stands for the variable that binds an event if none does, and if two might.
 _NONE, _SEVERAL = -1, -2
+# Steps that a robust walk takes in one window at most. Beyond, it pays to keep dead ends.
+ROBUST_STEPS = 512
 
 
 class Sieve(NamedTuple):
@@ -248,6 +255,55 @@ def _walk_window(
 
 
 @rule
+def _walk_robust_window(
+    start: int, end: int, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints, path: EventPath,
+    matches: MatchTable,
+) -> tuple[int, Status]:  # fmt: skip
+    """Find the first match of a window, and write its events and counts; return how many events it binds, and why it stops.
+
+    Each variable binds one event: the first one from which a match follows. It
+    binds 0 if there is no match. It is not FINISHED after many steps, or where no
+    room is left.
+    """
+    conditions, state = criteria.conditions, path.state
+    m, place, variables, current = state[PathState.MATCHES], state[PathState.EVENTS], criteria.pattern.minimum.size, slots.size - 1
+    aggregating = conditions.aggregates.step.size > 0
+    v, event, until, steps, rejected = 0, int(events.occurrence[0, start]), start + 1, 0, 0
+    status = Status.FINISHED
+    if variables > path.event.size:
+        status = Status.PATH_FULL
+    elif not counting and place + variables > matches.events.size:
+        status = Status.OUTPUT_FULL
+    while 0 <= v < variables and status == Status.FINISHED:
+        if v > 0:
+            event, passed = _next_sifted(v, event, until, events, conditions, chain.sieve, slots)
+            steps += passed + 1
+            rejected += passed
+        if event < until:
+            row = conditions.base + event
+            slots[2 * v] = slots[2 * v + 1] = slots[current] = row
+            if _may_bind(2 * v, conditions, chain, slots, path):
+                if aggregating:
+                    accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
+                event, v = first_behind(events.after, event), v + 1
+            else:
+                event, rejected = event + 1, rejected + 1
+        else:
+            v -= 1
+            event = slots[2 * v] - conditions.base + 1 if v >= 0 else end
+        until = end if v > 0 else start + 1
+        status = Status.CHOICE if steps > ROBUST_STEPS else status
+    depth = variables if v == variables and status == Status.FINISHED else 0
+    if not counting:
+        for u in range(depth):
+            matches.events[place + u] = slots[2 * u] - conditions.base
+            matches.counts[m, u] = 1
+    state[PathState.STEPS] += steps
+    state[PathState.REJECTED] += rejected
+    return depth, status
+
+
+@rule
 def _take_match(w: int, depth: int, last: int, counting: bool, windows: CandidateWindows, path: EventPath, matches: MatchTable) -> None:
     """Count the match that a walk has written, or keep it unless a match found before rules it out; let it cut others off."""
     state, cut = path.state, path.cut.state
@@ -279,23 +335,25 @@ def walk_chains(
     to be walked or searched from its start. The path stays empty.
     """
     candidates, ends = windows
-    state = path.state
+    state, counting = path.state, walk.counting
     limit = state[PathState.STEPS] + walk.step_limit
     status = Status.FINISHED
     w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
         begin_cut(candidates[w], path.cut)
         depth = 0
-        if walk.counting or state[PathState.MATCHES] < matches.starts.size:
-            start, end = int(candidates[w]), int(ends[w])
-            depth, status = _walk_window(start, end, walk.counting, events, criteria, chain, slots, path, matches)
-        else:
+        start, end = int(candidates[w]), int(ends[w])
+        if not counting and state[PathState.MATCHES] >= matches.starts.size:
             status = Status.OUTPUT_FULL
+        elif walk.strategy == Strategy.ROBUST:
+            depth, status = _walk_robust_window(start, end, counting, events, criteria, chain, slots, path, matches)
+        else:
+            depth, status = _walk_window(start, end, counting, events, criteria, chain, slots, path, matches)
         if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
         elif status == Status.FINISHED:
             if depth > 0:
-                _take_match(w, depth, slots[slots.size - 2] - criteria.conditions.base, walk.counting, windows, path, matches)
+                _take_match(w, depth, slots[slots.size - 2] - criteria.conditions.base, counting, windows, path, matches)
             w += 1
             if state[PathState.STEPS] > limit and w < candidates.size:
                 status = Status.STEPS_SPENT

@@ -39,6 +39,7 @@ from gpu_cep_kernels.rules.tables import (
     PathState,
     PatternTable,
     Status,
+    Strategy,
     Words,
 )
 
@@ -79,9 +80,9 @@ class Judgements(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Say how to walk: whether from event to event, whether matches are only counted, and how many steps one call may make."""
+    """Say how to walk: by which value of Strategy, whether matches are only counted, and how many steps one call may make."""
 
-    contiguous: bool
+    strategy: int
     counting: bool
     step_limit: int
 
@@ -309,12 +310,13 @@ def walk_windows(
     candidates, ends = windows
     state = path.state
     limit = state[PathState.STEPS] + walk.step_limit
+    contiguous = walk.strategy == Strategy.CONTIGUOUS
     status = Status.FINISHED
     w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
         begin_cut(candidates[w], path.cut)
         path.event[0] = candidates[w]
-        depth = _walk_window(candidates[w], ends[w], walk.contiguous, events, criteria, judgements, jumps, path)
+        depth = _walk_window(candidates[w], ends[w], contiguous, events, criteria, judgements, jumps, path)
         if (
             depth > 0
             and not walk.counting

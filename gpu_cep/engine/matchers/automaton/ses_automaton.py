@@ -37,7 +37,6 @@ from gpu_cep_kernels.rules.tables import (
     MatchTable,
     PathState,
     Status,
-    Strategy,
     deepen_path,
     new_path,
 )
@@ -49,9 +48,10 @@ _FIRST_STEPS = 1 << 14
 # Steps in one window after which a robust search that the caller does not bound is an error.
 MOST_ROBUST_STEPS = 1 << 26
 # Strategies under which a window has a single run, unless an event leaves a choice.
-_NEXT = "skip_till_next_match"
+_NEXT, _ROBUST = "skip_till_next_match", "robust_skip_till_next_match"
 _WALKED = (_NEXT, "partition_contiguity", "strict_contiguity")
-_ROBUST = "robust_skip_till_next_match"
+# Strategies of which chains have a walk of their own.
+_CHAINED = (_NEXT, _ROBUST)
 _FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
 # How many times as fast as other steps one over an event is that a sieve rules out.
 _SIFTED = 3
@@ -151,7 +151,7 @@ class _Enumeration:
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
             run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches),
-            walks=search.tables.judgements is not None and search.plan.strategy in _WALKED,
+            walks=_walks(search),
         )
 
     def find(self) -> Matches:
@@ -258,7 +258,7 @@ class _Enumeration:
         search, tables, run = self.search, self.search.tables, self.run
         windows, criteria = CandidateWindows(self.starts, self.ends), Criteria(tables.pattern, self.conditions, search.negations)
         strategy, status = STRATEGY[search.plan.strategy], Status.CHOICE
-        walk = Walk(strategy == Strategy.CONTIGUOUS, counting, limit)
+        walk = Walk(strategy, counting, limit)
         if self.walks and self.chain is not None:
             slots = np.empty(2 * search.variable_count + 1, np.int64)
             status = walk_chains(windows, self.events, criteria, self.chain, walk, slots, run, output)
@@ -278,7 +278,7 @@ class _Enumeration:
     @property
     def chain(self) -> Chain | None:
         """What a walk over a chain judges; None if the windows are walked in the general way, which jumps."""
-        passes_over = self.search.plan.strategy == _NEXT and self.jumps.patience == UNBOUNDED
+        passes_over = self.search.plan.strategy in _CHAINED and self.jumps.patience == UNBOUNDED
         return self.search.tables.chain if passes_over else None
 
     @property
@@ -319,6 +319,14 @@ class _Enumeration:
         plan = self.search.plan
         if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == _ROBUST and plan.settings.max_steps is None:
             raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {_ROBUST}; {_FEWER_STEPS}")
+
+
+def _walks(search: Search) -> bool:
+    """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
+    tables = search.tables
+    if search.plan.strategy == _ROBUST:
+        return tables.chain is not None and bool((tables.pattern.maximum == 1).all())
+    return tables.judgements is not None and search.plan.strategy in _WALKED
 
 
 def _entry_after(totals: Indices, spent: int, match: int) -> int:

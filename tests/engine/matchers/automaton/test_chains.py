@@ -39,7 +39,8 @@ def found(events, text, **options):
 
 def without_chains(monkeypatch, walked, *strategies):
     """Only these strategies are walked from now on, and in the general way."""
-    monkeypatch.setattr(ses_automaton, "_NEXT", "")
+    monkeypatch.setattr(ses_automaton, "_CHAINED", ())
+    monkeypatch.setattr(ses_automaton, "_ROBUST", "")
     monkeypatch.setattr(ses_automaton, "_WALKED", strategies)
     walked.clear()
 
@@ -74,6 +75,15 @@ QUERIES = [
 ]
 
 
+ROBUST = [
+    "SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x + 1",
+    "SEQ(A a, b, C c) WHERE b.x < a.x AND c.k = b.k",
+    "SEQ(A a, B b, B c, C d) WHERE b.k >= a.k AND c.k > b.k AND d.x > c.x",
+    "SEQ(A a, B b, C c) WHERE avg(b.k) > a.k AND sum(c.k) + b.k > 3",
+    "SEQ(a, b, c) WHERE b.x > a.x AND c.x > b.x AND c.k < a.k",
+]
+
+
 @pytest.mark.parametrize("window", [3, 60])
 @pytest.mark.parametrize("text", QUERIES)
 def test_all_ways_find_the_same_matches(monkeypatch, walked, text, window):
@@ -89,11 +99,35 @@ def test_all_ways_find_the_same_matches(monkeypatch, walked, text, window):
     assert not walked
 
 
+@pytest.mark.parametrize("window", [8, 60, 600])
+@pytest.mark.parametrize("text", ROBUST)
+def test_a_robust_walk_finds_the_matches_of_the_search(monkeypatch, walked, text, window):
+    """It stops at a window of many steps; the search goes on from there."""
+    events = drawn_events(np.random.default_rng(8), 1_500)
+    query, robust = f"PATTERN {text} WITHIN {window}", {"strategy": "robust_skip_till_next_match"}
+    forms = [{"after_match": kept, "output": output, **robust} for kept in AFTER_MATCH for output in ("indices", "count")]
+    chains = [found(events, query, **form) for form in forms]
+    assert walked
+    without_chains(monkeypatch, walked)
+    assert [found(events, query, **form) for form in forms] == chains
+    assert not walked
+
+
+def test_a_robust_walk_stops_where_a_window_takes_many_steps(walked):
+    """No C fits, so that each pair of a and b is tried, and dead ends are worth keeping."""
+    types = ["A", *"B" * 100, *"C" * 100]
+    events = pa.table({"ts": range(201), "type": types, "x": [1.0] * 201, "k": range(201), "s": ["p"] * 201})
+    query = "PATTERN SEQ(A a, B b, C c) WHERE b.x >= a.x AND c.x > b.x WITHIN 200"
+    assert not found(events, query, strategy="robust_skip_till_next_match")
+    assert walked == [Status.CHOICE]
+
+
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
-def test_the_walk_finds_the_matches_of_the_definition(walked):
+@pytest.mark.parametrize(("texts", "strategy"), [(QUERIES, "skip_till_next_match"), (ROBUST, "robust_skip_till_next_match")])
+def test_the_walk_finds_the_matches_of_the_definition(walked, texts, strategy):
     @examples(60, 200)
     @given(
-        text=st.sampled_from(QUERIES),
+        text=st.sampled_from(texts),
         seed=st.integers(0, 2**32 - 1),
         size=st.integers(0, 25),
         window=st.integers(0, 30),
@@ -102,6 +136,7 @@ def test_the_walk_finds_the_matches_of_the_definition(walked):
     def check(text, seed, size, window, form):
         events = drawn_events(np.random.default_rng(seed), size)
         query = f"PATTERN {text} WITHIN {window}"
+        form |= {"strategy": strategy}
         assert found(events, query, **form) == found(events, query, algorithm="brute_force", **form)
 
     check()
