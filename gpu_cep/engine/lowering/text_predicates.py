@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +15,8 @@ from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Constants, Fiel
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.host_functions import is_member
-from gpu_cep_kernels.phase_one.constant_tables import constant_table
+from gpu_cep.identity import Identity
+from gpu_cep_kernels.phase_one.constant_tables import ConstantTable, constant_table
 from gpu_cep_kernels.phase_one.text import find_constants
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -32,6 +34,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 _BINARY = ("and", "or")
 
 Values: TypeAlias = pa.Array
+# Predicates on a column, each with the label bits that it decides.
+Predicates: TypeAlias = tuple[tuple[Bound, int], ...]
 
 FALSE, TRUE, UNKNOWN = 0, 1, 2
 
@@ -74,25 +78,48 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
     raise TypeError(f"no text predicate for {type(expression).__name__}")
 
 
-def constant_codes(array: pa.Array, predicates: Sequence[Bound]) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
-    """Return codes for a plain text column whose `predicates` only compare it with constants.
+class TextConstants(NamedTuple):
+    """The constants with which predicates compare a column.
 
-    The result is a function that returns the codes of a range of rows, and the values of the codes.
-    The last value stands for all text that equals no constant. No dictionary of the column is made.
-    The result is None for a column or a predicate of another kind.
+    `values` are the constants and, last, a text that stands for all that equal none. `table` finds the
+    number of the one that a text equals.
     """
-    tested = [equality_constants(predicate) for predicate in predicates]
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)) or None in tested:
+
+    table: ConstantTable
+    values: Values
+
+
+@lru_cache(maxsize=256)
+def constants_of(predicates: Identity[Predicates]) -> TextConstants | None:
+    """Return the constants of predicates that only compare a column with constants; None for others."""
+    tested = [equality_constants(predicate) for predicate, _ in predicates.value]
+    if None in tested:
         return None
     constants = list(dict.fromkeys(constant for own in tested for constant in own or ()))
-    table, text = constant_table([constant.encode() for constant in constants]), _text_buffers(array)
+    values = pa.array([*constants, "".join(constants) + "."], pa.large_string())
+    return TextConstants(constant_table([constant.encode() for constant in constants]), values)
+
+
+def constant_codes(array: pa.Array, predicates: Predicates) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
+    """Return codes for a plain text column whose `predicates` only compare it with constants.
+
+    The result is a function that returns the codes of a range of rows, and the values of the codes:
+    those of :func:`constants_of`. No dictionary of the column is made. The result is None for a column
+    or a predicate of another kind.
+    """
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return None
+    constants = constants_of(Identity(predicates))
+    if constants is None:
+        return None
+    table, text = constants.table, _text_buffers(array)
 
     def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
         codes = np.empty(high - low, np.int32)
         find_constants(0, high - low, text.offsets[low : high + 1], text.bytes, text.validity, array.offset + low, table, codes)
         return codes
 
-    return of_block, pa.array([*constants, "".join(constants) + "."], pa.large_string())
+    return of_block, constants.values
 
 
 class _TextBuffers(NamedTuple):

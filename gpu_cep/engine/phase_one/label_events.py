@@ -110,7 +110,7 @@ class HostLabelEngine:
 
         If all predicates compare with constants, values other than these share one code.
         """
-        found = constant_codes(self.events.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+        found = constant_codes(self.events.arrow(planned.column), planned.predicates)
         if found is not None:
             of_block, values = found
             return _FoundCodes(of_block), values

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_
 from typing import Any, NamedTuple, Protocol
 
@@ -20,8 +20,9 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words, words_for
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
-from gpu_cep.engine.lowering.text_predicates import TRUE, Values, domain_of, truth_of
+from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, truth_of
 from gpu_cep.errors import EventError
+from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.device.interface import Array, Place, to_device
@@ -202,6 +203,22 @@ def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
 
 
 def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
+    """Return the label word of each value, and of NULL last; that of constants is remembered."""
+    constants = constants_of(Identity(planned.predicates))
+    if constants is not None and values is constants.values:
+        return _table_of_constants(Identity(planned), word)
+    return _label_table(planned, values, word)
+
+
+@lru_cache(maxsize=256)
+def _table_of_constants(planned: Identity[CodeProperty], word: Word) -> Words:
+    """Return the label word of each constant that a property compares with, of other text, and of NULL."""
+    constants = constants_of(Identity(planned.value.predicates))
+    assert constants is not None
+    return _label_table(planned.value, constants.values, word)
+
+
+def _label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     """Return the label word of each value, and of NULL last."""
     table, domain = np.full(len(values) + 1, word.all()), domain_of(values)
     for predicate, bits in planned.predicates:

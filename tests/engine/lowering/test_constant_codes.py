@@ -71,7 +71,7 @@ def arrays(draw):
 )
 def test_codes_tell_apart_what_predicates_do(array, named, data):
     predicates = [PREDICATES[name](texts) for name, texts in named]
-    of_block, values = constant_codes(array, [predicate for predicate, _ in predicates])
+    of_block, values = constant_codes(array, tuple((predicate, 1) for predicate, _ in predicates))
     low = data.draw(st.integers(0, len(array)))
     high = data.draw(st.integers(low, len(array)))
     codes = of_block(low, high)
@@ -81,16 +81,16 @@ def test_codes_tell_apart_what_predicates_do(array, named, data):
 
 @pytest.mark.parametrize("array", [pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.array(["", ""]), pa.array([None, "x"]).slice(2)])
 def test_arrays_with_hardly_a_buffer(array):
-    of_block, values = constant_codes(array, [PREDICATES["in"](["x", ""])[0]])
+    of_block, values = constant_codes(array, ((PREDICATES["in"](["x", ""])[0], 1),))
     assert [(["x", ""] + [None] * 2)[code] for code in of_block(0, len(array))] == array.to_pylist()
     assert values.to_pylist()[:2] == ["x", ""]
 
 
 def test_what_is_no_plain_text_or_no_equality_has_none():
-    equal = PREDICATES["equal"](["x"])[0]
-    assert constant_codes(pa.array(["x"]).dictionary_encode(), [equal]) is None
-    assert constant_codes(pa.array(["x"], pa.string_view()), [equal]) is None
-    assert constant_codes(pa.array(["x"]), [equal, Operation("lt", (COLUMN, *constants(["x"])), BOOLEAN)]) is None
+    equal = PREDICATES["equal"](["x"])[0], 1
+    assert constant_codes(pa.array(["x"]).dictionary_encode(), (equal,)) is None
+    assert constant_codes(pa.array(["x"], pa.string_view()), (equal,)) is None
+    assert constant_codes(pa.array(["x"]), (equal, (Operation("lt", (COLUMN, *constants(["x"])), BOOLEAN), 1))) is None
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -87,7 +87,7 @@ class DeviceColumns:
         If all predicates compare with constants, values other than these may share one code.
         """
         if self.columns.resident(planned.column) is None:
-            codes = constant_codes(self.columns.arrow(planned.column), [predicate for predicate, _ in planned.predicates])
+            codes = constant_codes(self.columns.arrow(planned.column), planned.predicates)
             if codes is not None:
                 of_block, values = codes
                 return HostBlocks(self.device, of_block, _INT32.itemsize), values
