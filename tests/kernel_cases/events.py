@@ -80,7 +80,7 @@ def _kept_rows(size: int, random: Random) -> Array:
 
 
 def _histogram(size: int, random: Random, slots: int) -> Call:
-    return Call(1, (_kept_rows(size, random), random.integers(0, 5, size).astype(np.int32), np.zeros(5, np.int32)))
+    return Call(1, (_kept_rows(size, random) + 7, 7, random.integers(0, 5, size).astype(np.int32), np.zeros(5, np.int32)))
 
 
 def _first_places(size: int, random: Random, slots: int, ordered: bool) -> Call:
@@ -92,17 +92,18 @@ def _placing(size: int, random: Random, slots: int) -> Call:
     rows = _kept_rows(size, random)
     keys = random.integers(0, 5, size).astype(np.int32)
     places = places_of(np.bincount(keys[rows], minlength=5))[:-1].astype(np.int32)
-    return Call(1, (rows, keys, places, np.zeros(len(rows), np.int32)))
+    return Call(1, (rows + 7, 7, keys, places, np.zeros(len(rows), np.int32)))
 
 
 def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
     rows = _kept_rows(size, random)
-    return Call(len(rows), (rows, _columns(size, random, kind), np.zeros(len(rows), kind)))
+    return Call(len(rows), (rows + 7, 7, _columns(size, random, kind), np.zeros(len(rows), kind)))
 
 
 def _scattering(size: int, random: Random, slots: int, kind: Any) -> Call:
     rows = _kept_rows(size, random)
-    return Call(len(rows), (rows, random.permutation(len(rows)).astype(np.int32), _columns(size, random, kind), np.zeros(len(rows), kind)))
+    destinations = random.permutation(len(rows)).astype(np.int32)
+    return Call(len(rows), (rows + 7, 7, destinations, _columns(size, random, kind), np.zeros(len(rows), kind)))
 
 
 def _scattering_times(size: int, random: Random, slots: int, kind: Any) -> Call:

@@ -172,4 +172,18 @@ TEXT = (
         "):\n",
         ("tests/engine/lowering/test_constant_codes.py", "tests/engine/lowering/test_text_predicates.py"),
     ),
+    Fault(
+        "pieces-fall-unseen",
+        "gpu_cep/engine/phase_one/order_events.py",
+        "return all(before <= after for (_, before), (after, _) in pairwise(ends))",
+        "return all(before <= after for (before, _), (_, after) in pairwise(ends))",
+        ("tests/engine/input/test_pieces.py",),
+    ),
+    Fault(
+        "pieces-end-a-row-early",
+        "gpu_cep/engine/input/pieces.py",
+        "low - begin : end - begin",
+        "low - begin : end - begin - 1",
+        ("tests/engine/input/test_pieces.py",),
+    ),
 )

@@ -11,6 +11,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, dense_rank
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.text_predicates import Values
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
@@ -25,13 +26,18 @@ class StreamKeys:
     """The stream of each row, as a code.
 
     ``codes[row]`` is in ``[0, count)``; some codes may be unused. `codes` is None if all events are
-    one stream. ``ranks[code]`` ascends with the keys, NULL first and NaN last. `ranks` is None if
-    the order is not known.
+    one stream, and so are `pieces`, the same codes as the column came. ``ranks[code]`` ascends with the
+    keys, NULL first and NaN last. `ranks` is None if the order is not known.
     """
 
-    codes: Array | None
+    pieces: Pieces | None
     count: int
     ranks: Indices | None
+
+    @property
+    def codes(self) -> Array | None:
+        """Return the code of each row."""
+        return None if self.pieces is None else self.pieces.whole
 
     @property
     def order(self) -> Indices:
@@ -58,10 +64,10 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for one key column."""
     if columns.type(column).kind is Kind.STRING:
-        text = columns.text(column)
-        count = len(text.values) + 1
+        codes, distinct = columns.code_pieces(column)
+        count = len(distinct) + 1
         # the last code is NULL's
-        return StreamKeys(text.codes, count, text_ranks(text.values) if count <= RANKED else None)
+        return StreamKeys(codes, count, text_ranks(distinct) if count <= RANKED else None)
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -69,7 +75,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     if high - low >= SPARSE * len(values) + _ROOM:
         return _by_dictionary(columns, column)
     codes, count = shift_codes(np, values, low, high, columns.null_mask(column))
-    return StreamKeys(codes, count, np.arange(count))
+    return StreamKeys(Pieces.of([codes]), count, np.arange(count))
 
 
 def text_ranks(values: Values) -> Indices:
@@ -93,7 +99,7 @@ def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for the distinct values of a column."""
     codes, values = columns.distinct_codes(column)
-    return StreamKeys(codes, len(values), dense_rank(values) if len(values) <= RANKED else None)
+    return StreamKeys(Pieces.of([codes]), len(values), dense_rank(values) if len(values) <= RANKED else None)
 
 
 def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
@@ -102,7 +108,7 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
         return right if left.codes is None else left
     codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, SPARSE * length + _ROOM)
     ranks = _combined_ranks(left, right, np.arange(count) if distinct is None else distinct)
-    return StreamKeys(codes.astype(np.int32), count, ranks)
+    return StreamKeys(Pieces.of([codes.astype(np.int32)]), count, ranks)
 
 
 def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:

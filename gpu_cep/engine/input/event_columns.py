@@ -15,6 +15,7 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
+from gpu_cep.engine.input.pieces import FEWEST_ROWS, Pieces
 from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
@@ -42,8 +43,10 @@ class EventColumns:
     types: pa.Schema | None = None
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
+    _pieces: dict[int, Pieces] = field(default_factory=dict)
     _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
     _codes: dict[int, Codes] = field(default_factory=dict)
+    _coded: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
     _own_codes: dict[int, Codes] = field(default_factory=dict)
     _shared: dict[int, SharedDictionary] = field(default_factory=dict)
 
@@ -73,12 +76,20 @@ class EventColumns:
                 self._arrow[column] = self._compute(column)
         return self._arrow[column]
 
-    def prepare(self, wanted: Iterable[int], keys: Iterable[int], threads: int) -> None:
-        """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time."""
-        read = dict.fromkeys([*keys, *wanted])
-        plain = [column for column in read if column < len(self.query.schema.attributes) and self.resident(column) is None]
-        texts = {column for column in keys if self.type(column).kind is Kind.STRING}
-        spread(lambda column: self.text(column) if column in texts else self.arrow(column), plain, threads)
+    def prepare(self, wanted: Iterable[int], in_pieces: Iterable[int], keys: Iterable[int], threads: int) -> None:
+        """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time.
+
+        Columns that are read `in_pieces` are joined only if they must be.
+        """
+        encoded = {column: self.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
+        loads = {**dict.fromkeys(in_pieces, self._load), **dict.fromkeys([*keys, *wanted], self.arrow), **encoded}
+        plain = [column for column in loads if column < len(self.query.schema.attributes) and self.resident(column) is None]
+        spread(lambda column: loads[column](column), plain, threads)
+
+    def _load(self, column: int) -> object:
+        """Load a column in pieces if it can be; text is not encoded."""
+        text = self.type(column).kind is Kind.STRING
+        return self.pieces(column) if not text else self._coded_chunks(column) or self.arrow(column)
 
     def put(self, column: int, values: pa.Array) -> None:
         """Set the values of a computed column that is an expression."""
@@ -172,6 +183,38 @@ class EventColumns:
             self._values[column] = self._convert(column)
         return self._values[column]
 
+    def pieces(self, column: int) -> Pieces:
+        """Return the column in its machine representation, as the pieces in which it came if these are long.
+
+        No chunks are joined then. A column that is computed, or is text, is one piece.
+        """
+        if column not in self._pieces:
+            self._pieces[column] = self._divide(column)
+        return self._pieces[column]
+
+    def _divide(self, column: int) -> Pieces:
+        """Return the pieces of a column."""
+        source, data_type = None if column in self._values else self._chunks(column), self.type(column)
+        plain = data_type.kind not in (Kind.STRING, Kind.OTHER) and data_type.precision <= EXACT_DIGITS
+        if source is None or not plain or not _is_long(source):
+            return Pieces.of([self.values(column)])
+        return Pieces.of([machine_values(chunk, self.name(column)) for chunk in source.chunks])
+
+    def _coded_chunks(self, column: int) -> list[pa.DictionaryArray] | None:
+        """Return the chunks of a text column if they are long, and have one dictionary without NULLs or repeated values."""
+        if column not in self._coded:
+            self._coded[column] = self._find_coded(column)
+        return self._coded[column]
+
+    def _find_coded(self, column: int) -> list[pa.DictionaryArray] | None:
+        """Return the chunks as :meth:`_coded_chunks` does, which keeps them."""
+        source = self._chunks(column)
+        if source is None or not pa.types.is_dictionary(source.type) or not _is_long(source) or self._groups_of(column):
+            return None
+        first, *others = source.chunks
+        same = plain_dictionary(first) is first and all(chunk.dictionary.equals(first.dictionary) for chunk in others)
+        return [first, *others] if same else None
+
     def _convert(self, column: int) -> Array:
         """Return the machine representation."""
         data_type = self.type(column)
@@ -200,9 +243,21 @@ class EventColumns:
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """Return True where the column is NULL; None if it never is."""
         if column not in self._nulls:
-            array = self.arrow(column)
-            self._nulls[column] = None if array.null_count == 0 else array.is_null().to_numpy(zero_copy_only=False)
+            missing = self.null_count(column)
+            self._nulls[column] = self.arrow(column).is_null().to_numpy(zero_copy_only=False) if missing else None
         return self._nulls[column]
+
+    def null_count(self, column: int) -> int:
+        """Return how many values of the column are NULL; its chunks are not joined for that unless they have dictionaries."""
+        source = self._chunks(column)
+        return int((self.arrow(column) if source is None or pa.types.is_dictionary(source.type) else source).null_count)
+
+    def _chunks(self, column: int) -> pa.ChunkedArray | None:
+        """Return a column of the host as it came; None if it is computed, on a device, or joined already."""
+        if column in self._arrow or column >= len(self.query.schema.attributes):
+            return None
+        source = self.table.column(column)
+        return source if isinstance(source, pa.ChunkedArray) else None
 
     def text(self, column: int) -> Codes:
         """Return a text column's codes."""
@@ -211,18 +266,30 @@ class EventColumns:
             self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
         return self._codes[column]
 
-    def label_codes(self, column: int) -> tuple[Array, pa.Array]:
-        """Return a text column's codes and the values that these stand for.
+    def code_pieces(self, column: int) -> tuple[Pieces, pa.Array]:
+        """Return a text column's codes, and the values that these stand for; chunks with one dictionary are not joined."""
+        chunks = None if column in self._codes else self._coded_chunks(column)
+        if chunks is None:
+            text = self.text(column)
+            return Pieces.of([text.codes]), text.values
+        if column not in self._pieces:
+            self._pieces[column] = Pieces.of([codes_of(chunk, pa.int32()) for chunk in chunks])
+        return self._pieces[column], chunks[0].dictionary
 
-        If the column's own dictionary has narrower codes than int32, they keep their width.
-        """
-        array = self.arrow(column)
-        width = array.type.index_type.bit_width if pa.types.is_dictionary(array.type) else 0
+    def label_codes(self, column: int) -> tuple[Pieces, pa.Array]:
+        """As :func:`code_pieces`, but codes of the column's own dictionary that are narrower than int32 keep their width."""
+        chunks = self._coded_chunks(column) or [self.arrow(column)]
+        kind = chunks[0].type
+        width = kind.index_type.bit_width if pa.types.is_dictionary(kind) else 0
         # NULL has a code of its own
-        if width in _NARROW and not len(array.dictionary) >> width:
-            return codes_of(array, _NARROW[width]), array.dictionary
-        text = self.text(column)
-        return text.codes, text.values
+        if width in _NARROW and not len(chunks[0].dictionary) >> width:
+            return Pieces.of([codes_of(chunk, _NARROW[width]) for chunk in chunks]), chunks[0].dictionary
+        return self.code_pieces(column)
+
+    def has_dictionary(self, column: int) -> bool:
+        """Return whether the column came with a dictionary."""
+        source = self._chunks(column)
+        return bool(pa.types.is_dictionary((self.arrow(column) if source is None else source).type))
 
     def text_values(self, column: int) -> pa.Array:
         """Return the values that a text column's codes stand for.
@@ -242,16 +309,22 @@ class EventColumns:
 
     def _shared_dictionary(self, column: int) -> SharedDictionary | None:
         """Return the dictionary that the column shares with others; None if it shares none."""
-        group = next((group for group in self.dictionaries if column in group), None)
-        if group is not None and column not in self._shared:
+        group = self._groups_of(column)
+        if group and column not in self._shared:
             self._shared.update(dict.fromkeys(group, share_dictionary({member: self._own_values(member) for member in group})))
         return self._shared.get(column)
 
+    def _groups_of(self, column: int) -> tuple[int, ...]:
+        """Return the columns that share a dictionary with this one, itself included; empty if none does."""
+        return next((group for group in self.dictionaries if column in group), ())
+
     def _own_values(self, column: int) -> pa.Array:
         """Return the values of the column's own dictionary."""
-        resident = self.resident(column)
+        resident, chunks = self.resident(column), self._coded_chunks(column)
         if isinstance(resident, ResidentText):
             return resident.encoded.values
+        if chunks is not None:
+            return chunks[0].dictionary
         array = self.arrow(column)
         return array.dictionary if pa.types.is_dictionary(array.type) else self._encode_own(column).values
 
@@ -291,6 +364,11 @@ class EventColumns:
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 # Bytes of text that an array with offsets of 32 bits holds.
 _MOST_TEXT = (1 << 31) - 1
+
+
+def _is_long(column: pa.ChunkedArray) -> bool:
+    """Return whether the chunks of a column are so long that reading them one by one costs less than joining them."""
+    return bool(column.num_chunks > 0 and column.num_chunks * FEWEST_ROWS <= len(column))
 
 
 def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.errors import EventError
 from gpu_cep.lang.ast import IntervalQuery, Query
 
@@ -20,12 +21,18 @@ def load_times(columns: EventColumns, column: int) -> Array:
     EventError
         A timestamp is NULL or NaN.
     """
-    refuse_missing(columns, column, "NULL", columns.arrow(column).null_count)
-    values = columns.values(column)
-    if values.dtype.kind == "i":
-        return values.astype(np.int64, copy=False)
-    refuse_missing(columns, column, "NaN", int(np.isnan(values).sum()))
-    return values.astype(np.float64, copy=False)
+    columns.values(column)
+    return load_pieces_of_times(columns, column).whole
+
+
+def load_pieces_of_times(columns: EventColumns, column: int) -> Pieces:
+    """As :func:`load_times`, but in the pieces in which the column came."""
+    refuse_missing(columns, column, "NULL", columns.null_count(column))
+    pieces = columns.pieces(column)
+    if pieces.dtype.kind == "i":
+        return pieces.astype(np.int64)
+    refuse_missing(columns, column, "NaN", sum(int(np.isnan(values).sum()) for values in pieces.arrays))
+    return pieces.astype(np.float64)
 
 
 def type_times(table: pa.Table, query: Query | IntervalQuery, options: Options) -> pa.Table:

@@ -20,7 +20,7 @@ from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
 from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
@@ -105,16 +105,17 @@ def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
     streams one after the other.
     """
     columns, threads, profile = run.columns, run.threads, run.profile
-    prepare_columns(run, (), plan.query.partition_by)
+    prepare_columns(run, () if plan.query.early else (plan.query.timestamp,), (plan.query.timestamp,), plan.query.partition_by)
     with profile.stage("timestamps"):
-        times = load_times(columns, plan.query.timestamp)
+        times = load_pieces_of_times(columns, plan.query.timestamp)
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.query.partition_by)
-    events = EventSequence(times, keys.codes, keys.count, None, None)
     labels_of = make_labeller(plan, columns)
     with profile.stage("order"):
-        if not plan.query.early and not _out_of_order(events, bool(plan.query.order_by), threads):
-            return events, labels_of.fill
+        if not plan.query.early:
+            events = EventSequence(times.whole, keys.codes, keys.count, None, None)
+            if not _out_of_order(events, bool(plan.query.order_by), threads):
+                return events, labels_of.fill
         labelled = label_events(plan, columns, threads)
         ordered = order_events(plan, columns, times, labelled, keys, threads)
     return host_sequence(ordered), partial(_copy_labels, ordered.labels)

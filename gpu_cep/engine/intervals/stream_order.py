@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.order_events import find_stream_places
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, select_between
@@ -59,13 +60,13 @@ def order_by_stream(events: EventSequence, extents: Sequence[Extent], threads: i
 
 def _sort_by_stream(events: EventSequence, streams: Array, parts: Sequence[Array], threads: int) -> StreamOrder:
     """Return the events at the ascending positions of all `parts` in the order of streams, by a counting sort."""
-    offsets, first_places = find_stream_places(parts, streams, events.count, _AS_NUMBERED, threads)
+    offsets, first_places = find_stream_places(parts, Pieces.of([streams]), events.count, _AS_NUMBERED, threads)
     sorted_positions, places = np.empty(int(offsets[-1]), np.int32), np.empty(len(events), np.int32)
 
     def sort(part: int) -> None:
         positions = parts[part]
         destinations = np.empty(len(positions), np.int32)
-        find_destinations(positions, streams, first_places[part], destinations)
+        find_destinations(positions, 0, streams, first_places[part], destinations)
         put(0, len(positions), destinations, positions, sorted_positions)
         put(0, len(positions), positions, destinations, places)
 

@@ -267,7 +267,7 @@ def _launch_action(device: Device) -> Callable[[], None]:
     values, found = device.upload(np.ones(1, np.int64)), device.upload(np.zeros(1, np.int64))
 
     def launch() -> None:
-        device.launch(gather, 1, rows, values, found)
+        device.launch(gather, 1, rows, 0, values, found)
         device.synchronize()
 
     return launch

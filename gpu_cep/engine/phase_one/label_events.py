@@ -5,7 +5,7 @@ Events without a label are dropped.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import run_program
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (
@@ -67,8 +68,7 @@ class HostBlock:
 
     def values(self, column: int) -> Array:
         """Return the column in its machine representation; text as its codes."""
-        values: Array = self.columns.values(column)[self.low : self.high]
-        return values
+        return self.columns.pieces(column).between(self.low, self.high)
 
     def present(self, column: int) -> npt.NDArray[np.uint8] | None:
         """Return uint8: 0 where the column is NULL; None if it never is."""
@@ -92,10 +92,10 @@ class _FoundCodes:
 class _KnownCodes:
     """Codes of a text column, already computed for all rows."""
 
-    codes: Array
+    codes: Pieces
 
     def load(self, low: int, high: int) -> Array:
-        return self.codes[low:high]
+        return self.codes.between(low, high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,11 @@ class HostLabelEngine:
 
         If all predicates compare with constants, values other than these share one code.
         """
-        found = constant_codes(self.events.arrow(planned.column), planned.predicates)
-        if found is not None:
-            of_block, values = found
-            return _FoundCodes(of_block), values
+        if not self.events.has_dictionary(planned.column):
+            found = constant_codes(self.events.arrow(planned.column), planned.predicates)
+            if found is not None:
+                of_block, values = found
+                return _FoundCodes(of_block), values
         codes, values = self.events.label_codes(planned.column)
         return _KnownCodes(codes), values
 
@@ -187,17 +188,18 @@ def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
     return Labeller(columns, steps)
 
 
-def prepare_columns(run: Run, related: tuple[int, ...], keys: tuple[int, ...]) -> None:
-    """Join the chunks of all columns that phase 1 reads, and encode text keys, several columns at a time.
+def prepare_columns(run: Run, wanted: Iterable[int], in_pieces: Iterable[int], keys: tuple[int, ...]) -> None:
+    """Load all columns that phase 1 reads, several at a time: those of properties, and these.
 
-    `related` are the columns that conditions between bindings read. With one thread nothing is
-    done: each column is joined when it is first read.
+    The chunks of the `wanted` ones are joined. Those that are read `in_pieces` need not be, nor need
+    those of properties. Text keys are encoded. With one thread nothing is done: each column is loaded when
+    it is first read.
     """
     plan, threads = run.plan, threads_for(len(run.columns), run.threads)
     if threads > 1:
         with run.profile.stage("columns"):
             tested = (column for planned in plan.properties for column in planned.columns)
-            run.columns.prepare((plan.query.timestamp, *related, *tested), keys, threads)
+            run.columns.prepare(wanted, (*in_pieces, *tested), keys, threads)
 
 
 def _convert_columns(plan: Plan, columns: EventColumns) -> None:
@@ -205,7 +207,7 @@ def _convert_columns(plan: Plan, columns: EventColumns) -> None:
     read = {column for planned in plan.properties if not isinstance(planned, CodeProperty) for column in planned.columns}
     keys = {column for column in plan.derived if columns.type(column).kind is Kind.FLOAT}
     for column in read | keys:
-        columns.values(column)
+        columns.pieces(column)
     for column in read | set(plan.derived):
         columns.null_mask(column)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.phase_one.label_events import label_events, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.rare_events import label_near_rare
@@ -22,9 +22,9 @@ def order_on_cpu(run: Run) -> PhaseOne:
     plan, columns, profile = run.plan, run.columns, run.profile
     threads = threads_for(len(columns), run.threads)
     profile.count_run("cpu")
-    prepare_columns(run, plan.layout.columns, plan.stream_keys)
+    prepare_columns(run, (), (plan.query.timestamp, *plan.layout.columns), plan.stream_keys)
     with profile.stage("timestamps"):
-        times = load_times(columns, plan.query.timestamp)
+        times = load_pieces_of_times(columns, plan.query.timestamp)
     with profile.stage("labels"):
         labelled = label_near_rare(plan, columns, run.tables, times, threads) or label_events(plan, columns, threads)
     with profile.stage("keys"):

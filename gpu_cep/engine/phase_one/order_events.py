@@ -18,6 +18,7 @@ from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import bank_of, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.plan.event_plan import Plan
@@ -38,11 +39,11 @@ from gpu_cep_kernels.phase_one.ordering import (
 
 
 def order_events(
-    plan: Plan, columns: EventColumns, times: Array, labelled: LabelledEvents, keys: StreamKeys, threads: int
+    plan: Plan, columns: EventColumns, times: Pieces, labelled: LabelledEvents, keys: StreamKeys, threads: int
 ) -> OrderedEvents:
     """Return the labelled events by stream, then time, then `order_by`, then input position."""
     layout = plan.layout
-    inputs = [times, *(columns.values(column) for column in layout.columns)]
+    inputs = [times, *(columns.pieces(column) for column in layout.columns)]
     offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
     if not ascending:
         arrays = _sort_streams(offsets, arrays, _UNRANKED, threads)
@@ -76,29 +77,28 @@ def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[n
     return None if nulls is None else nulls[rows]
 
 
-def _group_by_stream(labelled: LabelledEvents, keys: StreamKeys, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
+def _group_by_stream(
+    labelled: LabelledEvents, keys: StreamKeys, inputs: list[Pieces], threads: int
+) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """Return the streams' offsets, the arrays of their events, and whether times are known to ascend.
 
     The arrays are times, row numbers, label words and the other input columns. Inside a stream,
     events are in input order. Times ascend if no event of a stream is earlier than the one before
     it.
     """
-    if keys.codes is None:
+    if keys.pieces is None:
         return _gather_columns(labelled, inputs, threads)
-    return _scatter_by_stream(labelled, keys.codes, keys, inputs, threads)
+    return _scatter_by_stream(labelled, keys.pieces, keys, inputs, threads)
 
 
-def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int) -> tuple[Indices, list[Array], bool]:
+def _gather_columns(labelled: LabelledEvents, inputs: list[Pieces], threads: int) -> tuple[Indices, list[Array], bool]:
     """Return all kept events as one stream in input order, in the form of :func:`_group_by_stream`."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
-    targets = [column if len(rows) == len(column) else np.empty(len(rows), column.dtype) for column in inputs]
-
-    def fill(span: tuple[int, int]) -> None:
-        for column, target in zip(inputs, targets, strict=True):
-            if target is not column:
-                gather(*span, rows, column, target)
-
-    spread(fill, slices(len(rows), threads), threads)
+    if all(len(rows) == len(column) for column in inputs):
+        targets = [column.whole for column in inputs]
+    else:
+        targets = [np.empty(len(rows), column.dtype) for column in inputs]
+        spread(lambda span: _gather(*span, rows, inputs, targets), slices(len(rows), threads), threads)
     times, *others = targets
     spans = [(max(0, low - 1), high) for low, high in slices(len(rows), threads)]
     faults = spread(lambda span: order_faults(*span, times), spans, threads)
@@ -106,8 +106,15 @@ def _gather_columns(labelled: LabelledEvents, inputs: list[Array], threads: int)
     return np.array([0, len(rows)], np.int64), [times, rows, *labels, *others], ascending
 
 
+def _gather(low: int, high: int, rows: Array, inputs: list[Pieces], targets: list[Array]) -> None:
+    """Write the values of columns at the rows numbered [low, high) of the ascending `rows` to `targets`."""
+    for column, target in zip(inputs, targets, strict=True):
+        for own, base, piece in column.cut(rows[low:high]):
+            gather(low + own.start, low + own.stop, rows, base, piece, target)
+
+
 def _scatter_by_stream(
-    labelled: LabelledEvents, codes: Array, keys: StreamKeys, inputs: list[Array], threads: int
+    labelled: LabelledEvents, codes: Pieces, keys: StreamKeys, inputs: list[Pieces], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """Sort the events by stream with a stable counting sort; return them as :func:`_group_by_stream`."""
     times, *others = inputs
@@ -125,21 +132,25 @@ def _scatter_by_stream(
         rows, labels = labelled.rows[part], labelled.labels[part]
         # column by column: one loop that writes several takes twice as long
         destinations = np.empty(len(rows), np.int32)
-        find_destinations(rows, codes, places[part], destinations)
-        ascending = scatter_times(rows, destinations, times, ordered_times)
+        for own, base, piece in codes.cut(rows):
+            find_destinations(rows[own], base, piece, places[part], destinations[own])
+        ascending = [
+            scatter_times(rows[own], base, destinations[own], piece, ordered_times) for own, base, piece in times.cut(rows)
+        ]  # fmt: skip
         put(0, len(rows), destinations, rows, ordered_rows)
         for word in moved:
             put(0, len(rows), destinations, labels[word], words[word])
         for column, target in zip(others, targets, strict=True):
-            scatter(0, len(rows), rows, destinations, column, target)
-        return bool(ascending)
+            for own, base, piece in column.cut(rows):
+                scatter(own.start, own.stop, rows, base, destinations, piece, target)
+        return all(ascending)
 
-    ascending = all(spread(place, parts, threads)) and _parts_ascend(labelled, times)
+    ascending = all(spread(place, parts, threads)) and _pieces_ascend(labelled, times)
     return offsets, [ordered_times, ordered_rows, *words, *targets], ascending
 
 
 def find_stream_places(
-    parts: Sequence[Array], codes: Array, streams: int, order: Indices, threads: int
+    parts: Sequence[Array], codes: Pieces, streams: int, order: Indices, threads: int
 ) -> tuple[Indices, npt.NDArray[np.int32]]:  # fmt: skip
     """Return where each stream begins in a stable sort by stream, and the first place of each part's rows, [part, stream].
 
@@ -148,15 +159,21 @@ def find_stream_places(
     """
     places = np.zeros((len(parts), streams), np.int32)
     offsets = np.empty(streams + 1, np.int64)
-    spread(lambda part: histogram(parts[part], codes, places[part]), range(len(parts)), threads)
+
+    def count(part: int) -> None:
+        for own, base, piece in codes.cut(parts[part]):
+            histogram(parts[part][own], base, piece, places[part])
+
+    spread(count, range(len(parts)), threads)
     exclusive_offsets(places, order, offsets)
     return offsets, places
 
 
-def _parts_ascend(labelled: LabelledEvents, times: Array) -> bool:
-    """Return whether no part of the labelled events begins at an earlier time than the last one ends."""
-    parts = [rows for rows in labelled.rows if len(rows)]
-    return all(times[before[-1]] <= times[after[0]] for before, after in pairwise(parts))
+def _pieces_ascend(labelled: LabelledEvents, times: Pieces) -> bool:
+    """Return whether no piece of the labelled events begins at an earlier time than the last one ends; nor does a part of them."""
+    cuts = [(rows[own], base, piece) for rows in labelled.rows for own, base, piece in times.cut(rows) if len(rows)]
+    ends = [(piece[rows[0] - base], piece[rows[-1] - base]) for rows, base, piece in cuts]
+    return all(before <= after for (_, before), (after, _) in pairwise(ends))
 
 
 def _order_ties(

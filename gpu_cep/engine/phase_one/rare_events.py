@@ -23,6 +23,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import spread_places
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, make_labeller
 from gpu_cep.plan.event_plan import Plan
@@ -56,7 +57,7 @@ class RareEvents:
 
 
 def label_near_rare(
-    plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Array, threads: int
+    plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], pieces: Pieces, threads: int
 ) -> LabelledEvents | None:  # fmt: skip
     """Label the events, and drop those that are too far from all rare events; None if that hardly pays.
 
@@ -66,9 +67,10 @@ def label_near_rare(
     if "reach" not in plan.pruning or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
     labels_of = make_labeller(plan, columns)
-    reach = _choose_rare(plan, labels_of, tables, times)
+    reach = _choose_rare(plan, labels_of, tables, pieces)
     if reach is None:
         return None
+    times = pieces.whole
     parts = spread(lambda span: _label_slice(labels_of, reach, times, *span), slices(len(columns), threads), threads)
     ascending = all(part.ascending for part in parts)
     begins, ends = _merge_spans([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
@@ -91,12 +93,13 @@ class _LabelledSlice:
     ascending: bool
 
 
-def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Array) -> RareEvents | None:
+def _choose_rare(plan: Plan, labels_of: Labeller, tables: tuple[MatcherTables, ...], times: Pieces) -> RareEvents | None:
     """Choose the rare variables by a sample of the events; return None if dropping does not pay."""
     size = len(times)
     begins = spread_places(size - _SAMPLE_ROWS + 1, _SAMPLES)
-    sampled = times[begins]
-    lasted = times[-1].item() - times[0].item()
+    sampled = times.at(begins)
+    first, last = times.at(np.array([0, size - 1])).tolist()
+    lasted = last - first
     if (sampled[1:] < sampled[:-1]).any() or not 0 < lasted < math.inf:
         return None
     labels = np.concatenate([labels_of.labels(low, low + _SAMPLE_ROWS) for low in begins.tolist()], axis=1)
@@ -170,7 +173,7 @@ def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: 
     count = keep_spans(begins, ends, merged_words(part.labels), keeps_all, places)
     labels = np.empty((words, count), part.labels.dtype)
     for word, kept in zip(part.labels, labels, strict=True):
-        gather(0, count, places, word, kept)
+        gather(0, count, places, 0, word, kept)
     rows = places[:count]
     rows += part.low
     return rows, labels

@@ -88,7 +88,7 @@ class CudaDevice:
         """
         expected = np.arange(4)
         found = self.xp.zeros(4, np.int64)
-        self.launch(gather, 4, self.upload(expected), self.upload(expected), found)
+        self.launch(gather, 4, self.upload(expected), 0, self.upload(expected), found)
         return np.array_equal(self.download(found), expected)
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:

@@ -14,10 +14,10 @@ DISORDERED, TIED = 1, 2
 
 
 @sequential(writes=("counts",))
-def histogram(rows: Any, keys: Any, counts: Any) -> None:
-    """``counts[k]``: raised by the number of `rows` whose stream is k."""
+def histogram(rows: Any, base: int, keys: Any, counts: Any) -> None:
+    """``counts[k]``: raised by the number of `rows` whose stream is k; the first row of `keys` is number `base`."""
     for j in range(rows.size):
-        counts[keys[rows[j]]] += 1
+        counts[keys[rows[j] - base]] += 1
 
 
 @sequential(writes=("counts", "offsets"))
@@ -40,23 +40,26 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
 
 
 @sequential(writes=("places", "destinations"))
-def find_destinations(rows: Any, keys: Any, places: Any, destinations: Any) -> None:
-    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; ``places[k]`` is stream k's, and advances."""
+def find_destinations(rows: Any, base: int, keys: Any, places: Any, destinations: Any) -> None:
+    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; ``places[k]`` is stream k's, and advances.
+
+    The first row of `keys` is number `base`.
+    """
     for j in range(rows.size):
-        k = keys[rows[j]]
+        k = keys[rows[j] - base]
         destination = places[k]
         places[k] = destination + 1
         destinations[j] = destination
 
 
 @sequential(writes=("out",))
-def scatter_times(rows: Any, destinations: Any, times: Any, out: Any) -> bool:
+def scatter_times(rows: Any, base: int, destinations: Any, times: Any, out: Any) -> bool:
     """As :func:`scatter`; return whether no row has an earlier time than the row before it, whatever their streams."""
     falls = 0
     if rows.size > 0:
-        before = times[rows[0]]
+        before = times[rows[0] - base]
         for j in range(rows.size):
-            time = times[rows[j]]
+            time = times[rows[j] - base]
             falls += time < before
             before = time
             out[destinations[j]] = time
@@ -98,20 +101,20 @@ def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
 
 
 @kernel(writes=("out",))
-def gather(low: int, high: int, rows: Any, column: Any, out: Any) -> None:
-    """``out[j] = column[rows[j]]``."""
+def gather(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> None:
+    """``out[j] = column[rows[j] - base]``; the column's first row is number `base`."""
     picked, targets = rows[low:high], out[low:high]
     for j in range(picked.size):
         # unsigned, so that as an index it needs no test for its sign
-        targets[j] = column[np.uint64(picked[j])]
+        targets[j] = column[np.uint64(picked[j] - base)]
 
 
 @kernel(writes=("out",))
-def scatter(low: int, high: int, rows: Any, destinations: Any, column: Any, out: Any) -> None:
-    """``out[destinations[j]] = column[rows[j]]``."""
+def scatter(low: int, high: int, rows: Any, base: int, destinations: Any, column: Any, out: Any) -> None:
+    """``out[destinations[j]] = column[rows[j] - base]``; the column's first row is number `base`."""
     picked, places = rows[low:high], destinations[low:high]
     for j in range(picked.size):
-        out[places[j]] = column[picked[j]]
+        out[places[j]] = column[np.uint64(picked[j] - base)]
 
 
 @rule

@@ -35,6 +35,12 @@ def columns_of(array):
     return EventColumns(table, make_plan("PATTERN T0 a", table.schema, Options(), Settings()).query)
 
 
+def whole_codes(array):
+    """The codes of a text column, and their values."""
+    codes, values = columns_of(array).label_codes(1)
+    return codes.whole, values
+
+
 @st.composite
 def dictionaries(draw):
     width = draw(st.sampled_from(WIDTHS))
@@ -62,7 +68,7 @@ def test_any_width_labels_as_text_does(drawn):
 @pytest.mark.parametrize("rows", [[0, 1, 0], [0, None, 1]], ids=["no NULL", "a NULL"])
 def test_narrow_codes_are_read_as_they_are(width, rows):
     array = encoded(rows, 2, width)
-    codes, values = columns_of(array).label_codes(1)
+    codes, values = whole_codes(array)
     assert codes.dtype == NARROW.get(width, np.int32)
     assert codes.tolist() == [2 if row is None else row for row in rows]
     assert values.to_pylist() == TEXTS[:2]
@@ -71,11 +77,11 @@ def test_narrow_codes_are_read_as_they_are(width, rows):
 def test_narrow_codes_without_null_are_not_copied():
     for width in (pa.int8(), pa.uint16()):
         array = encoded([0, 1, 1, 0], 2, width).slice(1)
-        codes, _ = columns_of(array).label_codes(1)
+        codes, _ = whole_codes(array)
         assert codes.ctypes.data == array.indices.buffers()[1].address + array.offset * width.bit_width // 8
 
 
 def test_a_dictionary_with_a_code_for_null_beyond_its_width():
-    codes, _ = columns_of(encoded([0, 255, None], 256, pa.uint8())).label_codes(1)
+    codes, _ = whole_codes(encoded([0, 255, None], 256, pa.uint8()))
     assert codes.dtype == np.int32
     assert codes.tolist() == [0, 255, 256]

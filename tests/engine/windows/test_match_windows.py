@@ -16,7 +16,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, matcher_tables
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.phase_one.order_events import order_events
@@ -52,7 +52,7 @@ def phase_one(events, pattern, prune, timestamp="T"):
     options = make_options(timestamp=timestamp)
     plan = make_plan(pattern, events.schema, options, Settings(prune=prune))
     columns = EventColumns(events, plan.query, plan.dictionaries)
-    times = load_times(columns, plan.query.timestamp)
+    times = load_pieces_of_times(columns, plan.query.timestamp)
     ordered = order_events(plan, columns, times, label_events(plan, columns, 1), encode_keys(columns, plan.stream_keys), 1)
     (batch,) = cut_batches(plan, ordered)
     (tables,) = matcher_tables(plan, columns)

@@ -44,17 +44,17 @@ def test_counting_sort_is_stable_over_slices(events, cut, order):
     slices = [integers([row for row in kept if row < cut]), integers([row for row in kept if row >= cut])]
     counts, offsets = np.zeros((2, STREAMS), np.int64), np.empty(STREAMS + 1, np.int64)
     for part, rows in enumerate(slices):
-        histogram(rows, keys, counts[part])
+        histogram(rows, 0, keys, counts[part])
     assert counts.sum(axis=0).tolist() == [sum(keys[row] == k for row in kept) for k in range(STREAMS)]
     exclusive_offsets(counts, integers(order), offsets)
     times, column = np.arange(len(events)) * 7, np.arange(len(events)) + 100
     out_times, out_rows, out = (np.full(len(kept), -1) for _ in range(3))
     for part, rows in enumerate(slices):
         destinations = np.empty(len(rows), np.int64)
-        find_destinations(rows, keys, counts[part], destinations)
-        assert scatter_times(rows, destinations, times, out_times)
+        find_destinations(rows, 0, keys, counts[part], destinations)
+        assert scatter_times(rows + 7, 7, destinations, times, out_times)
         put(0, len(rows), destinations, rows, out_rows)
-        scatter(0, len(rows), rows, destinations, column, out)
+        scatter(0, len(rows), rows + 7, 7, destinations, column, out)
     placed = list(order) or list(range(STREAMS))
     expected = sorted(kept, key=lambda row: placed.index(keys[row]))
     assert out_rows.tolist() == expected
@@ -72,7 +72,7 @@ def test_times_that_are_scattered_are_seen_to_fall(dtype, times):
         rows = integers([row for row in range(len(values)) if data.draw(st.booleans())])
         destinations, out = integers(data.draw(st.permutations(range(len(rows))))), np.zeros(len(rows), dtype)
         picked = values[rows].tolist()
-        assert scatter_times(rows, destinations, values, out) == (picked == sorted(picked))
+        assert scatter_times(rows, 0, destinations, values, out) == (picked == sorted(picked))
         assert out[destinations].tolist() == picked
 
     check()
@@ -145,5 +145,5 @@ def test_only_the_streams_asked_for_are_sorted():
 def test_gather(values, data):
     rows = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=30) if values else st.just([]))
     out = np.zeros(len(rows), np.int64)
-    gather(0, len(rows), np.array(rows, np.int32), np.array(values, np.int64), out)
+    gather(0, len(rows), np.array(rows, np.int32) + 7, 7, np.array(values, np.int64), out)
     assert out.tolist() == [values[row] for row in rows]

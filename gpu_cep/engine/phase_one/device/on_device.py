@@ -23,7 +23,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.window_names import name_windows
-from gpu_cep.engine.input.times import load_times, refuse_missing
+from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, cut_matches
@@ -207,7 +207,7 @@ def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Order
     with profile.stage("keys"):
         keys = encode_keys(columns, plan.stream_keys)
     with profile.stage("order"):
-        times = load_times(columns, plan.query.timestamp)
+        times = load_pieces_of_times(columns, plan.query.timestamp)
         labelled = LabelledEvents([rows for rows, _ in spilled], [labels for _, labels in spilled])
         return order_events(plan, columns, times, labelled, keys, run.threads)
 

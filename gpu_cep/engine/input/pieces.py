@@ -1,0 +1,75 @@
+"""Hold a column as the arrays of its chunks, so that what reads some of its rows needs no copy of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.input.machine_values import Array
+
+# Rows per piece on average below which a copy of the column costs less than a call of a kernel for each piece.
+FEWEST_ROWS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A column, piece by piece: ``arrays[p]`` has the rows from ``begins[p]`` to before ``begins[p + 1]``.
+
+    There is one piece at least. All have one dtype.
+    """
+
+    arrays: tuple[Array, ...]
+    begins: tuple[int, ...]
+
+    @classmethod
+    def of(cls, arrays: Sequence[Array]) -> Pieces:
+        """Return the column whose rows are those of the arrays, one after the other."""
+        return cls(tuple(arrays), (0, *np.cumsum([len(array) for array in arrays]).tolist()))
+
+    def __len__(self) -> int:
+        return self.begins[-1]
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """Return the type of the values."""
+        return self.arrays[0].dtype
+
+    def astype(self, kind: npt.DTypeLike) -> Pieces:
+        """Return the column with values of another type; it is not copied if it has them already."""
+        return self if self.dtype == kind else Pieces(tuple(array.astype(kind) for array in self.arrays), self.begins)
+
+    @cached_property
+    def whole(self) -> Array:
+        """The column as one array; it is a copy if there are several pieces."""
+        return self.arrays[0] if len(self.arrays) == 1 else np.concatenate(self.arrays)
+
+    def cut(self, rows: Array) -> Iterator[tuple[slice, int, Array]]:
+        """Yield, for each piece with some of the ascending `rows`, which of them, the piece's first row, and the piece."""
+        if len(self.arrays) == 1:
+            yield slice(0, len(rows)), 0, self.arrays[0]
+            return
+        # in the type of the rows, which would be copied else
+        places = np.searchsorted(rows, np.array(self.begins, rows.dtype)).tolist()
+        for piece, (array, begin) in enumerate(zip(self.arrays, self.begins, strict=False)):
+            if places[piece] < places[piece + 1]:
+                yield slice(places[piece], places[piece + 1]), begin, array
+
+    def at(self, rows: Array) -> Array:
+        """Return the values at the ascending `rows`."""
+        return np.concatenate([self.arrays[0][:0], *(piece[rows[own] - begin] for own, begin, piece in self.cut(rows))])
+
+    def between(self, low: int, high: int) -> Array:
+        """Return the values of the rows [low, high); a copy if they are in several pieces."""
+        first = int(np.searchsorted(self.begins, low, side="right")) - 1
+        parts = []
+        while low < high:
+            begin, end = self.begins[first], min(high, self.begins[first + 1])
+            parts.append(self.arrays[first][low - begin : end - begin])
+            low, first = end, first + 1
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else self.arrays[0][:0]

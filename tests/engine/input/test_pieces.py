@@ -1,0 +1,104 @@
+"""Columns that are read chunk by chunk: the matches of joined chunks, and no chunk of a plain column is joined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.engine.input import event_columns
+from gpu_cep.engine.input.pieces import Pieces
+from tests.effort import examples
+
+QUERIES = [
+    ("PATTERN SEQ(A a, B b+, C c) WHERE [s] AND b[i].x > b[i-1].x WITHIN 9", {}),
+    ("PATTERN SEQ(A a, B b) WHERE b.x > a.x AND b.k >= 0 WITHIN 9", {"strategy": "skip_till_any_match"}),
+    ("PATTERN SEQ(a, b+) WHERE [s] AND [k] AND b.f >= 0 WITHIN 9", {"strategy": "partition_contiguity"}),
+    ("PATTERN SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x WITHIN 9", {"strategy": "robust_skip_till_next_match", "partition_by": "s"}),
+    ("PATTERN SEQ(a, b) WHERE a.x < 0 AND b.f > 1 AND [s] WITHIN 5", {"order_by": ["k"]}),
+    ("DEFINE H AS x > 0, L AS f > 0 PATTERN H overlaps L WITHIN 30", {"partition_by": "s"}),
+    ("DEFINE H AS x > 0, L AS f > 0 PATTERN H meets L WITHIN 30", {"partition_by": "s", "detect": "early"}),
+]
+
+
+@st.composite
+def chunked_events(draw):
+    """A table of several chunks, some of them empty; types share a dictionary, keys need not."""
+    sizes = draw(st.lists(st.integers(0, 12), min_size=1, max_size=5))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    total, missing = sum(sizes), draw(st.booleans())
+    times = np.cumsum(random.integers(0, 3, total))
+    begins = np.cumsum([0, *sizes])
+    order = draw(st.sampled_from(["ascending", "ascending in chunks", "any"]))
+    if order != "ascending":
+        times = random.permutation(times)
+    if order == "ascending in chunks":
+        times = np.concatenate([np.sort(times[begin : begin + size]) for begin, size in zip(begins, sizes, strict=False)])
+    types = pa.array(random.choice(list("ABC"), total)).dictionary_encode()
+    x, k = random.integers(-5, 5, total).astype(np.float64), random.integers(-3, 3, total)
+    whole = pa.table(
+        {
+            "ts": times,
+            "type": types,
+            "x": pa.array(x, mask=random.random(total) < 0.2 if missing else None),
+            "f": pa.array(random.integers(-3, 3, total).astype(np.float32)),
+            "k": pa.array(k.astype(np.int16), mask=random.random(total) < 0.1 if missing else None),
+            "s": random.choice(["p", "q"], total),
+        }
+    )
+    parts = [whole.slice(int(begin), size) for begin, size in zip(begins, sizes, strict=False)]
+    separate = draw(st.booleans())
+    return whole, pa.concat_tables([_encode_keys(part) if separate else part for part in parts])
+
+
+def _encode_keys(part, place=5):
+    """A chunk whose keys have a dictionary of their own."""
+    return part.set_column(place, "s", part["s"].combine_chunks().dictionary_encode())
+
+
+@pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("text", "options"), QUERIES)
+def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, options, threads):
+    monkeypatch.setattr(event_columns, "FEWEST_ROWS", 0)
+
+    @examples(25, 150)
+    @given(events=chunked_events(), output=st.sampled_from(["indices", "matches", "count"]))
+    def check(events, output):
+        whole, chunked = events
+        given_options = {**options, "output": output, "threads": threads}
+        joined, apart = (cep.match(table, text, **given_options) for table in (whole.combine_chunks(), chunked))
+        assert getattr(joined, "to_pylist", lambda: joined)() == getattr(apart, "to_pylist", lambda: apart)()
+
+    check()
+
+
+def test_long_chunks_are_not_joined(monkeypatch):
+    """The times, values and types of a query; the keys have a dictionary for each chunk, and are."""
+    joined = []
+    combine = event_columns._combine_chunks
+    monkeypatch.setattr(event_columns, "_combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    size = 1 << 16
+    random = np.random.default_rng(1)
+    types = pa.array(random.choice(list("ABC"), size)).dictionary_encode()
+    part = pa.table({"ts": range(size), "type": types, "x": random.random(size), "s": random.choice(["p", "q"], size)})
+    later = part.set_column(0, "ts", pa.array(range(size, 2 * size)))
+    events = pa.concat_tables([_encode_keys(part, 3), _encode_keys(later.set_column(3, "s", pa.array(["q"] * size)), 3)])
+    assert cep.match(events, "PATTERN SEQ(A a, B b) WHERE [s] AND b.x > a.x WITHIN 9", output="count", threads=1)
+    assert joined == ["dictionary<values=string, indices=int32, ordered=0>"]
+
+
+@given(st.lists(st.lists(st.integers(0, 99), max_size=4), min_size=1, max_size=5), st.data())
+def test_pieces_are_their_rows(arrays, data):
+    pieces = Pieces.of([np.array(array, np.int64) for array in arrays])
+    whole = [value for array in arrays for value in array]
+    rows = [row for row in range(len(whole)) if data.draw(st.booleans())]
+    assert len(pieces) == len(whole)
+    assert pieces.whole.tolist() == whole
+    assert pieces.at(np.array(rows, np.int64)).tolist() == [whole[row] for row in rows]
+    low = data.draw(st.integers(0, len(whole)))
+    high = data.draw(st.integers(low, len(whole)))
+    assert pieces.between(low, high).tolist() == whole[low:high]
