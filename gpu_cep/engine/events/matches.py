@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
@@ -106,14 +107,14 @@ class Matches:
         """Return where each match's events begin in `events`, and where the last match's end."""
         if self.single:
             return np.arange(0, (len(self) + 1) * self.counts.shape[1], self.counts.shape[1])
-        places = np.empty(len(self) + 1, np.int64)
+        places = new_values(len(self) + 1, np.int64)
         match_offsets(self.counts, places)
         return places
 
     @cached_property
     def last(self) -> Indices:
         """Return the last event of each match."""
-        lasts = np.empty(len(self), np.int64)
+        lasts = new_values(len(self), np.int64)
         last_events(0, len(self), self.offsets, self.events, lasts)
         return lasts
 
@@ -136,7 +137,7 @@ class Matches:
 
     def _gather_singles(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Return what :meth:`rows_of_singles` does, for so many of the matches, in the given order."""
-        gathered = np.empty((self.counts.shape[1], number), np.int64)
+        gathered = new_values((self.counts.shape[1], number), np.int64)
         events = self.events.reshape(self.counts.shape)
         spread(lambda span: gather_singles(*span, order, events, rows, gathered), slices(number, threads), threads)
         return gathered
@@ -144,7 +145,7 @@ class Matches:
     def _split_single(self, v: int, rows: Rows, number: int, ranks: Indices, threads: int) -> tuple[Indices, Flags | None]:
         """Return what :meth:`single_rows` does, for so many of the matches, in the order of their `ranks`."""
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        bound, missing = np.empty(number, np.int64), np.empty(number, np.bool_)
+        bound, missing = new_values(number, np.int64), new_values(number, np.bool_)
         spread(lambda span: split_single(*span, v, matches, rows, ranks, bound, missing), slices(len(self), threads), threads)
         return bound, missing if missing.any() else None
 
@@ -153,9 +154,9 @@ class Matches:
     ) -> tuple[Indices, Indices]:  # fmt: skip
         """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        places = np.empty((len(order) if len(order) else len(self)) + 1, np.int64)
+        places = new_values((len(order) if len(order) else len(self)) + 1, np.int64)
         binding_places(v, self.counts, order, places)
-        bound: Indices = np.empty(int(places[-1]), np.int64)
+        bound: Indices = new_values(int(places[-1]), np.int64)
         spread(lambda span: split_binding(*span, v, matches, rows, ranks, places, bound), slices(len(self), threads), threads)
         return bound, places
 
@@ -165,7 +166,7 @@ class Matches:
             counts = ones(len(order), self.counts.shape[1])
             return Matches(self.first[order], counts, np.take(self.events.reshape(self.counts.shape), order, axis=0).ravel())
         offsets = self._offsets_of(order)
-        counts, events = np.empty((len(order), self.counts.shape[1]), np.int32), np.empty(int(offsets[-1]), np.int64)
+        counts, events = new_values((len(order), self.counts.shape[1]), np.int32), new_values(int(offsets[-1]), np.int64)
         given, gathered = FlatMatches(self.offsets, self.counts, self.events), FlatMatches(offsets, counts, events)
         gather_matches(0, len(order), order, given, gathered)
         return Matches(self.first[order], counts, events)
@@ -309,7 +310,7 @@ def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int =
 def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
     """Return the arrays as one, copied by several threads."""
     ends = np.cumsum([len(array) for array in arrays])
-    whole = np.empty((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
+    whole = new_values((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
     targets = np.split(whole, ends[:-1])
 
     def fill(part: tuple[int, int]) -> None:

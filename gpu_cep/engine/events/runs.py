@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Counts, Flags, Indices, Matches, Rows, ones
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.labels_decide.runs import list_events, pick_rows, split_run
 from gpu_cep_kernels.matches.flat_matches import binding_places
@@ -55,7 +56,7 @@ class Runs:
     @cached_property
     def events(self) -> Indices:
         """Return all bound events, match after match, variable after variable."""
-        listed: Indices = np.empty(int(self.offsets[-1]), np.int64)
+        listed: Indices = new_values(int(self.offsets[-1]), np.int64)
         list_events(0, len(self), 0, self.first, self.offsets, listed)
         return listed
 
@@ -67,15 +68,15 @@ class Runs:
         if self.single:
             return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
         first, counts = self.first, self.counts
-        places: Indices = np.empty(len(self) + 1, np.int64)
+        places: Indices = new_values(len(self) + 1, np.int64)
         binding_places(v, counts, _AS_THEY_ARE, places)
-        bound: Indices = np.empty(int(places[-1]), np.int64)
+        bound: Indices = new_values(int(places[-1]), np.int64)
         spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), slices(len(self), threads), threads)
         return bound, places
 
     def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
         """Return ``rows[e]`` of the one event e bound to variable v in each match; it always binds one."""
-        bound: Indices = np.empty(len(self), np.int64)
+        bound: Indices = new_values(len(self), np.int64)
         first, counts = self.first, self.counts
         spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), slices(len(self), threads), threads)
         return bound, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,20 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
     size = held.size // dtype.itemsize - first if count is None else count
     # a buffer without values may have no address
     return np.require(_Memory(held, dtype, size, first), requirements="A") if size else np.empty(0, dtype)
+
+
+# Bytes from which an array lies in Arrow's memory.
+_LARGE = 1 << 20
+
+
+def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an array with arbitrary values.
+
+    A large one lies in memory of Arrow's pool, which keeps what is freed for the next one. Else its
+    pages would be new to the process each time, and these cost more than most that is done with them.
+    """
+    dtype = np.dtype(kind)
+    size = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    return np.frombuffer(pa.allocate_buffer(size), dtype).reshape(shape)

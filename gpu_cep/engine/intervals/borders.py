@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock
 from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.label_events import BLOCK
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -52,7 +53,7 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
     """Return the borders in the slice `span`, and the last label and position of each stream in it."""
     low, high = span
-    seen, crossings = new_last_seen(events.count), new_crossings(high - low)
+    seen, crossings = new_last_seen(events.count), new_crossings(high - low, new_values)
     streams = np.empty(0, np.int32) if events.streams is None else events.streams
     labels = np.empty((1, min(BLOCK, high - low)), words_for(len(plan.query.variables))[0].kind)
     found = 0

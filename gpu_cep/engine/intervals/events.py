@@ -16,6 +16,7 @@ from gpu_cep.analysis.bound import Endpoint
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.stream_order import StreamOrder
@@ -85,7 +86,7 @@ class SituationEvents(BoundEvents):
         rows, begins, ends = self.ranges
         places: Indices = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum((ends - begins)[chosen], out=places[1:])
-        repeated: Indices = np.empty(int(places[-1]), np.int64)
+        repeated: Indices = new_values(int(places[-1]), np.int64)
         spread(
             lambda span: repeat_bindings(*span, chosen, begins, rows, places, repeated), slices(len(chosen), self.threads), self.threads
         )  # fmt: skip

@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.intervals.events import MatchedSituations, times_of
 from gpu_cep.engine.intervals.matches import IntervalMatches
@@ -103,7 +104,7 @@ def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
     bindings = [own.binding(0) for own in situations.names]
     sizes = np.stack([np.diff(places)[own] for (_, places), own in zip(bindings, situations.places, strict=True)], axis=1)
     ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-    rows = np.empty(int(sizes.sum()), np.int64)
+    rows = new_values(int(sizes.sum()), np.int64)
     for v, ((bound, places), own) in enumerate(zip(bindings, situations.places, strict=True)):
         size, begin = sizes[:, v], (ends - sizes)[:, v]
         within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)

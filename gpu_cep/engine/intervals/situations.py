@@ -19,6 +19,7 @@ from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
@@ -179,7 +180,7 @@ def _pair_borders(names: int, events: EventSequence, borders: Borders) -> tuple[
     counts = np.zeros(names, np.int64)
     count_runs(borders.opened, counts)
     begins = np.cumsum(counts) - counts
-    opening, closing = np.empty(int(counts.sum()), np.int64), np.empty(int(counts.sum()), np.int64)
+    opening, closing = new_values(int(counts.sum()), np.int64), new_values(int(counts.sum()), np.int64)
     pair_borders(order, borders.opened, borders.closed, begins.copy(), begins.copy(), opening, closing)
     return opening, closing, counts
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.order_events import find_stream_places
@@ -52,7 +53,7 @@ def order_by_stream(events: EventSequence, extents: Sequence[Extent], threads: i
     spans = slices(len(events), threads) or [(0, 0)]
 
     def select(span: tuple[int, int]) -> Array:
-        positions = np.empty(span[1] - span[0] + 1, np.int32)
+        positions = new_values(span[1] - span[0] + 1, np.int32)
         return positions[: select_between(*span, streams, first, last, positions)]
 
     return _sort_by_stream(events, streams, spread(select, spans, threads), threads)
@@ -61,11 +62,11 @@ def order_by_stream(events: EventSequence, extents: Sequence[Extent], threads: i
 def _sort_by_stream(events: EventSequence, streams: Array, parts: Sequence[Array], threads: int) -> StreamOrder:
     """Return the events at the ascending positions of all `parts` in the order of streams, by a counting sort."""
     offsets, first_places = find_stream_places(parts, Pieces.of([streams]), events.count, _AS_NUMBERED, threads)
-    sorted_positions, places = np.empty(int(offsets[-1]), np.int32), np.empty(len(events), np.int32)
+    sorted_positions, places = new_values(int(offsets[-1]), np.int32), new_values(len(events), np.int32)
 
     def sort(part: int) -> None:
         positions = parts[part]
-        destinations = np.empty(len(positions), np.int32)
+        destinations = new_values(len(positions), np.int32)
         find_destinations(positions, 0, streams, first_places[part], destinations)
         put(0, len(positions), destinations, positions, sorted_positions)
         put(0, len(positions), positions, destinations, places)

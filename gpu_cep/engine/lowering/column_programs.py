@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS
@@ -78,10 +79,10 @@ def _combine(
         return registers[first].astype(np.float64)
     left, right = registers[first], registers[second]
     if name.endswith("int"):
-        numbers = np.empty(size, np.int64)
+        numbers = new_values(size, np.int64)
         combine_ints(0, size, CODE[name], left, right, numbers, failed)
         return numbers
-    values = np.empty(size, np.float64)
+    values = new_values(size, np.float64)
     combine_floats(0, size, CODE[name], left, right, values)
     return values
 

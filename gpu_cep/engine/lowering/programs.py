@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import Bound
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.column_programs import derive_column
 from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.lowering.user_functions import address_of
@@ -97,7 +98,7 @@ def stack_columns(xp: Any, arrays: Sequence[Any], length: int, dtype: npt.DTypeL
     """Return columns as one matrix [column, row]; a single one is not copied."""
     if len(arrays) == 1 and arrays[0].dtype == dtype:
         return arrays[0].reshape(1, -1)
-    matrix = xp.empty((len(arrays), length), dtype)
+    matrix = new_values((len(arrays), length), dtype) if xp is np else xp.empty((len(arrays), length), dtype)
     for column, array in enumerate(arrays):
         matrix[column] = array
     return matrix

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.rules.tables import EventPath, MatchTable, PathState
 
 
 def new_match_table(matches: int, events: int, variables: int) -> MatchTable:
     """Return room for so many matches of so many variables, which bind so many events together."""
-    counts = np.empty((matches, variables), np.int32)
-    return MatchTable(np.empty(matches, np.int64), counts, np.empty(events, np.int64), totals=np.empty(0, np.int64))
+    counts = new_values((matches, variables), np.int32)
+    return MatchTable(new_values(matches, np.int64), counts, new_values(events, np.int64), totals=np.empty(0, np.int64))
 
 
 def new_count_table(totals: Indices, variables: int, starts: Indices | None = None) -> MatchTable:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
@@ -158,8 +159,7 @@ class Labeller:
 
     def room(self, size: int) -> Words:
         """Return an array of `size` labels, [word, event], with arbitrary content."""
-        labels: Words = self.steps.room(np, size)
-        return labels
+        return new_values((len(self.steps.words), size), self.steps.words[0].kind)
 
     def labels(self, low: int, high: int) -> Words:
         """Return the labels of the events [low, high)."""
@@ -228,7 +228,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
-        rows, labels = np.empty(high - low + 1, np.int32), labels_of.room(high - low + 1)
+        rows, labels = new_values(high - low + 1, np.int32), labels_of.room(high - low + 1)
         scratch = labels_of.room(min(BLOCK, high - low))
         count = 0
         for start, end in blocks(low, high, BLOCK):

@@ -16,6 +16,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import StreamKeys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
@@ -97,7 +98,7 @@ def _gather_columns(labelled: LabelledEvents, inputs: list[Pieces], threads: int
     if all(len(rows) == len(column) for column in inputs):
         targets = [column.whole for column in inputs]
     else:
-        targets = [np.empty(len(rows), column.dtype) for column in inputs]
+        targets = [new_values(len(rows), column.dtype) for column in inputs]
         spread(lambda span: _gather(*span, rows, inputs, targets), slices(len(rows), threads), threads)
     times, *others = targets
     spans = [(max(0, low - 1), high) for low, high in slices(len(rows), threads)]
@@ -121,17 +122,17 @@ def _scatter_by_stream(
     parts = range(len(labelled.rows))
     offsets, places = find_stream_places(labelled.rows, codes, keys.count, keys.order, threads)
     size = int(offsets[-1])
-    ordered_times, ordered_rows = np.empty(size, times.dtype), np.empty(size, np.int32)
+    ordered_times, ordered_rows = new_values(size, times.dtype), new_values(size, np.int32)
     # where all events have one label, labels are in order as they are
     given = labelled.labels[0]
-    words = np.concatenate(labelled.labels, axis=1) if labelled.uniform else np.empty((len(given), size), given.dtype)
+    words = np.concatenate(labelled.labels, axis=1) if labelled.uniform else new_values((len(given), size), given.dtype)
     moved = range(0 if labelled.uniform else len(words))
-    targets = [np.empty(size, column.dtype) for column in others]
+    targets = [new_values(size, column.dtype) for column in others]
 
     def place(part: int) -> bool:
         rows, labels = labelled.rows[part], labelled.labels[part]
         # column by column: one loop that writes several takes twice as long
-        destinations = np.empty(len(rows), np.int32)
+        destinations = new_values(len(rows), np.int32)
         for own, base, piece in codes.cut(rows):
             find_destinations(rows[own], base, piece, places[part], destinations[own])
         ascending = [
@@ -197,7 +198,7 @@ def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads
     spread(lambda span: mark_disordered_streams(*span, offsets, times, ranks, disordered), parts, threads)
     if not disordered.any():
         return arrays
-    permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+    permutation, scratch = new_values(len(times), np.int64), new_values(len(times), np.int64)
     spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
     return spread(lambda array: array[permutation], arrays, threads)
 

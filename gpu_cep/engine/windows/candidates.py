@@ -13,6 +13,7 @@ from gpu_cep.engine.events.label_words import Words, by_word
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_candidates
@@ -68,12 +69,12 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
     size = len(times)
     with profile.stage("windows"):
         first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
-        stream_end, after = np.empty(size, np.int32), np.empty(size + 1, np.int32)
+        stream_end, after = new_values(size, np.int32), new_values(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
         clock, length = window_clock(plan, ordered, batch.low, batch.high)
     with profile.stage("occurrences"):
         # those of negated variables are found in another way
-        occurrence = np.empty((len(plan.query.positives), size + 2), np.int32)
+        occurrence = new_values((len(plan.query.positives), size + 2), np.int32)
         for word, found in by_word(labels, occurrence):
             next_occurrences(word, len(found), found)
     untied = plan.query.ties == "position" or ties == 0

@@ -18,6 +18,7 @@ Then each event can be judged on its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,6 +274,6 @@ def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> 
     return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
 
 
-def new_crossings(size: int) -> Crossings:
-    """Return room for so many borders."""
-    return Crossings(np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint16), np.empty(size, np.uint16))
+def new_crossings(size: int, new: Callable[[int, Any], Any] = np.empty) -> Crossings:
+    """Return room for so many borders; `new` makes an array of a length and a type."""
+    return Crossings(new(size, np.int32), new(size, np.int32), new(size, np.uint16), new(size, np.uint16))
