@@ -31,7 +31,7 @@ ENGINE = [
     f"gpu_cep.engine.{folder}"
     for folder in (
         "accounting", "input", "lowering", "events", "windows", "phase_one", "output", "slices",
-        "matchers", "adaptive", "compressed", "intervals", "brute_force", "streaming",
+        "matchers", "adaptive", "compressed", "intervals", "brute_force", "row_patterns", "streaming",
     )
 ]  # fmt: skip
 # The algorithms, none of which imports another.
@@ -126,6 +126,7 @@ HOMES = {
         "gpu_cep.engine.compressed.compressed",
         "gpu_cep.engine.intervals",
         "gpu_cep.engine.output",
+        "gpu_cep.engine.row_patterns",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
         "gpu_cep.live_queries",

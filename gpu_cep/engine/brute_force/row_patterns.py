@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import ComputedExpression
 from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, MeasureColumn
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.engine.brute_force.events import called_scalars
-from gpu_cep.engine.input.arrow_arrays import arrow_type
+from gpu_cep.engine.output.row_patterns import measure_type, row_pattern_schema
 from gpu_cep.oracle.row_patterns.answers import answer
 
 _NANOSECONDS = TICKS_PER_SECOND["ns"]
@@ -36,21 +36,13 @@ def answer_row_pattern(bound: BoundRowPattern, options: Options, table: pa.Table
     # the bound tree has the clauses that keywords supply
     found = answer(bound.query, table, time_unit=options.time_unit, functions=functions)
     rows = table.take(pa.array([row.number for row in found], pa.int64()))
-    fields = [(table.schema.field(column), rows.column(column)) for column in bound.key_columns]
+    columns = [rows.column(column) for column in bound.key_columns]
     for number, measure in enumerate(bound.measures):
         values = [None if row.measures is None else row.measures[number] for row in found]
-        kind = _measure_type(measure, table.schema)
-        fields.append((pa.field(measure.name, kind), _array(values, measure.type, kind)))
-    fields += [(table.schema.field(column), rows.column(column)) for column in bound.returned_columns]
-    return pa.table([column for _, column in fields], schema=pa.schema([field for field, _ in fields]))
-
-
-def _measure_type(measure: MeasureColumn, schema: pa.Schema) -> pa.DataType:
-    """Return the Arrow type of a measure: that of the column whose values it returns, else that of its data type."""
-    if measure.column is None:
-        return arrow_type(measure.type)
-    kept = schema.field(measure.column).type
-    return kept.value_type if pa.types.is_dictionary(kept) else kept
+        kind = measure_type(measure, table.schema)
+        columns.append(_array(values, measure.type, kind))
+    columns += [rows.column(column) for column in bound.returned_columns]
+    return pa.table(columns, schema=row_pattern_schema(bound, table.schema))
 
 
 def _array(values: Sequence[Any], type: DataType, kind: pa.DataType) -> pa.Array:
