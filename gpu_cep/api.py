@@ -304,7 +304,7 @@ def match(
     _check_engine(settings)
     hand_over = result_form(result, output)
     if is_row_pattern(pattern):
-        rows = run_row_pattern(events, pattern, options, settings)
+        rows = run_row_pattern(events, pattern, options, settings, threads=threads)
         return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     from gpu_cep.sliced_plans import plan_slices, refuse_large
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 AnyQuery = Query | IntervalQuery
 
-ROWS_RUN = "row patterns run by gpu_cep.match() with algorithm='brute_force' only, over small tables, in this release"
+ROWS_RUN = "row patterns run by gpu_cep.match() in this release"
 
 # How the text of a query begins.
 _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)

@@ -17,7 +17,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import ROWS_RUN, as_query, check_column_names, make_plan
+from gpu_cep.query_plans import as_query, check_column_names, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,32 +122,42 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
 
 # Settings that mean something to row patterns, and those of their values that do.
 _ROW_SETTINGS = {"output": ("matches",), "after_match": ("all",), "engine": ("auto", "cpu"), "max_matches": (None,), "columns": (None,)}
+_ROW_ALGORITHMS = ("auto", "brute_force")
 
 
-def run_row_pattern(events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings) -> pa.Table:
+def run_row_pattern(
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None
+) -> pa.Table:  # fmt: skip
     """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`.
 
     Raises
     ------
     UnsupportedError
-        A setting is not supported for row patterns, or a partition has too many rows for brute force.
+        A setting is not supported for row patterns, the pattern has too many states, or a partition has too many rows for brute force.
+    MatchLimitExceeded
+        A search made more than `max_steps`.
     PatternError, EventError
         The query or the events have an error.
     """
     faults = [f"{name}={getattr(settings, name)!r}" for name, known in _ROW_SETTINGS.items() if getattr(settings, name) not in known]
     refused = [Diagnostic(f"{fault} is not supported for MATCH_RECOGNIZE, whose clauses say what it returns") for fault in faults]
-    if settings.algorithm != "brute_force":
-        refused.append(Diagnostic(f"algorithm={settings.algorithm!r} is not supported for MATCH_RECOGNIZE; {ROWS_RUN}"))
+    if settings.algorithm not in _ROW_ALGORITHMS:
+        supported = " and ".join(map(repr, _ROW_ALGORITHMS))
+        refused.append(Diagnostic(f"algorithm={settings.algorithm!r} is not supported for MATCH_RECOGNIZE; supported: {supported}"))
     if refused:
         raise UnsupportedError(refused)
-    from gpu_cep.engine.brute_force.row_patterns import answer_row_pattern
+    from gpu_cep.engine.brute_force import row_patterns as brute_force
     from gpu_cep.engine.input.read_tables import schema_of
+    from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
     table = _whole_table(events)
     check_column_names(table.schema.names)
     query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
     assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
-    return answer_row_pattern(bind_row_pattern(query, schema_of(table.schema), options, text), options, table)
+    bound = bind_row_pattern(query, schema_of(table.schema), options, text)
+    if settings.algorithm == "brute_force":
+        return brute_force.answer_row_pattern(bound, options, table)
+    return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

@@ -33,7 +33,7 @@ def share_dictionaries(plan: PlanT) -> PlanT:
     query = plan.query
     returned = [group for item in query.returns for group in string_comparisons(item.expression)]
     judged = (condition.expression for condition in query.conditions if equated_column(condition) not in plan.derived)
-    return replace(plan, dictionaries=_merge([*_compared(judged), *returned]))
+    return replace(plan, dictionaries=merge_groups([*_compared(judged), *returned]))
 
 
 def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
@@ -48,7 +48,7 @@ def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:
                 yield (read.column,)
 
 
-def _merge(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+def merge_groups(groups: list[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
     """Return the groups, with those that share a column merged."""
     merged: list[set[int]] = []
     for group in groups:

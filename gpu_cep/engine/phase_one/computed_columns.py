@@ -33,12 +33,18 @@ def event_columns(plan: Plan, table: pa.Table | ResidentTable, origin: Origin = 
     columns = EventColumns(timed, plan.query, plan.dictionaries, origin.numbers_of(kept), origin.schema)
     for column, computed in enumerate(plan.query.computed, len(plan.query.schema.attributes)):
         if isinstance(computed, ComputedExpression):
-            columns.put(column, _values(computed, columns))
+            columns.put(column, expression_values(computed, columns))
     return columns
 
 
-def _values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
-    """Return the values of the expression for all events; the columns that it reads are there."""
+def expression_values(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
+    """Return the values of the expression for all events; the columns that it reads are there.
+
+    Raises
+    ------
+    EventError
+        An integer overflowed, or the caller's function raised an exception.
+    """
     layout, slots = place_leaves(leaves(computed.expression))
     program = compile_program(computed.expression, slots.__getitem__)
     table, _ = assemble([program], tabulator(columns))

@@ -1,4 +1,4 @@
-"""Answer MATCH_RECOGNIZE over a table."""
+"""Answer MATCH_RECOGNIZE over a table: order the rows, label them, find the matches, compute the measures."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.engine.brute_force import row_patterns as brute_force
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
+from gpu_cep.engine.row_patterns.columns import row_columns
+from gpu_cep.engine.row_patterns.matching import find_matches
+from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
+from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
+from gpu_cep.engine.row_patterns.places import PlaceFinder
+from gpu_cep.engine.row_patterns.shown import ShownRows, shown_rows, with_unmatched
+from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep_kernels.compile.launch import available_threads
 
 __all__ = ["answer_row_pattern", "row_pattern_schema"]
+
+# Rows of matches whose measures are computed together: some arrays of 8 bytes for each of them.
+_MOST_ROWS = 1 << 25
 
 
 def answer_row_pattern(
@@ -34,7 +46,31 @@ def answer_row_pattern(
     ------
     EventError
         AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none; or an integer overflows.
+    MatchLimitExceeded
+        The search made more than `max_steps`.
     UnsupportedError
-        The pattern has too many states; the message names the limit.
+        The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
     """
-    return brute_force.answer_row_pattern(bound, options, table)
+    threads = available_threads() if threads is None else threads
+    plan = plan_row_pattern(bound)
+    columns = row_columns(plan, table)
+    ordered = order_rows(bound, columns, threads)
+    matches = find_matches(plan, columns, ordered, threads, max_steps)
+    if bound.query.rows == "with unmatched":
+        return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), ordered), table, threads)
+    schema = row_pattern_schema(bound, table.schema)
+    parts = [_rows_of(plan, columns, ordered, shown_rows(plan, part), table, threads) for part in matches.parts(_MOST_ROWS)]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _rows_of(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, shown: ShownRows, table: pa.Table, threads: int
+) -> pa.Table:  # fmt: skip
+    """Return the rows of the result that some matches show."""
+    schema = row_pattern_schema(plan.bound, table.schema)
+    source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, threads))
+    numbers = pa.array(ordered.numbers(shown.rows))
+    keys, others = ([columns.take(each, numbers) for each in wanted] for wanted in (plan.bound.key_columns, plan.bound.returned_columns))
+    kinds = [schema.field(len(keys) + number).type for number in range(len(plan.measures))]
+    measures = [measure_array(measure, source, kind) for measure, kind in zip(plan.measures, kinds, strict=True)]
+    return pa.table([*keys, *measures, *others], schema=schema)

@@ -1,0 +1,87 @@
+"""Write a row pattern's automaton as the arrays that kernels read."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep_kernels.row_patterns.tables import RowAutomatonTable
+
+_BITS = 64
+
+Words = npt.NDArray[Any]
+
+
+class ReachTables(NamedTuple):
+    """Hold what :func:`gpu_cep_kernels.row_patterns.reach.mark_reach` looks up; wide ones have several words for each row."""
+
+    fits: Words
+    before: Words
+    accepts: Any
+    ends: Any
+
+    @property
+    def wide(self) -> bool:
+        """Whether a row has several words."""
+        return isinstance(self.accepts, np.ndarray)
+
+
+def automaton_table(plan: RowPlan) -> RowAutomatonTable:
+    """Return the automaton, with the states of the variable to skip to."""
+    automaton = plan.automaton
+    lists = (*automaton.moves, automaton.starts_first, automaton.starts_later)
+    target = _target_variables(plan)
+    return RowAutomatonTable(
+        variable=np.array(automaton.variable, np.uint16),
+        move_first=np.array([0, *accumulate(map(len, lists))], np.int64),
+        moves=np.array([move for moves in lists for move in moves], np.int32),
+        ends=np.array(automaton.ends, np.bool_),
+        target=np.array([variable in target for variable in automaton.variable], np.bool_),
+    )
+
+
+def _target_variables(plan: RowPlan) -> tuple[int, ...]:
+    skip = plan.bound.skip
+    if skip is None:
+        return ()
+    return (skip,) if skip < plan.variables else plan.bound.subsets[skip - plan.variables]
+
+
+def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
+    """Return the tables of an automaton for labels of a type."""
+    states = len(automaton.variable)
+    accepts = [ACCEPT in moves for moves in automaton.moves]
+    before = np.zeros((states, states), np.bool_)
+    for source, moves in enumerate(automaton.moves):
+        before[[move for move in moves if move != ACCEPT], source] = True
+    variables = 8 * np.dtype(label).itemsize
+    fits = np.array([[each == variable for each in automaton.variable] for variable in range(variables)], np.bool_).reshape(variables, states)
+    if states > _BITS:
+        return ReachTables(_words(fits), _words(before), _words(np.array(accepts)), _words(np.array(automaton.ends)))
+    kind = np.uint8 if states <= 8 else np.uint64
+    narrow = [_words(np.array(each, np.bool_).reshape(-1, states))[:, 0].astype(kind) for each in (fits, before, accepts, automaton.ends)]
+    return ReachTables(_by_byte(narrow[0]), _by_byte(narrow[1]), narrow[2][0], narrow[3][0])
+
+
+def _words(bits: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+    """Return the bits of the last axis packed into words."""
+    width = max(1, -(-bits.shape[-1] // _BITS))
+    padded = np.zeros((*bits.shape[:-1], width * _BITS), np.bool_)
+    padded[..., : bits.shape[-1]] = bits
+    return np.packbits(padded, axis=-1, bitorder="little").view(np.uint64)
+
+
+def _by_byte(words: Words) -> Words:
+    """Return for each byte k and its value b the union of the words whose numbers, from 8 k on, are the bits of b."""
+    count = max(1, -(-len(words) // 8))
+    padded = np.zeros(count * 8, words.dtype)
+    padded[: len(words)] = words
+    table = np.zeros((count, 256), words.dtype)
+    for bit in range(8):
+        table[:, (np.arange(256) >> bit & 1).astype(np.bool_)] |= padded.reshape(count, 8)[:, bit : bit + 1]
+    return table

@@ -1,0 +1,78 @@
+"""Hold the columns that a row pattern reads, those that it computes included."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import ComputedExpression
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.phase_one.computed_columns import expression_values
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.plan.event_plan import BankLayout
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep_kernels.rules.tables import ColumnBank
+
+
+def row_columns(plan: RowPlan, table: pa.Table) -> EventColumns:
+    """Return the columns of the rows in `table`, by number.
+
+    Raises
+    ------
+    EventError
+        An integer overflowed in an expression over one row, or the caller's function raised an exception.
+    """
+    columns = EventColumns(table, plan.labels.query, plan.labels.dictionaries)
+    names = pa.array(plan.bound.variables[: plan.variables], pa.string())
+    # the spellings are its dictionary; which row has which is said later, match by match
+    columns.put(plan.columns.classifier, pa.DictionaryArray.from_arrays(pa.nulls(len(table), pa.int8()), names))
+    for number, computed in enumerate(plan.bound.computed, len(plan.bound.schema.attributes)):
+        if isinstance(computed, ComputedExpression):
+            columns.put(number, expression_values(computed, columns))
+    return columns
+
+
+def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:
+    """Return the code of each variable's spelling in the dictionary of CLASSIFIER()."""
+    places = columns.shared_places(plan.columns.classifier)
+    return np.arange(plan.variables) if places is None else places[: plan.variables]
+
+
+def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout) -> ColumnBank:
+    """Return the columns of `layout` as the bank that programs read: one row for each ordered row, and one of NULLs behind them."""
+    return ColumnBank(
+        ints=_matrix(plan, columns, ordered, layout.ints, np.int64),
+        floats=_matrix(plan, columns, ordered, layout.floats, np.float64),
+        int_nulls=_null_words(plan, columns, ordered, layout.ints),
+        float_nulls=_null_words(plan, columns, ordered, layout.floats),
+        vectors=np.empty((0, 0, 0), np.float64),
+    )
+
+
+def _matrix(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike) -> Array:
+    matrix = np.zeros((len(wanted), len(ordered) + 1), kind)
+    for place, column in enumerate(wanted):
+        if column == plan.columns.classifier:
+            matrix[place] = len(columns.text_values(column))
+        elif column == plan.columns.present:
+            matrix[place] = 1
+        else:
+            matrix[place, :-1] = ordered.take(columns.values(column))
+            # a text predicate looks up the code of NULL as well
+            matrix[place, -1] = len(columns.text_values(column)) if columns.type(column).kind is Kind.STRING else 0
+    return matrix
+
+
+def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...]) -> Array:
+    if not wanted:
+        return np.empty(0, np.uint64)
+    words = np.zeros(len(ordered) + 1, np.uint64)
+    for place, column in enumerate(wanted):
+        nulls = columns.null_mask(column) if column < plan.columns.classifier else None
+        if nulls is not None:
+            words[:-1] |= ordered.take(nulls).astype(np.uint64) << np.uint64(place)
+    words[-1] = np.iinfo(np.uint64).max
+    return words

@@ -1,0 +1,124 @@
+"""Write the conditions that read the match as the arrays that a search reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_cep.analysis.bound import Bound, Field
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.lowering.programs import assemble, run_program, tabulator
+from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.plan.programs import compile_program, is_float, leaves
+from gpu_cep.plan.properties import place_leaves
+from gpu_cep.plan.row_patterns.places import Total
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep_kernels.row_patterns.conditions import FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
+from gpu_cep_kernels.rules.running import AGGREGATIONS
+from gpu_cep_kernels.rules.tables import ProgramTable
+
+class SearchTables(NamedTuple):
+    """Hold the conditions, their programs, and the arguments of their totals."""
+
+    table: MatchConditionTable
+    programs: ProgramTable
+    arguments: Arguments
+
+
+def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns, ordered: OrderedRows) -> SearchTables:
+    """Return the tables of the conditions that read the match."""
+    programs, spans = assemble([each.program for each in search.conditions], tabulator(columns))
+    reads = [list(_places_read(each.program.code)) for each in search.conditions]
+    sets = list(dict.fromkeys(place.members for place in search.places if place.members is not None))
+    condition = np.full(plan.variables, NO_CONDITION, np.int64)
+    for number, each in enumerate(search.conditions):
+        condition[each.variable] = number
+    rows, arguments = _arguments(plan, search.totals, columns, ordered)
+    classifier = plan.columns.classifier
+    table = MatchConditionTable(
+        condition=condition,
+        code_first=np.array([first for first, _ in spans], np.int64),
+        code_last=np.array([last for _, last in spans], np.int64),
+        result=np.array([each.program.result for each in search.conditions], np.int64),
+        place_first=np.array([0, *accumulate(map(len, reads))], np.int64),
+        place=np.array([place for read in reads for place in read], np.int64),
+        place_set=np.array([-1 if place.members is None else sets.index(place.members) for place in search.places], np.int64),
+        from_first=np.array([place.from_first for place in search.places], np.bool_),
+        offset=np.array([place.offset for place in search.places], np.int64),
+        distance=np.array([place.distance for place in search.places], np.int64),
+        inside=np.array([place.inside for place in search.places], np.bool_),
+        in_set=np.array([[v in members for v in range(plan.variables)] for members in sets], np.bool_).reshape(-1, plan.variables),
+        step=np.array([_step(total) for total in search.totals], np.int64),
+        argument=rows,
+        stand_in=np.array([_stand_in(total, columns) for total in search.totals], np.int64),
+        classifier=search.layout.ints.index(classifier) if classifier in search.layout.ints else -1,
+        spelling=classifier_codes(plan, columns).astype(np.int64),
+    )
+    return SearchTables(table, programs, arguments)
+
+
+def _places_read(code: Sequence[tuple[str, int, int, int]]) -> Iterator[int]:
+    yield from dict.fromkeys(role for name, _, _, role in code if name in ("load_int", "load_float"))
+
+
+def _step(total: Total) -> int:
+    if total.argument is None:
+        return AGGREGATIONS["count_events"]
+    return AGGREGATIONS[f"{total.function}_{'floats' if is_float(total.argument.type) else 'ints'}"]
+
+
+def _stand_in(total: Total, columns: EventColumns) -> int:
+    """Return the integer that stands for NULL: the code of NULL for text, else 0."""
+    argument = total.argument
+    text = isinstance(argument, Field) and argument.type.kind is Kind.STRING
+    return len(columns.text_values(argument.column)) if text and isinstance(argument, Field) else 0
+
+
+def covers(total: Total, variable: int) -> bool:
+    """Return whether a total covers the rows of a variable."""
+    return total.members is None or variable in total.members
+
+
+def reads_classifier(total: Total, classifier: int) -> bool:
+    """Return whether the argument of a total depends on the variable of a row."""
+    return total.argument is not None and any(leaf.column == classifier for leaf in leaves(total.argument))
+
+
+def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, ordered: OrderedRows) -> tuple[Array, Arguments]:
+    """Return for each total and variable the row of arguments that it reads, and the arguments."""
+    rows = np.full((len(totals), plan.variables), -1, np.int64)
+    # an argument that reads CLASSIFIER() is another one for each variable
+    known: dict[tuple[Bound | None, int | None], int] = {}
+    for t, total in enumerate(totals):
+        by_variable = reads_classifier(total, plan.columns.classifier)
+        for variable in range(plan.variables):
+            if covers(total, variable):
+                rows[t, variable] = known.setdefault((total.argument, variable if by_variable else None), len(known))
+    length = len(ordered)
+    ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
+    arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
+    for (argument, each), row in known.items():
+        if argument is not None:
+            _compute(plan, argument, each, columns, ordered, row, arguments)
+    return rows, arguments
+
+
+def _compute(
+    plan: RowPlan, argument: Bound, variable: int | None, columns: EventColumns, ordered: OrderedRows, row: int, arguments: Arguments
+) -> None:  # fmt: skip
+    """Write the values of an expression over one row, at all rows, as if each were mapped to `variable`."""
+    layout, slots = place_leaves(leaves(argument))
+    program = compile_program(argument, slots.__getitem__)
+    table, _ = assemble([program], tabulator(columns))
+    bank = ordered_bank(plan, columns, ordered, layout)
+    if variable is not None:
+        bank.ints[layout.ints.index(plan.columns.classifier), :-1] = classifier_codes(plan, columns)[variable]
+    results = run_program(program, table, bank)
+    (arguments.floats if program.is_float else arguments.ints)[row] = (results.floats if program.is_float else results.ints)[:-1]
+    arguments.states[row] = np.where(results.failed[:-1], FAILED, np.where(results.nulls[:-1], MISSING, PRESENT))

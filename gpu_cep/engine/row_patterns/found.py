@@ -1,0 +1,85 @@
+"""Hold the matches of a row pattern, by number, and the states of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED
+
+States = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class RowMatches:
+    """Matches in the order in which they begin.
+
+    ``firsts[m]``, ``lengths[m]``: the first ordered row and the number of rows of match m.
+    ``numbers[m]``: its number in its partition, from 1.
+    ``begins[m]``, ``ends[m]``: the first row of its partition, and the one behind the last.
+    `find_states` returns the states of all rows, match after match.
+    """
+
+    firsts: Indices
+    lengths: Indices
+    numbers: Indices
+    begins: Indices
+    ends: Indices
+    find_states: Callable[[RowMatches], States]
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+    @cached_property
+    def places(self) -> Indices:
+        """Return where the rows of each match begin among those of all, with the end."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    @cached_property
+    def states(self) -> States:
+        """Return the states of all rows, match after match."""
+        return self.find_states(self)
+
+    @cached_property
+    def owners(self) -> Indices:
+        """Return the match of each of these rows."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    @cached_property
+    def rows(self) -> Indices:
+        """Return these rows."""
+        return np.arange(self.places[-1]) + np.repeat(self.firsts - self.places[:-1], self.lengths)
+
+    def parts(self, most_rows: int) -> Iterator[RowMatches]:
+        """Yield the matches in parts that have at most so many rows together, or are one match."""
+        low = 0
+        while low < len(self):
+            high = max(low + 1, int(np.searchsorted(self.places, self.places[low] + most_rows, "right")) - 1)
+            yield self if high - low == len(self) else self._part(low, high)
+            low = high
+
+    def _part(self, low: int, high: int) -> RowMatches:
+        arrays = (each[low:high] for each in (self.firsts, self.lengths, self.numbers, self.begins, self.ends))
+        return RowMatches(*arrays, self._states_of(low, high))
+
+    def _states_of(self, low: int, high: int) -> Callable[[RowMatches], States]:
+        if "states" in vars(self):
+            states = self.states[self.places[low] : self.places[high]]
+            return lambda part: states
+        return self.find_states
+
+
+def matches_of(ordered: OrderedRows, lengths: Indices, find_states: Callable[[RowMatches], States]) -> RowMatches:
+    """Return the matches, given the length of the one that begins at each row."""
+    firsts = np.flatnonzero(lengths != UNMATCHED)
+    partitions = np.searchsorted(ordered.offsets, firsts, "right") - 1
+    before = np.searchsorted(firsts, ordered.offsets[:-1])
+    numbers = np.arange(len(firsts)) - before[partitions] + 1
+    begins, ends = ordered.offsets[partitions], ordered.offsets[partitions + 1]
+    return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states)

@@ -1,0 +1,110 @@
+"""Label the ordered rows: a bit for each variable whose conditions on the row, and on rows at fixed distances, hold there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.column_programs import compute_columns, is_column_program
+from gpu_cep.engine.lowering.programs import assemble, failure, program_registers, tabulator
+from gpu_cep.engine.phase_one.label_events import BLOCK, make_labeller
+from gpu_cep.engine.phase_one.order_events import stream_slices
+from gpu_cep.engine.row_patterns.columns import ordered_bank
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.errors import EventError
+from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
+from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_nulls
+from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside
+from gpu_cep_kernels.rules.tables import ColumnBank
+
+Labels = npt.NDArray[Any]
+
+
+def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int) -> Labels:
+    """Return the label of each ordered row.
+
+    Raises
+    ------
+    EventError
+        A condition cannot be computed for some row.
+    """
+    labels = ordered.take(_own_labels(plan, columns, threads))
+    if plan.neighbours:
+        bank = ordered_bank(plan, columns, ordered, plan.layout)
+        for condition in plan.neighbours:
+            _judge(condition, columns, ordered, bank, labels, threads)
+    return labels
+
+
+def _own_labels(plan: RowPlan, columns: EventColumns, threads: int) -> Labels:
+    """Return the labels of the table's rows by the conditions on one row."""
+    labeller = make_labeller(plan.labels, columns)
+    labels = labeller.room(len(columns))
+
+    def fill(span: tuple[int, int]) -> None:
+        for low, high in blocks(*span, BLOCK):
+            labeller.fill(low, high, labels[:, low:high])
+
+    spread(fill, slices(len(columns), threads), threads)
+    own: Labels = labels[0]
+    return own
+
+
+def _judge(
+    condition: NeighbourCondition, columns: EventColumns, ordered: OrderedRows, bank: ColumnBank, labels: Labels, threads: int
+) -> None:  # fmt: skip
+    """Clear the bit of a condition's variable where the condition does not hold."""
+    others = labels.dtype.type(np.iinfo(labels.dtype).max ^ (1 << condition.variable))
+    if is_column_program(condition.program) and _judge_columns(condition, ordered, bank, labels, others, threads):
+        return
+    table, _ = assemble([condition.program], tabulator(columns))
+    parts = stream_slices(ordered.offsets, threads)
+    registers = program_registers(np, table, len(parts), max(1, len(condition.distances)))
+    program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
+    failed = np.zeros(len(labels), np.bool_)
+
+    def judge(slot: int) -> None:
+        mask_by_rows_beside(*parts[slot], slot, program, ordered.offsets, bank, registers, others, labels, failed)
+
+    spread(judge, range(len(parts)), threads)
+    if failed.any():
+        row = columns.number_of(int(ordered.numbers(failed.argmax())))
+        raise EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}")
+
+
+def _judge_columns(
+    condition: NeighbourCondition, ordered: OrderedRows, bank: ColumnBank, labels: Labels, others: Any, threads: int
+) -> bool:  # fmt: skip
+    """Judge a condition by whole columns; return False if an integer overflows somewhere, and all is to be judged otherwise."""
+    length = len(labels)
+    # rows that read beyond the table are denied below, as those that read beyond their partition
+    first, last = max(0, -min(condition.distances)), length - max(0, *condition.distances)
+    if last <= first:
+        return False
+
+    def judge(span: tuple[int, int]) -> bool:
+        return all(_judge_block(condition, bank, low, high, labels, others) for low, high in blocks(*span, BLOCK))
+
+    if not all(spread(judge, [(first + low, first + high) for low, high in slices(last - first, threads)], threads)):
+        return False
+    for distance in condition.distances:
+        if distance:
+            mask_borders(0, len(ordered.offsets) - 1, ordered.offsets, -distance, others, labels)
+    return True
+
+
+def _judge_block(condition: NeighbourCondition, bank: ColumnBank, low: int, high: int, labels: Labels, others: Any) -> bool:
+    """Judge the rows [low, high) by whole columns; return False if an integer overflows."""
+    found = compute_columns(condition.program, bank, [(low + distance, high + distance) for distance in condition.distances], high - low)
+    if found is None:
+        return False
+    words = labels[low:high]
+    mask_by_columns(0, high - low, found.left, found.right, found.comparison, others, words)
+    for nulls, column, (begin, end) in found.read:
+        if nulls.size:
+            mask_by_nulls(0, high - low, nulls[begin:end], np.uint64(1 << column), others, words)
+    return True

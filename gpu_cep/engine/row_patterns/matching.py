@@ -1,0 +1,66 @@
+"""Find the matches of a row pattern: read them off labels, or search where conditions read the match."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.phase_one.order_events import stream_slices
+from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
+from gpu_cep.engine.row_patterns.found import RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.labels import label_rows
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.reach import find_reach
+from gpu_cep.engine.row_patterns.searching import search_matches
+from gpu_cep.engine.row_patterns.skipping import refuse_target, skip_to
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.row_patterns.matches import find_row_matches, map_rows
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, SkipTo
+
+
+def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int, max_steps: int | None) -> RowMatches:
+    """Return the matches of all partitions.
+
+    Raises
+    ------
+    EventError
+        A condition cannot be computed, or AFTER MATCH SKIP leads nowhere.
+    MatchLimitExceeded
+        A search made more than `max_steps`.
+    """
+    labels = label_rows(plan, columns, ordered, threads)
+    automaton = automaton_table(plan)
+    reach = find_reach(plan, columns, ordered, labels, automaton, threads)
+    if plan.search is not None:
+        return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
+    lengths = _lengths(plan, ordered, automaton, reach, threads)
+    return matches_of(ordered, lengths, lambda matches: _states(matches, automaton, reach, threads))
+
+
+def _lengths(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, threads: int) -> Indices:
+    """Return how many rows the match has that begins at each row."""
+    to = skip_to(plan)
+    lengths = np.full(len(ordered), UNMATCHED, np.int32)
+    faults = np.full(len(ordered.offsets) - 1, -1, np.int64)
+    shared = len(ordered) if to == SkipTo.NEXT_ROW and not reach.limits.size else 0
+    trail, trail_end = np.full(shared, -1, np.int32), np.empty(shared, np.int32)
+    parts = stream_slices(ordered.offsets, threads)
+    spread(lambda span: find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, trail, trail_end), parts, threads)
+    failed = np.flatnonzero(faults >= 0)
+    if failed.size:
+        refuse_target(plan, ordered, lengths, int(faults[failed[0]]), lambda m: _states(m, automaton, reach, 1), automaton)
+    return lengths
+
+
+def _states(matches: RowMatches, automaton: RowAutomatonTable, reach: Reach, threads: int) -> States:
+    """Return the states of the rows of matches, which are found again."""
+    states = np.empty(matches.places[-1], np.int32)
+    limits = reach.limits[matches.firsts] if reach.limits.size else matches.ends - 1
+
+    def fill(span: tuple[int, int]) -> None:
+        map_rows(*span, matches.firsts, matches.begins, matches.places, automaton, reach, limits, states)
+
+    spread(fill, slices(len(matches), threads), threads)
+    return states

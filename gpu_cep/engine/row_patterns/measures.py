@@ -1,0 +1,116 @@
+"""Compute the measures of a row pattern for all rows of the result, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.bound import Aggregation, Field
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.arrow_arrays import arrow_array
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.output.returns import return_array
+from gpu_cep.engine.row_patterns.columns import classifier_codes
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.places import PlaceFinder
+from gpu_cep.engine.row_patterns.totals import total_values
+from gpu_cep.plan.programs import Leaf
+from gpu_cep.plan.row_patterns.row_plan import PlannedMeasure
+
+
+@dataclass
+class MeasureSource:
+    """The values that measures read, one for each row of the result; what several read is found once."""
+
+    columns: EventColumns
+    ordered: OrderedRows
+    finder: PlaceFinder
+    _rows: dict[int, Indices] = field(default_factory=dict)
+    _totals: dict[int, tuple[Array, npt.NDArray[np.bool_]]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.finder.shown)
+
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """Refuse: no measure is a whole row."""
+        raise TypeError("a measure is a value")
+
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """Refuse: no measure is a list."""
+        raise TypeError("a measure is a value")
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """Return the value of a field or an aggregate at each row of the result."""
+        if isinstance(leaf, Aggregation):
+            values, nulls = self._total(leaf.variable)
+            if leaf.type.kind is Kind.STRING:
+                assert leaf.column is not None, "text is of a column"
+                return self.columns.text_values(leaf.column).take(pa.array(values, mask=nulls))
+            return arrow_array(values.astype(np.float64 if leaf.type.kind is Kind.FLOAT else np.int64), nulls, leaf.type)
+        assert isinstance(leaf, Field), "measures read fields and aggregates"
+        pseudo = self.finder.plan.columns
+        rows = self._row(leaf.variable)
+        if leaf.column == pseudo.present:
+            return pa.array(np.ones(len(rows), np.int64), mask=rows < 0)
+        if leaf.column == pseudo.match_number:
+            unmatched = self.finder.shown.unmatched
+            return pa.array(self.finder.shown.of_match(self.finder.shown.matches.numbers), mask=unmatched)
+        if leaf.column == pseudo.classifier:
+            names = pa.array(self.finder.plan.bound.variables[: self.finder.plan.variables], pa.string())
+            return names.take(pa.array(self._variables(rows), mask=rows < 0))
+        numbers = self.ordered.numbers(np.maximum(rows, 0)) if len(self.columns) else rows
+        return self.columns.take(leaf.column, pa.array(numbers, mask=rows < 0 if (rows < 0).any() else None))
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Return a text leaf's value at each row of the result as a code of the column's dictionary, and where it is NULL."""
+        none = len(self.columns.text_values(column))
+        if isinstance(leaf, Aggregation):
+            values, nulls = self._total(leaf.variable)
+            return np.where(nulls, none, values), nulls
+        rows = self._row(leaf.variable)
+        if column == self.finder.plan.columns.classifier:
+            codes = classifier_codes(self.finder.plan, self.columns)[self._variables(rows)]
+        else:
+            codes, _ = self.columns.pick(column, self.ordered.numbers(np.maximum(rows, 0))) if len(self.columns) else (rows, None)
+        codes = np.where(rows < 0, none, codes)
+        return codes, codes == none
+
+    def _row(self, place: int) -> Indices:
+        if place not in self._rows:
+            self._rows[place] = self.finder.rows(self.finder.plan.places[place])
+        return self._rows[place]
+
+    def _total(self, total: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        if total not in self._totals:
+            self._totals[total] = total_values(self.finder.plan.totals[total], self.finder, self.columns, self.ordered)
+        return self._totals[total]
+
+    def _variables(self, rows: Indices) -> Indices:
+        """Return the variables of ordered rows of the matches; any variable for a row below 0."""
+        shown = self.finder.shown
+        places = rows + shown.of_match(shown.matches.places[:-1] - shown.matches.firsts)
+        variables = np.array(self.finder.plan.automaton.variable, np.int64)
+        found = np.zeros(len(rows), np.int64)
+        found[rows >= 0] = variables[shown.matches.states[places[rows >= 0]]]
+        return found
+
+
+def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataType) -> pa.Array:
+    """Return a measure at each row of the result, in the type `kind`; NULL where the row belongs to no match.
+
+    Raises
+    ------
+    EventError
+        An integer overflowed, or the caller's function raised an exception.
+    """
+    found = return_array(measure.expression, measure.program, source, ())
+    found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
+    found = found if found.type == kind else found.cast(kind)
+    unmatched = source.finder.shown.unmatched
+    return found if unmatched is None else pc.if_else(pa.array(unmatched), pa.scalar(None, kind), found)

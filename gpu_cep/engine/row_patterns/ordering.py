@@ -1,0 +1,119 @@
+"""Put the rows of a table in the order of PARTITION BY and ORDER BY; what is in order is not sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
+from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.phase_one.order_events import find_stream_places, stream_slices
+from gpu_cep.engine.row_patterns.sort_codes import sort_codes
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.phase_one.ordering import find_destinations, mark_disordered_streams, put, sort_streams
+
+_UNRANKED = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """The rows of a table in order.
+
+    Partition p has the rows from ``offsets[p]`` to before ``offsets[p + 1]``; none is empty.
+    ``rows[r]`` is the number in the table of ordered row r; None if the table is in order.
+    """
+
+    rows: Indices | None
+    offsets: Indices
+
+    def __len__(self) -> int:
+        return int(self.offsets[-1])
+
+    def take(self, values: Array) -> Array:
+        """Return values of the table's rows in order; the same array if the table is in order."""
+        return values if self.rows is None else values[self.rows]
+
+    def numbers(self, ordered: Indices) -> Indices:
+        """Return the numbers in the table of ordered rows."""
+        return ordered if self.rows is None else self.rows[ordered]
+
+
+def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int) -> OrderedRows:
+    """Return the rows by PARTITION BY, NULL first, then by ORDER BY, then by their numbers."""
+    grouped = _group(columns, bound.partition_by, threads)
+    if not bound.order_by or not len(columns):
+        return grouped
+    first, *others = (sort_codes(columns, key) for key in bound.order_by)
+    ordered = _sort(grouped, first, _UNRANKED, threads)
+    if not others:
+        return ordered
+    tied = find_ties(np, ordered.offsets[:-1], ordered.take(first))
+    if not tied.size:
+        return ordered
+    # ranking costs far more than sorting by one column: only rows that need it are ranked
+    ranks = np.zeros(len(ordered), np.int64)
+    ranks[tied] = _rank([codes[ordered.numbers(tied)] for codes in others])
+    return _sort(ordered, first, ranks, threads)
+
+
+def _rank(codes: Sequence[Array]) -> Indices:
+    """Return the rank of each row by several codes, the first of which decides first; equal rows have one rank."""
+    order = np.lexsort(codes[::-1])
+    rises = np.zeros(len(order), np.int64)
+    for each in codes:
+        rises[1:] |= each[order][1:] != each[order][:-1]
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(rises)
+    return ranks
+
+
+def _group(columns: EventColumns, keys: tuple[int, ...], threads: int) -> OrderedRows:
+    """Return the rows by partition, in the order of the table inside each."""
+    length = len(columns)
+    encoded = encode_keys(columns, keys)
+    if encoded.codes is None or not length:
+        return OrderedRows(None, np.array([0, length] if length else [0], np.int64))
+    codes, order = encoded.codes, _order(columns, keys, encoded)
+    if not order.size and bool((codes[1:] >= codes[:-1]).all()):
+        return OrderedRows(None, np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1, [length]]).astype(np.int64))
+    parts = [np.arange(low, high, dtype=np.int32) for low, high in slices(length, threads)]
+    offsets, places = find_stream_places(parts, codes, encoded.count, order, threads)
+    rows = np.empty(length, np.int32)
+
+    def place(part: int) -> None:
+        destinations = np.empty(len(parts[part]), np.int32)
+        find_destinations(parts[part], codes, places[part], destinations)
+        put(0, len(destinations), destinations, parts[part], rows)
+
+    spread(place, range(len(parts)), threads)
+    return OrderedRows(rows.astype(np.int64), np.unique(offsets))
+
+
+def _order(columns: EventColumns, keys: tuple[int, ...], encoded: StreamKeys) -> Indices:
+    """Return the codes of partitions in the order of their keys; empty if that is the order of codes."""
+    if encoded.ranks is not None:
+        return encoded.order
+    codes = np.asarray(encoded.codes)
+    used, examples = np.unique(codes, return_index=True)
+    ranks = np.full(encoded.count, np.iinfo(np.int64).max)
+    ranks[used] = rank_rows(columns, keys, examples)
+    return np.empty(0, np.int64) if bool((np.diff(ranks[used]) > 0).all()) else np.argsort(ranks, kind="stable")
+
+
+def _sort(given: OrderedRows, codes: Array, ranks: Indices, threads: int) -> OrderedRows:
+    """Return the rows with each partition sorted by codes of the table's rows, then by ranks of the ordered ones; stable."""
+    times, offsets = given.take(codes), given.offsets
+    parts = stream_slices(offsets, threads)
+    disordered = np.empty(len(offsets) - 1, np.bool_)
+    spread(lambda span: mark_disordered_streams(*span, offsets, times, ranks, disordered), parts, threads)
+    if not disordered.any():
+        return given
+    permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
+    spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
+    return OrderedRows(given.numbers(permutation), offsets)

@@ -1,0 +1,115 @@
+"""Find the rows that measures read, for all rows of the result at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.row_patterns.shown import ShownRows
+from gpu_cep.plan.row_patterns.places import RowPlace
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.row_patterns.matches import find_mapped_rows
+
+Members = tuple[int, ...] | None
+NO_ROW = -1
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRows:
+    """The rows of matches that are mapped to some variables.
+
+    ``entries[i]``: the place of the i-th one among the rows of all matches, match after match.
+    ``offsets[m]``: the first one of match m, with the end.
+    ``before[e]``: how many there are before the e-th row of all matches, with the end.
+    """
+
+    entries: Indices
+    offsets: Indices
+    before: Indices | None
+
+
+@dataclass
+class PlaceFinder:
+    """Finds rows; what several places need is found once."""
+
+    plan: RowPlan
+    shown: ShownRows
+    threads: int
+    _mapped: dict[Members, MappedRows] = field(default_factory=dict)
+
+    def rows(self, place: RowPlace) -> Indices:
+        """Return the ordered row to which a place leads from each result row, NO_ROW if to none."""
+        matches, shown = self.shown.matches, self.shown
+        firsts, lengths = shown.of_match(matches.firsts), shown.of_match(matches.lengths)
+        final = firsts + lengths - 1
+        if place.members is None:
+            last = final if place.final or shown.last else shown.current
+            found = firsts + place.offset if place.from_first else last - place.offset
+            found = np.where((found >= firsts) & (found <= last), found, NO_ROW)
+        elif shown.last:
+            found = self._scan(place, place.members)
+        else:
+            found = self._among_mapped(place)
+        if place.distance:
+            moved = found + place.distance
+            inside = (moved >= shown.of_match(matches.begins)) & (moved < shown.of_match(matches.ends))
+            found = np.where((found >= 0) & inside, moved, NO_ROW)
+        if place.inside:
+            found = np.where((found >= firsts) & (found <= final), found, NO_ROW)
+        return found if shown.unmatched is None else np.where(shown.unmatched, NO_ROW, found)
+
+    def members(self, members: tuple[int, ...]) -> npt.NDArray[np.bool_]:
+        """Return which states map rows to some variables."""
+        return np.array([variable in members for variable in self.plan.automaton.variable], np.bool_)
+
+    def mapped(self, members: Members) -> MappedRows:
+        """Return the rows of all matches that are mapped to some variables; to any variable for None."""
+        if members not in self._mapped:
+            self._mapped[members] = self._find_mapped(members)
+        return self._mapped[members]
+
+    def counts(self, members: Members, final: bool) -> Indices:
+        """Return how many rows mapped to some variables a match has at each result row: up to there, or all."""
+        matches, mapped = self.shown.matches, self.mapped(members)
+        begins = self.shown.of_match(mapped.offsets[:-1])
+        if final or self.shown.last:
+            counts = self.shown.of_match(mapped.offsets[1:]) - begins
+            return np.where(self.shown.owners < 0, 0, counts)
+        # the place of the current row among the rows of all matches, and one more
+        reached = self.shown.current - self.shown.of_match(matches.firsts - matches.places[:-1]) + 1
+        reached = np.where(self.shown.owners < 0, 0, reached)
+        counts = (reached if mapped.before is None else mapped.before[reached]) - begins
+        return np.where(self.shown.owners < 0, 0, counts)
+
+    def _find_mapped(self, members: Members) -> MappedRows:
+        matches = self.shown.matches
+        if members is None:
+            return MappedRows(np.arange(matches.places[-1]), matches.places, None)
+        chosen = self.members(members)[matches.states]
+        before = np.concatenate([[0], np.cumsum(chosen)]).astype(np.int64)
+        return MappedRows(np.flatnonzero(chosen), before[matches.places], before)
+
+    def _scan(self, place: RowPlace, members: tuple[int, ...]) -> Indices:
+        """Return the row of each match, sought from its first or its last row on."""
+        matches, chosen = self.shown.matches, self.members(members)
+        found = np.empty(len(matches), np.int64)
+        step = 1 if place.from_first else -1
+
+        def scan(span: tuple[int, int]) -> None:
+            find_mapped_rows(*span, matches.firsts, matches.places, matches.states, chosen, step, place.offset, found)
+
+        spread(scan, slices(len(matches), self.threads), self.threads)
+        return found
+
+    def _among_mapped(self, place: RowPlace) -> Indices:
+        mapped, matches = self.mapped(place.members), self.shown.matches
+        counts = self.counts(place.members, place.final)
+        number = np.full(len(counts), place.offset) if place.from_first else counts - 1 - place.offset
+        there = (number >= 0) & (number < counts)
+        found = np.full(len(counts), NO_ROW)
+        found[there] = matches.rows[mapped.entries[(self.shown.of_match(mapped.offsets[:-1]) + number)[there]]]
+        return found

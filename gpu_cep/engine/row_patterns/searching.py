@@ -1,0 +1,207 @@
+"""Search for the matches of a row pattern whose conditions read the match so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.programs import failure
+from gpu_cep.engine.phase_one.order_events import stream_slices
+from gpu_cep.engine.row_patterns.columns import ordered_bank
+from gpu_cep.engine.row_patterns.condition_tables import SearchTables, covers, reads_classifier, search_tables
+from gpu_cep.engine.row_patterns.found import RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.skipping import refuse_target, skip_to
+from gpu_cep.errors import EventError, MatchLimitExceeded
+from gpu_cep.plan.row_patterns.automaton import ACCEPT
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.row_patterns.conditions import Mapped, MatchConditionTable
+from gpu_cep_kernels.row_patterns.memo import Memo
+from gpu_cep_kernels.row_patterns.search import Outcome, SearchNumber, SearchState, search_row_matches
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
+
+# Steps between two looks at whether the user has interrupted the call, which take some tens of milliseconds.
+_STEPS = 1 << 20
+_DEAD_ENDS = 1 << 14
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What all threads share; `spent` are the steps of all of them so far."""
+
+    plan: RowPlan
+    conditions: MatchConditions
+    ordered: OrderedRows
+    automaton: RowAutomatonTable
+    reach: Reach
+    tables: SearchTables
+    bank: ColumnBank
+    lengths: Indices
+    max_steps: int | None
+    spent: list[int] = field(default_factory=lambda: [0])
+    lock: Lock = field(default_factory=Lock)
+
+
+def search_matches(
+    plan: RowPlan, conditions: MatchConditions, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach,
+    threads: int, max_steps: int | None,
+) -> RowMatches:  # fmt: skip
+    """Return the matches of all partitions.
+
+    Raises
+    ------
+    EventError
+        A condition cannot be computed, or AFTER MATCH SKIP leads nowhere.
+    MatchLimitExceeded
+        The search made more than `max_steps`.
+    """
+    tables = search_tables(plan, conditions, columns, ordered)
+    lengths = np.full(len(ordered), UNMATCHED, np.int32)
+    bank = ordered_bank(plan, columns, ordered, conditions.layout)
+    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, max_steps)
+    found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
+    states = np.concatenate([np.empty(0, np.int32), *found])
+    matches = matches_of(ordered, lengths, lambda _: states)
+    # parts of the matches take theirs from these
+    assert len(matches.states) == matches.places[-1], "each row of a match has a state"
+    return matches
+
+
+def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> States:
+    """Return the states of the rows of all matches in the partitions of one part."""
+    longest = int(np.diff(search.ordered.offsets[part[0] : part[1] + 1]).max())
+    table, memo = search.tables.table, _memo(search)
+    mapped = _mapped(search, longest)
+    numbers = np.zeros(len(SearchNumber), np.int64)
+    numbers[: SearchNumber.START + 1] = *part, -1
+    state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(1024, np.int32))
+    while True:
+        outcome = search_row_matches(
+            search.ordered.offsets, search.automaton, search.reach, skip_to(search.plan), table, search.tables.programs, search.bank,
+            search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
+        )  # fmt: skip
+        _spend(search, int(numbers[SearchNumber.STEPS]))
+        match outcome:
+            case Outcome.DONE:
+                return state.found[: numbers[SearchNumber.FOUND]]
+            case Outcome.FULL:
+                state = state._replace(found=_grown(state.found, int(numbers[SearchNumber.FOUND]) + longest))
+            case Outcome.FAILED:
+                raise EventError(_failure(search, state, columns))
+            case Outcome.NO_TARGET:
+                states = state.found[: numbers[SearchNumber.FOUND]]
+                own = _lengths_of(search, part)
+                start = int(numbers[SearchNumber.START])
+                refuse_target(search.plan, search.ordered, own, start, lambda _, found=states: found, search.automaton)
+
+
+def _lengths_of(search: _Search, part: tuple[int, int]) -> Indices:
+    """Return the lengths with those of matches that other threads have found left out."""
+    low, high = search.ordered.offsets[[part[0], part[1]]]
+    own = np.full_like(search.lengths, UNMATCHED)
+    own[low:high] = search.lengths[low:high]
+    return own
+
+
+def _spend(search: _Search, steps: int) -> None:
+    with search.lock:
+        search.spent[0] += steps
+        if search.max_steps is not None and search.spent[0] > search.max_steps:
+            raise MatchLimitExceeded(f"more than max_steps={search.max_steps:,} steps, in a search whose conditions read the match so far")
+
+
+def _grown(found: States, least: int) -> States:
+    grown = np.empty(max(2 * len(found), least), np.int32)
+    grown[: len(found)] = found
+    return grown
+
+
+def _failure(search: _Search, state: SearchState, columns: EventColumns) -> str:
+    """Return the message for a condition that cannot be computed at the row to be mapped next."""
+    numbers = state.numbers
+    start, depth = int(numbers[SearchNumber.START]), int(numbers[SearchNumber.DEPTH])
+    variable = search.automaton.variable[search.automaton.moves[state.cursor[depth] - 1]]
+    condition = search.conditions.conditions[search.tables.table.condition[variable]]
+    row = columns.number_of(int(search.ordered.numbers(np.array([start + depth]))[0]))
+    return f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}"
+
+
+def _mapped(search: _Search, longest: int) -> Mapped:
+    """Return room for what a match of so many rows maps."""
+    table, programs = search.tables.table, search.tables.programs
+    totals, sets = len(table.step), len(table.in_set)
+    roles = max(1, len(search.conditions.places), totals)
+    values = AggregateValues(*(np.zeros((totals, longest + 1), kind) for kind in (np.int64, np.int64, np.float64)))
+    registers = Registers(
+        np.zeros(roles, np.int64), np.zeros(roles, np.int64), np.zeros(programs.registers, np.int64),
+        np.zeros(programs.registers, np.float64), np.zeros(programs.registers, np.bool_),
+    )  # fmt: skip
+    return Mapped(np.zeros((sets, longest), np.int64), np.zeros(sets, np.int64), values, np.zeros(totals, np.int64), registers)
+
+
+def _memo(search: _Search) -> Memo:
+    """Return an empty memory of dead ends, and of which states it holds all that conditions behind them read."""
+    table, conditions = search.tables.table, search.conditions
+    behind = _conditions_behind(search)
+    places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.bool_).reshape(-1, len(conditions.places))
+    totals = np.array([_totals_of(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
+    totals = totals.reshape(-1, len(conditions.totals))
+    classifier = search.plan.columns.classifier
+    open_ended = any(place.inside for place in conditions.places) or any(
+        reads_classifier(total, classifier) for total in conditions.totals if not _covers_one(total, search.plan.variables)
+    )
+    width = 3 + 2 * len(conditions.totals)
+    width += sum(0 if place.members is None else 2 if place.from_first else place.offset + 1 for place in conditions.places)
+    useful = behind.any(axis=1) & (not open_ended)
+    slots = _DEAD_ENDS if useful.any() else 1
+    return Memo(
+        keys=np.zeros((slots, width), np.int64),
+        reals=np.zeros((slots, len(conditions.totals)), np.float64),
+        useful=useful,
+        reads_place=(behind.astype(np.int64) @ places.astype(np.int64)) > 0,
+        reads_total=(behind.astype(np.int64) @ totals.astype(np.int64)) > 0,
+    )
+
+
+def _covers_one(total: Any, variables: int) -> bool:
+    return sum(covers(total, variable) for variable in range(variables)) == 1
+
+
+def _reads(table: MatchConditionTable, c: int) -> Indices:
+    read = np.zeros(len(table.place_set), np.bool_)
+    read[table.place[table.place_first[c] : table.place_first[c + 1]]] = True
+    return read
+
+
+def _totals_of(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
+    read = {total for name, _, total, _ in code if name in ("load_count", "load_aggregate_int", "load_aggregate_float")}
+    return [total in read for total in range(totals)]
+
+
+def _conditions_behind(search: _Search) -> Indices:
+    """Return whether condition c is judged at a state that may come behind state q: [q, c]."""
+    moves, states = search.plan.automaton.moves, len(search.plan.automaton.moves)
+    behind = np.zeros((states, len(search.conditions.conditions)), np.bool_)
+    conditions = search.tables.table.condition[search.automaton.variable]
+    changed = True
+    while changed:
+        before = behind.sum()
+        for q in reversed(range(states)):
+            for move in _states(moves[q]):
+                behind[q] |= behind[move]
+                if conditions[move] >= 0:
+                    behind[q, conditions[move]] = True
+        changed = bool(behind.sum() > before)
+    return behind
+
+
+def _states(moves: tuple[int, ...]) -> Iterator[int]:
+    return (move for move in moves if move != ACCEPT)

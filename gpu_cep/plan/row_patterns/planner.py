@@ -1,0 +1,209 @@
+"""Plan a row pattern: which conditions are label bits, which read the match, and what measures read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpu_cep.analysis.bound import (
+    Aggregation,
+    Bound,
+    BoundPattern,
+    ComputedExpression,
+    Condition,
+    ConditionKind,
+    EventVariable,
+    Field,
+    Operation,
+)
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.analysis.types import BOOLEAN, STRING, DataType, Kind
+from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.lang.row_patterns.format import format_row_expression
+from gpu_cep.lang.row_patterns.names import folded, spellings
+from gpu_cep.plan.dictionaries import merge_groups
+from gpu_cep.plan.event_plan import BankLayout, EventPlan
+from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_comparisons
+from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
+from gpu_cep.plan.returns import plan_return
+from gpu_cep.plan.row_patterns.automaton import row_automaton
+from gpu_cep.plan.row_patterns.places import Placement, RowPlace, row_columns
+from gpu_cep.plan.row_patterns.row_plan import MatchCondition, MatchConditions, NeighbourCondition, PlannedMeasure, RowPlan
+from gpu_cep.plan.settings import Settings
+
+MOST_VARIABLES = 64
+"""The most variables of a row pattern, each of which has a bit in the label of a row."""
+
+_SEARCHED = ("count", "sum", "min", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class _Conjunct:
+    """An operand of the top-level AND of what DEFINE says of a variable: as it is bound, placed, and written."""
+
+    variable: int
+    bound: Bound
+    placed: Bound
+    text: str
+
+
+def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
+    """Return the plan of a row pattern.
+
+    Raises
+    ------
+    UnsupportedError
+        The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
+    """
+    columns = row_columns(bound)
+    defined, measured = Placement(bound, columns), Placement(bound, columns)
+    conjuncts = list(_conjuncts(bound, defined))
+    measures = tuple(_measure(measured.place(each.expression)) for each in bound.measures)
+    alone = [each for each in conjuncts if _distances(each, defined.places) == {0}]
+    beside = [each for each in conjuncts if _distances(each, defined.places) not in (None, {0})]
+    reading = [each for each in conjuncts if _distances(each, defined.places) is None]
+    groups = _compared([*(each.placed for each in conjuncts), *(each.expression for each in measures)], defined, measured)
+    layout = layout_of(_columns_of(each.placed for each in beside))
+    return RowPlan(
+        bound=bound,
+        automaton=row_automaton(bound.query.pattern),
+        columns=columns,
+        labels=_label_plan(bound, alone, groups),
+        neighbours=tuple(_neighbour(each, defined.places, layout) for each in beside),
+        layout=layout,
+        search=_search(bound, reading, defined) if reading else None,
+        measures=measures,
+        places=tuple(measured.places),
+        totals=tuple(measured.totals),
+    )
+
+
+def _conjuncts(bound: BoundRowPattern, placement: Placement) -> Iterator[_Conjunct]:
+    """Yield the operands of the top-level ANDs of all conditions."""
+    names = spellings(bound.query.pattern)
+    if len(names) > MOST_VARIABLES:
+        raise UnsupportedError(f"the pattern has {len(names)} variables; at most {MOST_VARIABLES} are supported")
+    written = {folded(each.name): format_row_expression(each.condition) for each in bound.query.definitions}
+    texts = [written.get(name, "") for name in names]
+    for variable, condition in bound.conditions:
+        for conjunct in split_conjunction(condition):
+            yield _Conjunct(variable, conjunct, placement.place(conjunct), texts[variable])
+
+
+def _distances(conjunct: _Conjunct, places: Sequence[RowPlace]) -> set[int] | None:
+    """Return how far from the current row a condition reads; None if that depends on the match so far."""
+    found = set()
+    for leaf in leaves(conjunct.placed):
+        if not isinstance(leaf, Field):
+            return None
+        place = places[leaf.variable]
+        own = place.members is None or conjunct.variable in place.members
+        if not own or place.from_first or place.final or place.offset or place.inside:
+            return None
+        found.add(place.distance)
+    return found or {0}
+
+
+def _label_plan(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], groups: tuple[tuple[int, ...], ...]) -> EventPlan:
+    """Return a plan whose properties are the conditions on one row."""
+    count = len(bound.variables) - 1 - len(bound.subsets)
+    properties = tuple(
+        Condition(_of_variable(each.placed, each.variable), ConditionKind.PROPERTY, (each.variable,), each.text) for each in conjuncts
+    )
+    # CLASSIFIER() is a text column like others where dictionaries are concerned
+    classifier = ComputedExpression(Operation("classifier", (), STRING), (), "CLASSIFIER()")
+    query = BoundPattern(
+        schema=bound.schema,
+        computed=(*bound.computed, classifier),
+        variables=tuple(EventVariable(name, 1, 1, False) for name in bound.variables[:count]),
+        conditions=properties,
+        returns=(),
+        window=None,
+        timestamp=0,
+        partition_by=bound.partition_by,
+        order_by=(),
+        branches=(),
+        strategy="strict_contiguity",
+        ties="position",
+    )
+    return plan_properties(EventPlan(query=query, settings=Settings(), contenders=(), strategy=query.strategy, dictionaries=groups))
+
+
+def _of_variable(expression: Bound, variable: int) -> Bound:
+    match expression:
+        case Operation(arguments=arguments):
+            return replace(expression, arguments=tuple(_of_variable(argument, variable) for argument in arguments))
+        case Field():
+            return replace(expression, variable=variable)
+    return expression
+
+
+def _neighbour(conjunct: _Conjunct, places: Sequence[RowPlace], layout: BankLayout) -> NeighbourCondition:
+    _refuse_lists(conjunct)
+    read = [leaf for leaf in leaves(conjunct.placed) if isinstance(leaf, Field)]
+    distances = tuple(dict.fromkeys(places[leaf.variable].distance for leaf in read))
+    slots = {leaf: _slot(leaf, layout, distances.index(places[leaf.variable].distance)) for leaf in read}
+    program = compile_program(conjunct.placed, lambda leaf: slots[leaf])  # type: ignore[index]
+    return NeighbourCondition(conjunct.variable, program, distances, conjunct.text)
+
+
+def _slot(leaf: Field, layout: BankLayout, role: int) -> Slot:
+    floating = is_float(leaf.type)
+    return Slot(floating, (layout.floats if floating else layout.ints).index(leaf.column), role)
+
+
+def _search(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchConditions:
+    """Return the conditions that read the match, one for each variable, with what they read."""
+    for each in conjuncts:
+        _refuse_lists(each)
+        for leaf in leaves(each.placed):
+            if isinstance(leaf, Aggregation) and leaf.function not in _SEARCHED:
+                _refuse(each, f"{leaf.function}()", "conditions read count, sum, avg, min and max; MEASURES read all aggregates")
+    layout = layout_of(_columns_of(each.placed for each in conjuncts))
+
+    def place(leaf: Leaf) -> Slot:
+        if isinstance(leaf, Aggregation):
+            return Slot(is_float(leaf.type), leaf.variable, leaf.variable, is_aggregate=True)
+        assert isinstance(leaf, Field), "conditions read fields and aggregates"
+        return _slot(leaf, layout, leaf.variable)
+
+    by_variable: dict[int, list[_Conjunct]] = {}
+    for each in conjuncts:
+        by_variable.setdefault(each.variable, []).append(each)
+    conditions = tuple(
+        MatchCondition(variable, compile_program(_all([each.placed for each in own]), place), own[0].text)
+        for variable, own in by_variable.items()
+    )
+    return MatchConditions(conditions, layout, tuple(placement.places), tuple(placement.totals))
+
+
+def _all(conditions: Sequence[Bound]) -> Bound:
+    return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions), BOOLEAN)
+
+
+def _refuse_lists(conjunct: _Conjunct) -> None:
+    if any(leaf.type.length for leaf in leaves(conjunct.placed)):
+        _refuse(conjunct, "lists of numbers", "lists are read on one row in DEFINE, and anywhere in MEASURES")
+
+
+def _refuse(conjunct: _Conjunct, what: str, supported: str) -> None:
+    raise UnsupportedError([Diagnostic(f"DEFINE … AS {conjunct.text}: {what} of the rows mapped so far; {supported}")])
+
+
+def _measure(placed: Bound) -> PlannedMeasure:
+    return PlannedMeasure(placed, plan_return(placed))
+
+
+def _columns_of(expressions: Iterable[Bound]) -> dict[int, DataType]:
+    fields = (leaf for expression in expressions for leaf in leaves(expression) if isinstance(leaf, Field))
+    return {leaf.column: leaf.type for leaf in fields}
+
+
+def _compared(expressions: Iterable[Bound], *placements: Placement) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of text columns that expressions compare, or of which they take the least or greatest value."""
+    arguments = [total.argument for each in placements for total in each.totals if total.argument is not None]
+    groups = [group for expression in (*expressions, *arguments) for group in string_comparisons(expression)]
+    groups += [(each.column,) for each in arguments if isinstance(each, Field) and each.type.kind is Kind.STRING]
+    return merge_groups(groups)
+
+

@@ -1,0 +1,85 @@
+"""Define how a row pattern is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_cep.analysis.bound import Bound
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.plan.event_plan import BankLayout, EventPlan, ReturnProgram
+from gpu_cep.plan.programs import Program
+from gpu_cep.plan.row_patterns.automaton import RowAutomaton
+from gpu_cep.plan.row_patterns.places import RowColumns, RowPlace, Total
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourCondition:
+    """A condition on a row and on rows at fixed distances from it; it decides a label bit.
+
+    `variable`: the variable that it defines.
+    `program`: its role r reads the row that is ``distances[r]`` rows behind the current one, before it if negative.
+    `text`: the condition as it is written, for errors.
+    """
+
+    variable: int
+    program: Program
+    distances: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCondition:
+    """A condition that reads the match so far.
+
+    `program`: its role r reads the row at ``places[r]`` of the search; an aggregate is a total of it.
+    `text`: the condition as it is written, for errors.
+    """
+
+    variable: int
+    program: Program
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatchConditions:
+    """All conditions that read the match so far, with the columns, places and totals that they read."""
+
+    conditions: tuple[MatchCondition, ...]
+    layout: BankLayout
+    places: tuple[RowPlace, ...]
+    totals: tuple[Total, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMeasure:
+    """A measure with its fields and aggregates placed; `program` is None if its values are read as they stand."""
+
+    expression: Bound
+    program: ReturnProgram | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlan:
+    """How a row pattern is answered.
+
+    `labels`: a plan whose properties are the conditions on one row; its query names the columns.
+    `neighbours`: the conditions on rows at fixed distances, which read the columns of `layout`.
+    `search`: the conditions that read the match so far; None if labels decide everything.
+    `places`, `totals`: what the measures read.
+    """
+
+    bound: BoundRowPattern
+    automaton: RowAutomaton
+    columns: RowColumns
+    labels: EventPlan
+    neighbours: tuple[NeighbourCondition, ...]
+    layout: BankLayout
+    search: MatchConditions | None
+    measures: tuple[PlannedMeasure, ...]
+    places: tuple[RowPlace, ...]
+    totals: tuple[Total, ...]
+
+    @property
+    def variables(self) -> int:
+        """The number of the pattern's variables."""
+        return len(self.bound.variables) - 1 - len(self.bound.subsets)

@@ -1,0 +1,1 @@
+"""Match SQL's row patterns over labelled rows, and read what their measures need."""

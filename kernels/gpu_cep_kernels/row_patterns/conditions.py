@@ -1,0 +1,174 @@
+"""Judge conditions that read the match so far, while rows are mapped one after the other and taken back.
+
+What was mapped is kept by place: the rows of a set of variables, and the value of each total after each of its rows.
+So taking a row back undoes nothing but a count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.rules.interpreter import holds, run_program
+from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
+from gpu_cep_kernels.rules.scalars import add_ints
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
+
+NO_CONDITION = -1
+
+PRESENT, MISSING, FAILED = 0, 1, 2
+"""What an argument of a total is in a row: a value, NULL, or not computable."""
+
+
+class MatchConditionTable(NamedTuple):
+    """Hold the conditions that read the match. In indexes v is a variable, c a condition, j a set of variables, t a total.
+
+    - condition[v]: the condition of a variable, or NO_CONDITION.
+    - code_first[c], code_last[c], result[c]: its program, and the register of its truth.
+    - place, place_first: for each condition the places that it reads; a place is a role.
+    - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
+    - in_set[j, v]: whether a set has a variable.
+    - step[t]: what a row does to a total (Aggregation).
+    - argument[t, v]: the row of arguments that it reads at a row of v; −1 if it does not cover v.
+    - stand_in[t]: the integer that stands for NULL.
+    - classifier: the column of the bank that says to which variable a row is mapped; −1 if none is read.
+    - spelling[v]: what it holds for a row of v.
+    """
+
+    condition: Ints
+    code_first: Ints
+    code_last: Ints
+    result: Ints
+    place_first: Ints
+    place: Ints
+    place_set: Ints
+    from_first: Flags
+    offset: Ints
+    distance: Ints
+    inside: Flags
+    in_set: Flags
+    step: Ints
+    argument: Ints
+    stand_in: Ints
+    classifier: int
+    spelling: Ints
+
+
+class Arguments(NamedTuple):
+    """Hold the arguments of totals at each row: ``ints[a, row]`` or ``floats[a, row]``, and what they are (PRESENT …)."""
+
+    ints: Ints
+    floats: Floats
+    states: Any
+
+
+class Mapped(NamedTuple):
+    """Hold what is mapped so far.
+
+    - rows[j, i]: the i-th row of set j; ``counts[j]`` says how many there are.
+    - totals: the value of total t after its i-th row, ``i = covered[t]``; place 0 is that of no row.
+    - registers: where programs work.
+    """
+
+    rows: Ints
+    counts: Ints
+    totals: AggregateValues
+    covered: Ints
+    registers: Registers
+
+
+@rule
+def map_row(row: int, v: int, table: MatchConditionTable, arguments: Arguments, bank: ColumnBank, mapped: Mapped) -> None:
+    """Map a row to variable v."""
+    for j in range(table.in_set.shape[0]):
+        if table.in_set[j, v]:
+            mapped.rows[j, mapped.counts[j]] = row
+            mapped.counts[j] += 1
+    for t in range(table.step.size):
+        a = table.argument[t, v]
+        if a >= 0:
+            before = mapped.covered[t]
+            _add(t, before, a, row, table.step[t], arguments, mapped.totals)
+            mapped.covered[t] = before + 1
+    if table.classifier >= 0:
+        bank.ints[table.classifier, row] = table.spelling[v]
+
+
+@rule
+def unmap_row(v: int, table: MatchConditionTable, mapped: Mapped) -> None:
+    """Take back the last row, which is mapped to variable v."""
+    for j in range(table.in_set.shape[0]):
+        mapped.counts[j] -= table.in_set[j, v]
+    for t in range(table.step.size):
+        mapped.covered[t] -= table.argument[t, v] >= 0
+
+
+@rule
+def _next_float(step: int, first: bool, total: float, value: float) -> float:
+    """Return a total of floats after one more value; the least and the greatest are NaN if one value is."""
+    found = total + value
+    if step != Aggregation.SUM_FLOATS:
+        lesser = value < total if step == Aggregation.MIN_FLOATS else value > total
+        found = value if first or lesser or value != value else total
+    return found
+
+
+@rule
+def _add(t: int, before: int, a: int, row: int, step: int, arguments: Arguments, totals: AggregateValues) -> None:
+    """Set total t after one more row."""
+    count, whole, real = totals.counts[t, before], totals.ints[t, before], totals.floats[t, before]
+    if step == Aggregation.COUNT_EVENTS:
+        count += 1
+    elif count == SUM_OVERFLOWED or arguments.states[a, row] == FAILED:
+        count = SUM_OVERFLOWED
+    elif arguments.states[a, row] == PRESENT:
+        first = count == 0
+        count += 1
+        if step >= Aggregation.COUNT_FLOATS:
+            real = _next_float(step, first, real, arguments.floats[a, row])
+        elif step == Aggregation.SUM_INTS:
+            whole, wrapped = add_ints(whole, arguments.ints[a, row])
+            count = SUM_OVERFLOWED if wrapped else count
+        else:
+            number = arguments.ints[a, row]
+            whole = number if first else min(whole, number) if step == Aggregation.MIN_INTS else max(whole, number)
+    totals.counts[t, before + 1] = count
+    totals.ints[t, before + 1] = whole
+    totals.floats[t, before + 1] = real
+
+
+@rule
+def row_at(k: int, start: int, row: int, begin: int, end: int, table: MatchConditionTable, mapped: Mapped) -> int:
+    """Return the row to which place k leads from the current `row` of a match, or −1."""
+    j, offset, found = table.place_set[k], table.offset[k], -1
+    if j < 0:
+        found = start + offset if table.from_first[k] else row - offset
+        found = found if start <= found <= row else -1
+    else:
+        count = mapped.counts[j]
+        i = offset if table.from_first[k] else count - 1 - offset
+        if 0 <= i < count:
+            found = mapped.rows[j, i]
+    if found >= 0:
+        found += table.distance[k]
+        if found < begin or found >= end or (table.inside[k] and (found < start or found > row)):
+            found = -1
+    return found
+
+
+@rule
+def judge(
+    c: int, start: int, row: int, begin: int, end: int, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped
+) -> int:
+    """Return whether condition c holds at the current `row`: 1 or 0; −1 if it cannot be computed."""
+    none = bank.ints.shape[1] - 1
+    registers = mapped.registers
+    for i in range(table.place_first[c], table.place_first[c + 1]):
+        k = table.place[i]
+        found = row_at(k, start, row, begin, end, table, mapped)
+        registers.rows[k] = found if found >= 0 else none
+    for t in range(table.step.size):
+        registers.places[t] = mapped.covered[t]
+    error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
+    truth = 1 if holds(table.result[c], registers) else 0
+    return truth if error == 0 else -1

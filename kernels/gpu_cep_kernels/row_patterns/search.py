@@ -1,0 +1,156 @@
+"""Search for the preferred match where conditions read the match so far: depth first, in order of preference."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Mapped, MatchConditionTable, judge, map_row, unmap_row
+from gpu_cep_kernels.row_patterns.matches import next_start
+from gpu_cep_kernels.row_patterns.memo import Memo, knows_dead_end, learn_dead_end
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, first_source, leads_on, limit_of
+from gpu_cep_kernels.rules.tables import ColumnBank, Ints, Places, ProgramTable, Variables
+
+
+class Outcome(IntEnum):
+    """Name why a search returned."""
+
+    DONE = 0
+    PAUSED = 1  # so many steps are made
+    FULL = 2  # the match does not fit: grow the states found
+    FAILED = 3  # a condition could not be computed
+    NO_TARGET = 4  # a match has no row to skip to, or begins with it
+
+
+class SearchState(NamedTuple):
+    """Hold where a search is, so that it can go on.
+
+    - numbers: those that SearchNumber names.
+    - path[d]: the state of the d-th row of the match; ``cursor[d]`` is the next move to try for it.
+    - found: the states of the rows of all matches found.
+    """
+
+    numbers: Ints
+    path: Variables
+    cursor: Ints
+    found: Places
+
+
+class SearchNumber(IntEnum):
+    """Name the numbers of a search."""
+
+    PARTITION = 0
+    LAST_PARTITION = 1  # the one before which it ends
+    START = 2  # −1: the partition's first row comes next
+    DEPTH = 3
+    FOUND = 4
+    STEPS = 5
+
+
+@rule
+def _reset(mapped: Mapped) -> None:
+    for j in range(mapped.counts.size):
+        mapped.counts[j] = 0
+    for t in range(mapped.covered.size):
+        mapped.covered[t] = 0
+
+
+@rule
+def _target_rows(start: int, depth: int, path: Any, automaton: RowAutomatonTable) -> tuple[int, int]:
+    """Return the first and the last row of a match that is mapped to the variable to skip to, −1 if there is none."""
+    first, last = -1, -1
+    for d in range(depth):
+        if automaton.target[path[d]]:
+            first = start + d if first < 0 else first
+            last = start + d
+    return first, last
+
+
+@sequential(writes=("state", "lengths", "memo", "bank"), scratch=("mapped",))
+def search_row_matches(
+    offsets: Any, automaton: RowAutomatonTable, reach: Reach, to: int, table: MatchConditionTable, programs: ProgramTable,
+    bank: ColumnBank, arguments: Arguments, most_steps: int, mapped: Mapped, memo: Memo, state: SearchState, lengths: Any,
+) -> int:  # fmt: skip
+    """Find the matches of the partitions that `state` names, as :func:`find_row_matches`; return an Outcome.
+
+    It returns after `most_steps` steps at the latest, and goes on when it is called again. The states
+    of the rows of each match are appended to ``state.found``.
+    """
+    numbers, path, cursor, found = state.numbers, state.path, state.cursor, state.found
+    outcome = -1
+    steps = 0
+    while outcome < 0:
+        p = numbers[SearchNumber.PARTITION]
+        if p >= numbers[SearchNumber.LAST_PARTITION]:
+            outcome = Outcome.DONE
+            continue
+        begin, end = offsets[p], offsets[p + 1]
+        start, depth = numbers[SearchNumber.START], numbers[SearchNumber.DEPTH]
+        if start < 0:
+            start, depth = begin, 0
+            cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
+            _reset(mapped)
+        limit = limit_of(start, end, reach)
+        length = UNMATCHED - 1
+        while length < UNMATCHED and outcome < 0:
+            source = path[depth - 1] if depth > 0 else first_source(start, begin, automaton)
+            row = start + depth
+            steps += 1
+            if row == end and automaton.ends[source]:
+                length = depth
+            elif row == end or cursor[depth] == automaton.move_first[source + 1]:
+                # no move is left: the row before is mapped otherwise
+                if depth == 0:
+                    length = UNMATCHED
+                else:
+                    depth -= 1
+                    learn_dead_end(path[depth], start, start + depth, table, mapped, memo)
+                    unmap_row(automaton.variable[path[depth]], table, mapped)
+            else:
+                q = automaton.moves[cursor[depth]]
+                cursor[depth] += 1
+                if q < 0:
+                    length = depth
+                elif leads_on(q, row, limit, reach):
+                    v = automaton.variable[q]
+                    map_row(row, v, table, arguments, bank, mapped)
+                    truth = 1
+                    if table.condition[v] >= 0:
+                        truth = judge(table.condition[v], start, row, begin, end, table, programs, bank, mapped)
+                    if truth == 1 and not knows_dead_end(q, start, row, table, mapped, memo):
+                        path[depth] = q
+                        depth += 1
+                        cursor[depth] = automaton.move_first[q]
+                    else:
+                        unmap_row(v, table, mapped)
+                    if truth < 0:
+                        outcome = Outcome.FAILED
+            if steps >= most_steps and outcome < 0 and length < UNMATCHED:
+                outcome = Outcome.PAUSED
+        place = numbers[SearchNumber.FOUND]
+        if length > 0 and place + length > found.size:
+            outcome = Outcome.FULL
+            # the match is found again, from its last move on
+            cursor[depth] -= 0 if start + depth == end else 1
+        elif length >= UNMATCHED:
+            lengths[start] = length
+            target = start + 1
+            if length > 0:
+                for d in range(length):
+                    found[place + d] = path[d]
+                numbers[SearchNumber.FOUND] = place + length
+                first, last = _target_rows(start, length, path, automaton)
+                target = next_start(start, length, to, first, last)
+                if target <= start:
+                    outcome = Outcome.NO_TARGET
+            if outcome < 0:
+                start, depth = target, 0
+                _reset(mapped)
+                cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
+                if start >= end:
+                    p += 1
+                    start = -1
+        numbers[SearchNumber.PARTITION], numbers[SearchNumber.START], numbers[SearchNumber.DEPTH] = p, start, depth
+    numbers[SearchNumber.STEPS] = steps
+    return outcome
