@@ -55,16 +55,17 @@ def _target_variables(plan: RowPlan) -> tuple[int, ...]:
 def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
     """Return the tables of an automaton for labels of a type."""
     states = len(automaton.variable)
-    accepts = [ACCEPT in moves for moves in automaton.moves]
+    accepts = np.array([[ACCEPT in moves for moves in automaton.moves]], np.bool_)
+    ends = np.array([automaton.ends], np.bool_)
     before = np.zeros((states, states), np.bool_)
     for source, moves in enumerate(automaton.moves):
         before[[move for move in moves if move != ACCEPT], source] = True
     variables = 8 * np.dtype(label).itemsize
     fits = np.array([[each == variable for each in automaton.variable] for variable in range(variables)], np.bool_).reshape(variables, states)
     if states > _BITS:
-        return ReachTables(_words(fits), _words(before), _words(np.array(accepts)), _words(np.array(automaton.ends)))
+        return ReachTables(_words(fits), _words(before), _words(accepts)[0], _words(ends)[0])
     kind = np.uint8 if states <= 8 else np.uint64
-    narrow = [_words(np.array(each, np.bool_).reshape(-1, states))[:, 0].astype(kind) for each in (fits, before, accepts, automaton.ends)]
+    narrow = [_words(each)[:, 0].astype(kind) for each in (fits, before, accepts, ends)]
     return ReachTables(_by_byte(narrow[0]), _by_byte(narrow[1]), narrow[2][0], narrow[3][0])
 
 

@@ -151,9 +151,10 @@ def _memo(search: _Search) -> Memo:
     """Return an empty memory of dead ends, and of which states it holds all that conditions behind them read."""
     table, conditions = search.tables.table, search.conditions
     behind = _conditions_behind(search)
-    places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.bool_).reshape(-1, len(conditions.places))
+    places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.bool_)
+    places = places.reshape(len(conditions.conditions), len(conditions.places))
     totals = np.array([_totals_of(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
-    totals = totals.reshape(-1, len(conditions.totals))
+    totals = totals.reshape(len(conditions.conditions), len(conditions.totals))
     classifier = search.plan.columns.classifier
     open_ended = any(place.inside for place in conditions.places) or any(
         reads_classifier(total, classifier) for total in conditions.totals if not _covers_one(total, search.plan.variables)

@@ -61,7 +61,8 @@ def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
     measures = tuple(_measure(measured.place(each.expression)) for each in bound.measures)
     alone = [each for each in conjuncts if _distances(each, defined.places) == {0}]
     beside = [each for each in conjuncts if _distances(each, defined.places) not in (None, {0})]
-    reading = [each for each in conjuncts if _distances(each, defined.places) is None]
+    searched = Placement(bound, columns)
+    reading = [replace(each, placed=searched.place(each.bound)) for each in conjuncts if _distances(each, defined.places) is None]
     groups = _compared([*(each.placed for each in conjuncts), *(each.expression for each in measures)], defined, measured)
     layout = layout_of(_columns_of(each.placed for each in beside))
     return RowPlan(
@@ -71,7 +72,7 @@ def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
         labels=_label_plan(bound, alone, groups),
         neighbours=tuple(_neighbour(each, defined.places, layout) for each in beside),
         layout=layout,
-        search=_search(bound, reading, defined) if reading else None,
+        search=_search(reading, searched) if reading else None,
         measures=measures,
         places=tuple(measured.places),
         totals=tuple(measured.totals),
@@ -152,7 +153,7 @@ def _slot(leaf: Field, layout: BankLayout, role: int) -> Slot:
     return Slot(floating, (layout.floats if floating else layout.ints).index(leaf.column), role)
 
 
-def _search(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchConditions:
+def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchConditions:
     """Return the conditions that read the match, one for each variable, with what they read."""
     for each in conjuncts:
         _refuse_lists(each)
