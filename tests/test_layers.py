@@ -39,7 +39,8 @@ MATCHERS = [f"gpu_cep.engine.matchers.{folder}" for folder in ("automaton", "nfa
 KERNELS = [
     f"gpu_cep_kernels.{folder}"
     for folder in (
-        "compile", "rules", "phase_one", "labels_decide", "matches", "automaton", "joins", "intervals", "device", "lazy", "nfab", "row_patterns",
+        "compile", "rules", "phase_one", "labels_decide", "matches", "automaton", "joins", "intervals", "device", "lazy", "nfab",
+        "row_patterns",
     )
 ]  # fmt: skip
 MOST_FLOORS = {"gpu_cep.engine": 9, "gpu_cep_kernels": 5}

@@ -12,24 +12,38 @@ VARIABLES = ("A", "B", "C", "X")
 QUANTIFIERS = ("+", "?", "*", "{2}", "{1,2}", "{2,}", "{0,2}", "+?", "??", "*?", "{1,2}?", "{1,}?")
 
 # What one row decides, what its neighbours decide, and what reads the match so far.
-ALONE = ("c = 'a'", "c IN ('b', 'c')", "c <> 'a'", "x > 1", "x <= 2", "x IS NULL", "y > 0.5", "x + y > 2", "c = d", "m > 1.5", "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2")
+ALONE = (
+    "c = 'a'", "c IN ('b', 'c')", "c <> 'a'", "x > 1", "x <= 2", "x IS NULL", "y > 0.5", "x + y > 2", "c = d", "m > 1.5",
+    "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2",
+)  # fmt: skip
 BESIDE = (
-    "x > PREV(x)", "x < PREV(x)", "x <> NEXT(x)", "c = PREV(c)", "c < PREV(d)", "PREV(c) = 'a'", "NEXT(c, 2) IS NULL", "PREV(y) < y", "x > 0 AND x > PREV(x, 2)",
-    "PREV(coalesce(x, 0)) = 0", "NEXT(x) IS NULL OR NEXT(x) > 1", "PREV(x) + x > NEXT(x)", "m >= PREV(m)", "PREV(x + y) < 3",
+    "x > PREV(x)", "x < PREV(x)", "x <> NEXT(x)", "c = PREV(c)", "c < PREV(d)", "PREV(c) = 'a'", "NEXT(c, 2) IS NULL", "PREV(y) < y",
+    "x > 0 AND x > PREV(x, 2)", "PREV(coalesce(x, 0)) = 0", "NEXT(x) IS NULL OR NEXT(x) > 1", "PREV(x) + x > NEXT(x)", "m >= PREV(m)",
+    "PREV(x + y) < 3",
 )  # fmt: skip
 READING = (
-    "x >= FIRST(x)", "x > FIRST(A.x)", "x > LAST(B.x)", "sum(x) <= 5", "sum(A.x) < 4", "count(*) <= 2", "count(A.*) < count(B.*) + 2", "min(x) > 0", "max(B.x) < 3", "avg(A.x) > 1",
-    "PREV(CLASSIFIER()) = 'A'", "CLASSIFIER(U) = 'A'", "FIRST(c) = c", "LAST(x, 1) < x", "PREV(LAST(A.x), 1) < x", "FIRST(A.x, 1) > 1", "sum(y) < 2", "count(x) < 3", "max(c) = 'b'",
-    "NEXT(FIRST(x), 1) <= x", "sum(A.m) < 4", "min(y) < 1", "count(U.x) < 3", "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE x END) < 5", "A.x < 2", "B.x IS NULL", "U.x > 0",
-    "x > 0 AND count(*) < 3 AND x >= PREV(x)", "coalesce(LAST(B.x), 1) > 0", "avg(y) < 1 OR c = 'a'", "avg(m) > 1", "FIRST(CLASSIFIER()) = d", "max(CLASSIFIER()) >= 'B'",
+    "x >= FIRST(x)", "x > FIRST(A.x)", "x > LAST(B.x)", "sum(x) <= 5", "sum(A.x) < 4", "count(*) <= 2", "count(A.*) < count(B.*) + 2",
+    "min(x) > 0", "max(B.x) < 3", "avg(A.x) > 1", "PREV(CLASSIFIER()) = 'A'", "CLASSIFIER(U) = 'A'", "FIRST(c) = c", "LAST(x, 1) < x",
+    "PREV(LAST(A.x), 1) < x", "FIRST(A.x, 1) > 1", "sum(y) < 2", "count(x) < 3", "max(c) = 'b'", "NEXT(FIRST(x), 1) <= x", "sum(A.m) < 4",
+    "min(y) < 1", "count(U.x) < 3", "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE x END) < 5", "A.x < 2", "B.x IS NULL", "U.x > 0",
+    "x > 0 AND count(*) < 3 AND x >= PREV(x)", "coalesce(LAST(B.x), 1) > 0", "avg(y) < 1 OR c = 'a'", "avg(m) > 1",
+    "FIRST(CLASSIFIER()) = d", "max(CLASSIFIER()) >= 'B'",
 )  # fmt: skip
 MEASURES = (
-    "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)", "FIRST(B.c, 1)", "PREV(x)", "NEXT(LAST(A.c), 2)",
-    "sum(x)", "FINAL sum(A.x)", "avg(x)", "FINAL avg(m)", "min(y)", "max(y)", "min(c)", "FINAL max(U.c)", "count(x)", "count(DISTINCT c)", "FINAL count(DISTINCT y)", "median(x)",
-    "FINAL median(y)", "median(m)", "sum(U.m)", "CLASSIFIER(U)", "PREV(CLASSIFIER())", "NEXT(CLASSIFIER())", "FIRST(CLASSIFIER(), 1)", "LAST(x) - FIRST(x)", "x > 1 AND A.x IS NULL",
-    "CASE WHEN x > 1 THEN c WHEN A.x = 1 THEN 'one' END", "CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE 0 END", "CLASSIFIER() = c", "FIRST(A.n) + MATCH_NUMBER()", "t", "LAST(B.t)",
-    "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE 0 END)", "sum(x * y)", "PREV(coalesce(x, 7))", "coalesce(A.x, 7)", "min(CLASSIFIER())", "sum(A.x) / count(*)", "lower(A.c)",
-    "count(A.*)", "FINAL FIRST(U.x)", "PREV(FIRST(x), 1)", "NULL", "'text'", "m", "FINAL min(A.x)", "1 + 1", "d", "min(x + 1)", "FINAL sum(y)", "sum(y)", "count(c)",
+    "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",
+    "FIRST(B.c, 1)", "PREV(x)", "NEXT(LAST(A.c), 2)", "sum(x)", "FINAL sum(A.x)", "avg(x)", "FINAL avg(m)", "min(y)", "max(y)", "min(c)",
+    "FINAL max(U.c)", "count(x)", "count(DISTINCT c)", "FINAL count(DISTINCT y)", "median(x)", "FINAL median(y)", "median(m)", "sum(U.m)",
+    "CLASSIFIER(U)", "PREV(CLASSIFIER())", "NEXT(CLASSIFIER())", "FIRST(CLASSIFIER(), 1)", "LAST(x) - FIRST(x)", "x > 1 AND A.x IS NULL",
+    "CASE WHEN x > 1 THEN c WHEN A.x = 1 THEN 'one' END", "CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE 0 END", "CLASSIFIER() = c",
+    "FIRST(A.n) + MATCH_NUMBER()", "t", "LAST(B.t)", "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE 0 END)", "sum(x * y)",
+    "PREV(coalesce(x, 7))", "coalesce(A.x, 7)", "min(CLASSIFIER())", "sum(A.x) / count(*)", "lower(A.c)", "count(A.*)",
+    "FINAL FIRST(U.x)", "PREV(FIRST(x), 1)", "NULL", "'text'", "m", "FINAL min(A.x)", "1 + 1", "d", "min(x + 1)", "FINAL sum(y)",
+    "sum(y)", "count(c)",
+)  # fmt: skip
+
+ORDERS = (
+    "", "ORDER BY n", "ORDER BY n", "ORDER BY o", "ORDER BY o DESC NULLS FIRST", "ORDER BY z DESC, n DESC", "ORDER BY d NULLS FIRST, o",
+    "ORDER BY z, t", "ORDER BY o NULLS FIRST, n", "ORDER BY c DESC",
 )  # fmt: skip
 
 
@@ -53,7 +67,14 @@ def _joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 atoms = st.sampled_from((*VARIABLES * 4, "()", "^", "$"))
 patterns = st.recursive(atoms, _joined, max_leaves=6).filter(lambda text: any(name in text.replace("PERMUTE", "") for name in VARIABLES))
-excluding = st.tuples(patterns, patterns, patterns).map(lambda parts: f"{parts[0]} {{- {parts[1]} -}} {parts[2]}?" if parts[2] in VARIABLES else f"{{- {parts[1]} -}} | {parts[0]}")
+excluding = st.tuples(patterns, patterns, atoms).map(
+    lambda parts: f"{parts[0]} {{- {parts[1]} -}} {parts[2]}?" if parts[2] in VARIABLES else f"{{- {parts[1]} -}} | {parts[0]}"
+)
+
+
+def _speaks_of(text: str, used: list[str]) -> bool:
+    """Whether an expression names variables of the pattern only."""
+    return all(f"{name}." not in text or name in used for name in VARIABLES)
 
 
 @st.composite
@@ -84,19 +105,17 @@ def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
 @st.composite
 def clauses(draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READING) -> Drawn:
     """Draw a whole clause: all keys, measures, rows, skip modes and windows."""
-    rows = draw(st.sampled_from(["", "ALL ROWS PER MATCH", "ALL ROWS PER MATCH OMIT EMPTY MATCHES", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"]))
+    rows = draw(st.sampled_from(["", *(f"ALL ROWS PER MATCH {empty}" for empty in ("", "OMIT EMPTY MATCHES", "WITH UNMATCHED ROWS"))]))
     pattern = draw(patterns if rows.endswith("UNMATCHED ROWS") else st.one_of(patterns, patterns, excluding))
-    used = [name for name in VARIABLES if name in pattern.replace("PERMUTE", "").replace("EXCLUDE", "")]
-    present = lambda text: all(f"{name}." not in text or name in used for name in VARIABLES)  # noqa: E731
+    used = [name for name in VARIABLES if name in pattern.replace("PERMUTE", "")]
     subset = f"SUBSET U = ({', '.join(draw(st.lists(st.sampled_from(used), min_size=1, unique=True)))})"
     defined = [name for name in used if name != "X"]
-    chosen = [(name, draw(st.sampled_from([text for text in conditions if present(text)]))) for name in defined]
+    chosen = [(name, draw(st.sampled_from([text for text in conditions if _speaks_of(text, used)]))) for name in defined]
     define = f"DEFINE {', '.join(f'{name} AS {text}' for name, text in chosen)}" if chosen else ""
-    measures = draw(st.lists(st.sampled_from([text for text in MEASURES if present(text)]), min_size=1, max_size=4))
+    measures = draw(st.lists(st.sampled_from([text for text in MEASURES if _speaks_of(text, used)]), min_size=1, max_size=4))
     named = ", ".join(f"{text} AS q{number}" for number, text in enumerate(measures))
     partition = draw(st.sampled_from(["", "PARTITION BY k", "PARTITION BY c", "PARTITION BY k, d", "PARTITION BY z"]))
-    orders = ["ORDER BY n", "ORDER BY n", "ORDER BY o", "ORDER BY o DESC NULLS FIRST", "ORDER BY z DESC, n DESC", "ORDER BY d NULLS FIRST, o", "ORDER BY z, t", "ORDER BY o NULLS FIRST, n", "", "ORDER BY c DESC"]
-    order = draw(st.sampled_from(orders))
+    order = draw(st.sampled_from(ORDERS))
     skips = ["", "", "PAST LAST ROW", "TO NEXT ROW", *(f"TO {way} {name}" for way in ("FIRST", "LAST") for name in (*used, "U"))]
     skip = draw(st.sampled_from(skips))
     skip = skip and f"AFTER MATCH SKIP {skip}"

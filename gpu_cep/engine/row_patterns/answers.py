@@ -16,7 +16,7 @@ from gpu_cep.engine.row_patterns.places import PlaceFinder
 from gpu_cep.engine.row_patterns.shown import ShownRows, shown_rows, with_unmatched
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.launch import available_threads, spread
 
 __all__ = ["answer_row_pattern", "row_pattern_schema"]
 
@@ -72,5 +72,5 @@ def _rows_of(
     numbers = pa.array(ordered.numbers(shown.rows))
     keys, others = ([columns.take(each, numbers) for each in wanted] for wanted in (plan.bound.key_columns, plan.bound.returned_columns))
     kinds = [schema.field(len(keys) + number).type for number in range(len(plan.measures))]
-    measures = [measure_array(measure, source, kind) for measure, kind in zip(plan.measures, kinds, strict=True)]
+    measures = spread(lambda number: measure_array(plan.measures[number], source, kinds[number]), range(len(kinds)), threads)
     return pa.table([*keys, *measures, *others], schema=schema)

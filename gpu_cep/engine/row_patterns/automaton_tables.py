@@ -60,8 +60,8 @@ def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
     before = np.zeros((states, states), np.bool_)
     for source, moves in enumerate(automaton.moves):
         before[[move for move in moves if move != ACCEPT], source] = True
-    variables = 8 * np.dtype(label).itemsize
-    fits = np.array([[each == variable for each in automaton.variable] for variable in range(variables)], np.bool_).reshape(variables, states)
+    variables = np.arange(8 * np.dtype(label).itemsize)
+    fits = variables[:, None] == np.array([automaton.variable], np.int64).reshape(1, states)
     if states > _BITS:
         return ReachTables(_words(fits), _words(before), _words(accepts)[0], _words(ends)[0])
     kind = np.uint8 if states <= 8 else np.uint64

@@ -23,6 +23,7 @@ from gpu_cep_kernels.row_patterns.conditions import FAILED, MISSING, NO_CONDITIO
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import ProgramTable
 
+
 class SearchTables(NamedTuple):
     """Hold the conditions, their programs, and the arguments of their totals."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.column_programs import compute_columns, is_column_program
-from gpu_cep.engine.lowering.programs import assemble, failure, program_registers, tabulator
+from gpu_cep.engine.lowering.programs import Column, assemble, failure, make_bank, program_registers, tabulator
 from gpu_cep.engine.phase_one.label_events import BLOCK, make_labeller
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
@@ -34,9 +36,9 @@ def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threa
     """
     labels = ordered.take(_own_labels(plan, columns, threads))
     if plan.neighbours:
-        bank = ordered_bank(plan, columns, ordered, plan.layout)
+        beside = _RowsBeside(plan, columns, ordered)
         for condition in plan.neighbours:
-            _judge(condition, columns, ordered, bank, labels, threads)
+            _judge(condition, beside, labels, threads)
     return labels
 
 
@@ -54,18 +56,42 @@ def _own_labels(plan: RowPlan, columns: EventColumns, threads: int) -> Labels:
     return own
 
 
-def _judge(
-    condition: NeighbourCondition, columns: EventColumns, ordered: OrderedRows, bank: ColumnBank, labels: Labels, threads: int
-) -> None:  # fmt: skip
+@dataclass(frozen=True)
+class _RowsBeside:
+    """The columns that conditions on rows at fixed distances read, in the two forms in which they are read."""
+
+    plan: RowPlan
+    columns: EventColumns
+    ordered: OrderedRows
+
+    @cached_property
+    def by_columns(self) -> ColumnBank:
+        """Return the columns as they are."""
+        layout = self.plan.layout
+        ints, floats = ([self._column(column) for column in wanted] for wanted in (layout.ints, layout.floats))
+        return make_bank(np, ints, floats, len(self.ordered))
+
+    @cached_property
+    def by_row(self) -> ColumnBank:
+        """Return the columns with a row of NULLs behind them."""
+        return ordered_bank(self.plan, self.columns, self.ordered, self.plan.layout)
+
+    def _column(self, column: int) -> Column:
+        nulls = self.columns.null_mask(column)
+        return self.ordered.take(self.columns.values(column)), None if nulls is None else self.ordered.take(nulls)
+
+
+def _judge(condition: NeighbourCondition, beside: _RowsBeside, labels: Labels, threads: int) -> None:
     """Clear the bit of a condition's variable where the condition does not hold."""
+    columns, ordered = beside.columns, beside.ordered
     others = labels.dtype.type(np.iinfo(labels.dtype).max ^ (1 << condition.variable))
-    if is_column_program(condition.program) and _judge_columns(condition, ordered, bank, labels, others, threads):
+    if is_column_program(condition.program) and _judge_columns(condition, beside, labels, others, threads):
         return
     table, _ = assemble([condition.program], tabulator(columns))
     parts = stream_slices(ordered.offsets, threads)
     registers = program_registers(np, table, len(parts), max(1, len(condition.distances)))
     program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
-    failed = np.zeros(len(labels), np.bool_)
+    failed, bank = np.zeros(len(labels), np.bool_), beside.by_row
 
     def judge(slot: int) -> None:
         mask_by_rows_beside(*parts[slot], slot, program, ordered.offsets, bank, registers, others, labels, failed)
@@ -76,11 +102,9 @@ def _judge(
         raise EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}")
 
 
-def _judge_columns(
-    condition: NeighbourCondition, ordered: OrderedRows, bank: ColumnBank, labels: Labels, others: Any, threads: int
-) -> bool:  # fmt: skip
+def _judge_columns(condition: NeighbourCondition, beside: _RowsBeside, labels: Labels, others: Any, threads: int) -> bool:
     """Judge a condition by whole columns; return False if an integer overflows somewhere, and all is to be judged otherwise."""
-    length = len(labels)
+    length, bank, ordered = len(labels), beside.by_columns, beside.ordered
     # rows that read beyond the table are denied below, as those that read beyond their partition
     first, last = max(0, -min(condition.distances)), length - max(0, *condition.distances)
     if last <= first:

@@ -44,10 +44,15 @@ def _lengths(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, 
     to = skip_to(plan)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     faults = np.full(len(ordered.offsets) - 1, -1, np.int64)
+    looks = np.zeros(len(faults), np.int64)
     shared = len(ordered) if to == SkipTo.NEXT_ROW and not reach.limits.size else 0
     trail, trail_end = np.full(shared, -1, np.int32), np.empty(shared, np.int32)
     parts = stream_slices(ordered.offsets, threads)
-    spread(lambda span: find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, trail, trail_end), parts, threads)
+
+    def find(span: tuple[int, int]) -> None:
+        find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, looks, trail, trail_end)
+
+    spread(find, parts, threads)
     failed = np.flatnonzero(faults >= 0)
     if failed.size:
         refuse_target(plan, ordered, lengths, int(faults[failed[0]]), lambda m: _states(m, automaton, reach, 1), automaton)

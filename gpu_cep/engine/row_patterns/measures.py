@@ -101,8 +101,8 @@ class MeasureSource:
         return found
 
 
-def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataType) -> pa.Array:
-    """Return a measure at each row of the result, in the type `kind`; NULL where the row belongs to no match.
+def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataType | None = None) -> pa.Array:
+    """Return a measure at each row of the result, in the type `kind` if it is given; NULL where the row belongs to no match.
 
     Raises
     ------
@@ -111,6 +111,6 @@ def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataT
     """
     found = return_array(measure.expression, measure.program, source, ())
     found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
-    found = found if found.type == kind else found.cast(kind)
+    found = found if kind in (None, found.type) else found.cast(kind)
     unmatched = source.finder.shown.unmatched
-    return found if unmatched is None else pc.if_else(pa.array(unmatched), pa.scalar(None, kind), found)
+    return found if unmatched is None else pc.if_else(pa.array(unmatched), pa.scalar(None, found.type), found)

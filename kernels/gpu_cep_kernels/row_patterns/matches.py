@@ -34,21 +34,22 @@ def next_start(start: int, length: int, to: int, first: int, last: int) -> int:
     return target
 
 
-@kernel(writes=("lengths", "faults", "trail", "trail_end"))
+@kernel(writes=("lengths", "faults", "looks", "trail", "trail_end"))
 def find_row_matches(
-    low: int, high: int, offsets: Any, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, faults: Any, trail: Any,
-    trail_end: Any,
+    low: int, high: int, offsets: Any, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, faults: Any, looks: Any,
+    trail: Any, trail_end: Any,
 ) -> None:  # fmt: skip
     """``lengths[r]``: how many rows the match has that begins in row r of partition p in [low, high); UNMATCHED where none begins.
 
     `to` says where the search goes on (SkipTo). ``faults[p]`` is the row of a match that has no row to skip to, or begins with it;
-    the partition is then left. `trail`, `trail_end` remember the state of each row and the end that it leads to, so that matches
+    the partition is then left. ``looks[p]`` counts the rows for which a state was sought. `trail`, `trail_end` remember the state of each row and the end that it leads to, so that matches
     which begin in every row are followed once; they are empty where windows make ends depend on the start, or matches share no rows.
     """
     for p in range(low, high):
         begin, end = offsets[p], offsets[p + 1]
-        start = begin
+        start, sought = begin, 0
         while start < end:
+            sought += 1
             limit = limit_of(start, end, reach)
             state = next_state(first_source(start, begin, automaton), start, limit, automaton, reach)
             if state == NOWHERE:
@@ -70,6 +71,7 @@ def find_row_matches(
                     if trail.size > 0:
                         trail[row] = state
                     row += 1
+                    sought += 1
                     state = next_state(state, row, limit, automaton, reach) if row < end else ACCEPT
                 stop = row if stop < 0 else stop
                 if trail.size > 0:
@@ -81,6 +83,7 @@ def find_row_matches(
                     faults[p] = start
                     target = end
                 start = target
+        looks[p] = sought
 
 
 @kernel(writes=("states",))

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.row_patterns.conditions import Mapped, MatchConditionTable
+from gpu_cep_kernels.rules.scalars import mix_hash
 from gpu_cep_kernels.rules.tables import Flags, Floats, Ints
 
 _PROBES = 4
@@ -36,9 +37,8 @@ class Memo(NamedTuple):
 @rule
 def _slot_of(q: int, start: int, row: int, slots: int) -> int:
     """Return the first slot of a dead end."""
-    mixed = np.uint64(row) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(q) * np.uint64(0xC2B2AE3D27D4EB4F)
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9) + np.uint64(start)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1))
+    mixed = mix_hash(mix_hash(mix_hash(np.uint64(0), q), start), row)
+    return np.int64(mixed & np.uint64(slots - 1))
 
 
 @rule

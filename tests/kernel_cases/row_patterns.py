@@ -1,0 +1,229 @@
+"""Cases of the kernels of SQL's row patterns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
+from gpu_cep_kernels.row_patterns import labels, matches, reach, search, totals
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Mapped, MatchConditionTable
+from gpu_cep_kernels.row_patterns.memo import Memo
+from gpu_cep_kernels.row_patterns.tables import Reach, RowAutomatonTable, SkipTo
+from gpu_cep_kernels.rules.running import AGGREGATIONS
+from gpu_cep_kernels.rules.tables import AggregateValues, Registers
+from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
+from tests.kernel_cases.inputs import Array, Random, column_bank, event_times, flags, floats, integers, label_words, stream_offsets
+from tests.kernel_cases.tables import program_registers, program_table
+
+# A+ (B | C)*? $?, whose states are numbered in order; a match may end behind A.
+_AUTOMATON = RowAutomatonTable(
+    variable=np.array([0, 1, 2], np.uint16),
+    move_first=np.array([0, 2, 5, 8, 9, 11]),
+    moves=np.array([0, -1, 1, 2, -1, 2, 1, -1, 0, 0, 1], np.int32),
+    ends=np.array([True, True, False]),
+    target=np.array([False, True, True]),
+)
+_WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
+# The value of a row and that of the first row of the match, which is not greater; fewer than three rows of B are mapped.
+_PROGRAM = program_table((("load_int", 0, 0, 0), ("load_int", 1, 0, 1), ("le_int", 2, 0, 1)))
+_NOTHING = np.empty((0, 0), np.int32)
+
+
+def _partitions(size: int, random: Random) -> Array:
+    return np.unique(stream_offsets(size, random))
+
+
+def _tables(random: Random, word: Any, bytes_of_labels: int) -> tuple[Array, Array, Any, Any]:
+    kind = np.uint8 if word is np.uint8 else np.uint64
+    return random.integers(0, 8, (bytes_of_labels, 256)).astype(kind), random.integers(0, 8, (1, 256)).astype(kind), kind(3), kind(5)
+
+
+def _reaching(size: int, random: Random, slots: int, word: Any) -> Call:
+    offsets, given = _partitions(size, random), label_words(size, random, 3, word)
+    tables = _tables(random, word, given.dtype.itemsize)
+    return Call(len(offsets) - 1, (offsets, given, *tables, np.zeros((size, 1), tables[0].dtype)))
+
+
+def _wide_reaching(size: int, random: Random, slots: int, word: Any) -> Call:
+    offsets, given = _partitions(size, random), label_words(size, random, 3, word)
+    fits, before = random.integers(0, 9, (3, 2), np.uint64), random.integers(0, 9, (128, 2), np.uint64)
+    accepts, ends = np.array([1, 2], np.uint64), np.array([2, 1], np.uint64)
+    return Call(len(offsets) - 1, (offsets, given, fits, before, accepts, ends, np.zeros((size, 2), np.uint64)))
+
+
+def _labelled(size: int, random: Random) -> tuple[Array, Array, Array]:
+    offsets, given = _partitions(size, random), label_words(size, random, 3, np.uint8)
+    earliest = np.zeros((size, 3), np.int32)
+    reach.find_earliest_ends(0, len(offsets) - 1, offsets, given, _AUTOMATON, earliest)
+    return offsets, given, earliest
+
+
+def _ending(size: int, random: Random, slots: int) -> Call:
+    offsets, given, earliest = _labelled(size, random)
+    return Call(len(offsets) - 1, (offsets, given, _AUTOMATON, np.zeros_like(earliest)))
+
+
+def _times_limited(size: int, random: Random, slots: int, time: Any, missing: bool) -> Call:
+    offsets = _partitions(size, random)
+    times = event_times(offsets, random, time)
+    clock = times.view(np.uint64) ^ np.uint64(1 << 63) if time is np.int64 else times
+    absent = np.zeros(size if missing else 0, np.bool_)
+    absent[offsets[1:-1][: len(absent)] - 1] = True
+    return Call(len(offsets) - 1, (offsets, clock, absent, clock.dtype.type(3), np.zeros(size, np.int64)))
+
+
+def _rows_limited(size: int, random: Random, slots: int) -> Call:
+    offsets = _partitions(size, random)
+    return Call(len(offsets) - 1, (offsets, 3, np.zeros(size, np.int64)))
+
+
+def _reach(size: int, random: Random, windows: bool) -> tuple[Array, Reach]:
+    offsets, _, earliest = _labelled(size, random)
+    if not windows:
+        words = (earliest < np.iinfo(np.int32).max) @ np.array([1, 2, 4])
+        return offsets, Reach(words.astype(np.uint8).reshape(-1, 1), _NOTHING, np.empty(0, np.int64))
+    limits = np.zeros(size, np.int64)
+    reach.limit_by_rows(0, len(offsets) - 1, offsets, 3, limits)
+    return offsets, Reach(np.empty((0, 0), np.uint8), earliest, limits)
+
+
+def _finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False) -> Call:
+    offsets, known = _reach(size, random, windows)
+    trail = size if to == SkipTo.NEXT_ROW and not windows else 0
+    partitions = len(offsets) - 1
+    return Call(
+        partitions,
+        (
+            offsets, _AUTOMATON, known, int(to), np.full(size, -1, np.int32), np.full(partitions, -1), np.zeros(partitions, np.int64),
+            np.full(trail, -1, np.int32), np.zeros(trail, np.int32),
+        ),
+    )  # fmt: skip
+
+
+def _found(size: int, random: Random) -> tuple[Array, Array, Array, Reach]:
+    """The first rows, the beginnings of their partitions and the places of matches."""
+    call = _finding(size, random, 1, SkipTo.PAST_LAST_ROW)
+    matches.find_row_matches(0, call.size, *call.arguments)
+    offsets, _, known, _, lengths, *_ = call.arguments
+    firsts = np.flatnonzero(lengths >= 0)
+    begins = offsets[np.searchsorted(offsets, firsts, "right") - 1]
+    return firsts, begins, np.concatenate([[0], np.cumsum(lengths[firsts])]).astype(np.int64), known
+
+
+def _mapping(size: int, random: Random, slots: int) -> Call:
+    firsts, begins, places, known = _found(size, random)
+    limits = np.full(len(firsts), size)
+    return Call(len(firsts), (firsts, begins, places, _AUTOMATON, known, limits, np.zeros(places[-1], np.int32)))
+
+
+def _seeking(size: int, random: Random, slots: int, step: int) -> Call:
+    firsts, _, places, _ = _found(size, random)
+    states = random.integers(0, 3, places[-1]).astype(np.int32)
+    return Call(len(firsts), (firsts, places, states, np.array([True, False, True]), step, 1, np.zeros(len(firsts), np.int64)))
+
+
+def _beside(size: int, random: Random, slots: int) -> Call:
+    offsets = _partitions(size, random)
+    registers = program_registers(_PROGRAM, slots)
+    rows = np.zeros((2, slots), np.int64)
+    own = Registers(rows, rows, registers.ints, registers.floats, registers.nulls)
+    condition = NeighbourProgram(_PROGRAM, 2, np.array([0, -1]))
+    bank = column_bank(size + 1, random)
+    given = label_words(size, random, 3, np.uint8)
+    return Call(len(offsets) - 1, (condition, offsets, bank, own, np.uint8(5), given, np.zeros(size, np.bool_)))
+
+
+def _borders(size: int, random: Random, slots: int, back: int) -> Call:
+    offsets = _partitions(size, random)
+    return Call(len(offsets) - 1, (offsets, back, np.uint8(5), np.full(size, np.uint8(7))))
+
+
+def _condition_table() -> MatchConditionTable:
+    """B is not less than the first row of the match; its rows are kept, and their sum."""
+    return MatchConditionTable(
+        condition=np.array([-1, 0, -1]), code_first=np.array([0]), code_last=np.array([3]), result=np.array([2]),
+        place_first=np.array([0, 2]), place=np.array([0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
+        offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
+        step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"]]),
+        argument=np.array([[-1, 0, -1], [1, 1, 1], [2, -1, 2]]), stand_in=np.zeros(3, np.int64), classifier=1, spelling=np.array([7, 8, 9]),
+    )  # fmt: skip
+
+
+def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20) -> Call:
+    offsets, known = _reach(size, random, windows=False)
+    bank = column_bank(size + 1, random)
+    ints, reals = integers(3 * size, random).reshape(3, size), floats(3 * size, random).reshape(3, size)
+    arguments = Arguments(ints, reals, random.integers(0, 3, (3, size), np.uint8))
+    registers = Registers(np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(4, np.int64), np.zeros(4), np.zeros(4, np.bool_))
+    values = AggregateValues(np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1)))
+    mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, np.zeros(3, np.int64), registers)
+    every = np.ones((3, 3), np.bool_)
+    memo = Memo(np.zeros((16, 10), np.int64), np.zeros((16, 3)), np.array([True, True, False]), every[:, :2].copy(), every)
+    numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
+    state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
+    return Call(
+        1,
+        (
+            offsets, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, memo, state,
+            np.full(size, -1, np.int32),
+        ),
+    )  # fmt: skip
+
+
+def _totalling(size: int, random: Random, slots: int, step: str, every: bool, nulls: bool = True) -> Call:
+    offsets = stream_offsets(size, random)
+    kind = np.float64 if step.endswith("floats") else np.int64
+    length = size if every else len(offsets) - 1
+    values = (floats if kind is np.float64 else integers)(size, random)
+    missing = flags(size if nulls else 0, random, 0.2)
+    return Call(len(offsets) - 1, (offsets, values, missing, AGGREGATIONS[step], every, np.zeros(length, np.int64), np.zeros(length, kind)))
+
+
+def _medians(size: int, random: Random, slots: int) -> Call:
+    offsets = stream_offsets(size, random)
+    return Call(
+        len(offsets) - 1,
+        (offsets, floats(size, random), flags(size, random, 0.2), np.zeros(size), np.zeros(size, np.int64), np.zeros(size)),
+    )
+
+
+_SKIPS: Variants = {to.name.lower(): {"to": to} for to in SkipTo}
+
+ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
+    *cases(labels.mask_by_rows_beside, _beside, {"": {}}),
+    *cases(labels.mask_borders, _borders, {"before": {"back": 2}, "behind": {"back": -2}}),
+    *cases(reach.mark_reach, _reaching, _WORDS),
+    *cases(reach.mark_wide_reach, _wide_reaching, _WORDS),
+    *cases(reach.find_earliest_ends, _ending, {"": {}}),
+    *cases(
+        reach.limit_by_times,
+        _times_limited,
+        {"uint64": {"time": np.int64, "missing": False}, "float64": {"time": np.float64, "missing": True}},
+    ),
+    *cases(reach.limit_by_rows, _rows_limited, {"": {}}),
+    *cases(matches.find_row_matches, _finding, {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}}),
+    *cases(matches.map_rows, _mapping, {"": {}}),
+    *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
+    *cases(search.search_row_matches, _searching, {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}}),
+    *cases(
+        totals.total_ints,
+        _totalling,
+        {
+            "sum": {"step": "sum_ints", "every": False},
+            "min": {"step": "min_ints", "every": True},
+            "max": {"step": "max_ints", "every": False, "nulls": False},
+        },
+    ),
+    *cases(
+        totals.total_floats,
+        _totalling,
+        {
+            "sum": {"step": "sum_floats", "every": True},
+            "min": {"step": "min_floats", "every": False},
+            "max": {"step": "max_floats", "every": True, "nulls": False},
+        },
+    ),
+    *cases(totals.running_medians, _medians, {"": {}}),
+)
