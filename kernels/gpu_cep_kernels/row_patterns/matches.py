@@ -41,9 +41,10 @@ def find_row_matches(
 ) -> None:  # fmt: skip
     """``lengths[r]``: how many rows the match has that begins in row r of partition p in [low, high); UNMATCHED where none begins.
 
-    `to` says where the search goes on (SkipTo). ``faults[p]`` is the row of a match that has no row to skip to, or begins with it;
-    the partition is then left. ``looks[p]`` counts the rows for which a state was sought. `trail`, `trail_end` remember the state of each row and the end that it leads to, so that matches
-    which begin in every row are followed once; they are empty where windows make ends depend on the start, or matches share no rows.
+    `to` says where the search goes on (SkipTo). ``faults[p]`` is the row of a match that has no row to skip to, or begins
+    with it; the partition is then left. ``looks[p]`` counts the rows for which a state was sought. `trail`, `trail_end`
+    remember the state of each row and the end that it leads to, so that rows that matches share are followed once. They
+    are empty where windows make ends depend on the start, or matches share no rows.
     """
     for p in range(low, high):
         begin, end = offsets[p], offsets[p + 1]

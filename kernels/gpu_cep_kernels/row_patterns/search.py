@@ -37,15 +37,18 @@ class SearchState(NamedTuple):
     found: Places
 
 
-class SearchNumber(IntEnum):
+class _SearchNumber(NamedTuple):
     """Name the numbers of a search."""
 
-    PARTITION = 0
-    LAST_PARTITION = 1  # the one before which it ends
-    START = 2  # −1: the partition's first row comes next
-    DEPTH = 3
-    FOUND = 4
-    STEPS = 5
+    PARTITION: int = 0
+    LAST_PARTITION: int = 1  # the one before which it ends
+    START: int = 2  # −1: the partition's first row comes next
+    DEPTH: int = 3
+    FOUND: int = 4  # how many states are found
+    STEPS: int = 5  # those of this call
+
+
+SearchNumber = _SearchNumber()
 
 
 @rule

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel
+from gpu_cep_kernels.compile.operations import exact_product
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints
 
@@ -86,6 +87,6 @@ def running_medians(low: int, high: int, offsets: Any, values: Any, nulls: Any, 
             totals[e] = 0.0
             if end > begin:
                 # the sum of one value with itself may be infinite
-                totals[e] = room[middle] if (end - begin) % 2 == 1 else (room[middle - 1] + room[middle]) / 2.0
+                totals[e] = room[middle] if (end - begin) % 2 == 1 else exact_product(room[middle - 1] + room[middle], 0.5)
             if broken:
                 totals[e] = np.nan

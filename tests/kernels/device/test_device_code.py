@@ -42,7 +42,9 @@ SEARCHES = {
     "grow_graph",
     "grow_runs",
     "judge_rows",
+    "mask_by_rows_beside",
     "order_matches",
+    "search_row_matches",
     "walk_chains",
     "walk_windows",
 }
