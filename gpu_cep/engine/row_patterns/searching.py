@@ -31,6 +31,8 @@ from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 # Steps between two looks at whether the user has interrupted the call, which take some tens of milliseconds.
 _STEPS = 1 << 20
 _DEAD_ENDS = 1 << 14
+# Room for the states of rows of matches at first.
+_FOUND = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
     mapped = _mapped(search, longest)
     numbers = np.zeros(len(SearchNumber), np.int64)
     numbers[: SearchNumber.START + 1] = *part, -1
-    state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(1024, np.int32))
+    state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(_FOUND, np.int32))
     while True:
         outcome = search_row_matches(
             search.ordered.offsets, search.automaton, search.reach, skip_to(search.plan), table, search.tables.programs, search.bank,

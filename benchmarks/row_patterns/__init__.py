@@ -1,0 +1,1 @@
+"""Measure SQL's row patterns."""

@@ -1,0 +1,118 @@
+"""The matcher of row patterns works in proportion to the rows, refuses what would explode, and can be bounded and paused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.engine.row_patterns import answers, labels, matching, searching
+from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
+from gpu_cep_kernels.row_patterns.matches import find_row_matches
+from tests.drawn.row_patterns import ALONE, BESIDE, READING, clauses
+from tests.engine.row_patterns.test_answers import check
+from tests.oracle.test_row_patterns import letters, matched_lengths
+
+
+def ask(clauses: str, table: pa.Table, **keywords) -> pa.Table:
+    return cep.match(table, f"MATCH_RECOGNIZE ({clauses})", **keywords)
+
+
+EQUAL = ["A+ B+", "(A+ B+)+", "(A | B)*? C", "A+ B+ C", "(A* B*)* C", "^ A+ B+ $", "(A+)+ (B+)+", "PERMUTE(A+, B+, C)", "A{3,40} B?"]
+
+
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
+@pytest.mark.parametrize("pattern", EQUAL)
+def test_each_row_is_looked_at_a_few_times(pattern, skip, monkeypatch):
+    counts = []
+
+    def counted(*arguments):
+        find_row_matches(*arguments)
+        counts.append(arguments[8].sum())
+
+    monkeypatch.setattr(matching, "find_row_matches", counted)
+    for rows in (1000, 4000):
+        last = ", C AS n < 0" if "C" in pattern else ""
+        asked = f"ORDER BY n MEASURES count(*) AS k AFTER MATCH SKIP {skip} PATTERN ({pattern}) DEFINE A AS n >= 0, B AS n >= 0{last}"
+        ask(asked, pa.table({"n": np.arange(rows)}), threads=1)
+    assert counts[0] <= 45 * 1000
+    assert counts[1] <= 4.1 * counts[0]
+
+
+DEAD = "ORDER BY n MEASURES count(*) AS k PATTERN (^ (A+ B+)+ C) DEFINE A AS n >= 0, B AS n >= FIRST(n), C AS n > FIRST(n) + 1000"
+
+
+def test_dead_ends_are_not_searched_again():
+    rows = 60
+    assert ask(DEAD, pa.table({"n": np.arange(rows)}), max_steps=100 * rows).num_rows == 0
+    with pytest.raises(MatchLimitExceeded, match="more than max_steps=100 steps, in a search whose conditions read the match so far"):
+        ask(DEAD, pa.table({"n": np.arange(rows)}), max_steps=100)
+
+
+@given(clauses(ALONE + BESIDE + READING))
+def test_pauses_blocks_and_parts_change_nothing(drawn):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(searching, "_STEPS", 3)
+        patch.setattr(searching, "_DEAD_ENDS", 2)
+        patch.setattr(searching, "_FOUND", 1)
+        patch.setattr(labels, "BLOCK", 2)
+        patch.setattr(answers, "_MOST_ROWS", 2)
+        check(drawn, threads=2)
+
+
+many = st.sampled_from(
+    ["X{70}", "(A|B){40,80}", "(A?B?){33}", "(A|BC|C){30,60}?", "(AB?){0,70}C", "((A|B)*C){20,}", "A{65}|B{65}|X{3}", "(AXX|BX){30,}"]
+)
+
+
+@given(many, st.text("abc", min_size=60, max_size=150), st.text("ab", min_size=60, max_size=90))
+def test_patterns_of_many_states(pattern, text, other):
+    spaced = pattern.replace("(AXX|BX)", "(A X X | B X)").replace("BC", "B C").replace("AB?", "A B?").replace("A?B?", "A? B?")
+    spaced = spaced.replace("*C", "* C").replace(")C", ") C").replace("}C", "} C")
+    define = "DEFINE A AS c = 'a', B AS c = 'b', C AS c = 'c'" if "C" in pattern else "DEFINE A AS c = 'a', B AS c = 'b'"
+    define = define if "A" in pattern else ""
+    for word in (text, other):
+        found = ask(f"ORDER BY n MEASURES FIRST(n) AS f, count(*) AS k PATTERN ({spaced}) {define}", letters(word))
+        expected = [(start if length else None, length) for start, length in matched_lengths(pattern, word)]
+        assert list(zip(found["f"].to_pylist(), found["k"].to_pylist(), strict=True)) == expected
+
+
+def test_a_permutation_of_seven():
+    names = "ABCDEFG"
+    define = ", ".join(f"{name} AS c = '{name.lower()}'" for name in names)
+    asked = f"ORDER BY n MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN (PERMUTE({', '.join(names)})) DEFINE {define}"
+    found = ask(asked, letters("agcbdefgfedcba"))
+    assert "".join(found["v"].to_pylist()) == "AGCBDEFGFEDCBA"
+
+
+LARGE = ["A{2049}", "(A B){1500}", "A{0,3000}", "PERMUTE(A+, B+, A, B, A, B, A, B)", f"PERMUTE({', '.join('ABCDEFGHIJKL')})", "(A{50}){50}"]
+
+
+@pytest.mark.parametrize("pattern", LARGE)
+def test_patterns_that_would_explode_are_refused(pattern):
+    with pytest.raises(UnsupportedError, match="the pattern has more than 2,048 states"):
+        ask(f"ORDER BY n MEASURES count(*) AS k PATTERN ({pattern})", letters("ab"))
+
+
+def test_more_variables_than_bits_are_refused():
+    pattern = " ".join(f"V{number}" for number in range(65))
+    with pytest.raises(UnsupportedError, match="the pattern has 65 variables; at most 64 are supported"):
+        ask(f"ORDER BY n MEASURES count(*) AS k PATTERN ({pattern})", letters("ab"))
+
+
+@pytest.mark.parametrize("condition", ["median(n) > 1", "count(DISTINCT c) < 3"])
+def test_conditions_that_a_search_cannot_keep_are_named(condition):
+    with pytest.raises(UnsupportedError, match=r"DEFINE … AS .*conditions read count, sum, avg, min and max"):
+        ask(f"ORDER BY n MEASURES count(*) AS k PATTERN (A+) DEFINE A AS {condition}", letters("ab"))
+
+
+def test_overflow_is_an_error_that_names_the_row():
+    table = pa.table({"n": [1, 2, 3], "x": [2**62, 2**62, 2**62]})
+    for condition in ("x + PREV(x) > 0", "sum(x) > 0", "x + x > 0"):
+        with pytest.raises(cep.EventError, match="overflow"):
+            ask(f"ORDER BY n MEASURES count(*) AS k PATTERN (A+) DEFINE A AS {condition}", table)
+    with pytest.raises(cep.EventError, match=r"integer overflow in sum\(\) over the rows of a match"):
+        ask("ORDER BY n MEASURES sum(x) AS k PATTERN (A+)", table)
