@@ -9,7 +9,8 @@ import pyarrow as pa
 
 FALL_AND_RISE = "DEFINE D AS price < PREV(price), U AS price > PREV(price)"
 ENDS = "MEASURES FIRST(ts) AS t, LAST(ts) AS u, count(*) AS n"
-STEPS = "DEFINE A AS kind = 'a', B AS kind = 'b', C AS kind = 'c'"
+TWO_STEPS = "DEFINE A AS kind = 'a', B AS kind = 'b'"
+STEPS = f"{TWO_STEPS}, C AS kind = 'c'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ QUESTIONS = (
     Question("permutation of five", f"{ENDS} PATTERN (PERMUTE(A, B, C, D, E)) {STEPS}, D AS kind = 'd', E AS kind = 'e'"),
     Question("reluctant", f"{ENDS} PATTERN ((A | B)*? C) {STEPS}"),
     Question("alternatives", f"{ENDS} PATTERN ((A B | B A | A C | C A | B C | C B)+) {STEPS}"),
-    Question("counted", f"{ENDS} PATTERN (A X{{3,20}} B) {STEPS}"),
+    Question("counted", f"{ENDS} PATTERN (A X{{3,20}} B) {TWO_STEPS}"),
     Question("above the first", f"{ENDS} PATTERN (S B+) DEFINE B AS price > FIRST(price)", labels=False),
     Question("running sum", f"{ENDS} PATTERN (A+) DEFINE A AS sum(A.size) <= 100", labels=False),
     Question("above the average", f"{ENDS} PATTERN (A{{3}} B+) DEFINE B AS price > avg(A.price)", labels=False),

@@ -14,6 +14,7 @@ from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED
 
 States = npt.NDArray[np.int32]
+Lengths = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -65,17 +66,19 @@ class RowMatches:
             low = high
 
     def _part(self, low: int, high: int) -> RowMatches:
-        arrays = (each[low:high] for each in (self.firsts, self.lengths, self.numbers, self.begins, self.ends))
-        return RowMatches(*arrays, self._states_of(low, high))
-
-    def _states_of(self, low: int, high: int) -> Callable[[RowMatches], States]:
-        if "states" in vars(self):
-            states = self.states[self.places[low] : self.places[high]]
-            return lambda part: states
-        return self.find_states
+        cut = slice(low, high)
+        # states that are known already are not found again
+        known = "states" in vars(self)
+        find = known_states(self.states[self.places[low] : self.places[high]]) if known else self.find_states
+        return RowMatches(self.firsts[cut], self.lengths[cut], self.numbers[cut], self.begins[cut], self.ends[cut], find)
 
 
-def matches_of(ordered: OrderedRows, lengths: Indices, find_states: Callable[[RowMatches], States]) -> RowMatches:
+def known_states(states: States) -> Callable[[RowMatches], States]:
+    """Return a function that returns states that are known."""
+    return lambda matches: states
+
+
+def matches_of(ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States]) -> RowMatches:
     """Return the matches, given the length of the one that begins at each row."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
     partitions = np.searchsorted(ordered.offsets, firsts, "right") - 1

@@ -98,7 +98,7 @@ def _judge(condition: NeighbourCondition, beside: _RowsBeside, labels: Labels, t
 
     spread(judge, range(len(parts)), threads)
     if failed.any():
-        row = columns.number_of(int(ordered.numbers(failed.argmax())))
+        row = columns.number_of(ordered.number(int(failed.argmax())))
         raise EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}")
 
 

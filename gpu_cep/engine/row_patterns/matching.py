@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
@@ -13,7 +12,7 @@ from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.searching import search_matches
-from gpu_cep.engine.row_patterns.skipping import refuse_target, skip_to
+from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.row_patterns.matches import find_row_matches, map_rows
@@ -35,12 +34,11 @@ def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, thr
     reach = find_reach(plan, columns, ordered, labels, automaton, threads)
     if plan.search is not None:
         return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
-    lengths = _lengths(plan, ordered, automaton, reach, threads)
-    return matches_of(ordered, lengths, lambda matches: _states(matches, automaton, reach, threads))
+    return _read_off(plan, ordered, automaton, reach, threads)
 
 
-def _lengths(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, threads: int) -> Indices:
-    """Return how many rows the match has that begins at each row."""
+def _read_off(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, threads: int) -> RowMatches:
+    """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
     to = skip_to(plan)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     faults = np.full(len(ordered.offsets) - 1, -1, np.int64)
@@ -53,10 +51,11 @@ def _lengths(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, 
         find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, looks, trail, trail_end)
 
     spread(find, parts, threads)
+    matches = matches_of(ordered, lengths, lambda wanted: _states(wanted, automaton, reach, threads))
     failed = np.flatnonzero(faults >= 0)
     if failed.size:
-        refuse_target(plan, ordered, lengths, int(faults[failed[0]]), lambda m: _states(m, automaton, reach, 1), automaton)
-    return lengths
+        raise target_fault(plan, ordered, automaton, matches, int(faults[failed[0]]))
+    return matches
 
 
 def _states(matches: RowMatches, automaton: RowAutomatonTable, reach: Reach, threads: int) -> States:

@@ -39,6 +39,10 @@ class OrderedRows:
         """Return values of the table's rows in order; the same array if the table is in order."""
         return values if self.rows is None else values[self.rows]
 
+    def number(self, row: int) -> int:
+        """Return the number in the table of an ordered row."""
+        return row if self.rows is None else int(self.rows[row])
+
     def numbers(self, ordered: Indices) -> Indices:
         """Return the numbers in the table of ordered rows."""
         return ordered if self.rows is None else self.rows[ordered]

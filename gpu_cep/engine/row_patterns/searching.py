@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.condition_tables import SearchTables, covers, reads_classifier, search_tables
-from gpu_cep.engine.row_patterns.found import RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, known_states, matches_of
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
-from gpu_cep.engine.row_patterns.skipping import refuse_target, skip_to
+from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.plan.row_patterns.automaton import ACCEPT
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
@@ -26,7 +25,7 @@ from gpu_cep_kernels.row_patterns.conditions import Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo
 from gpu_cep_kernels.row_patterns.search import Outcome, SearchNumber, SearchState, search_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
-from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Flags, Registers
 
 # Steps between two looks at whether the user has interrupted the call, which take some tens of milliseconds.
 _STEPS = 1 << 20
@@ -46,7 +45,7 @@ class _Search:
     reach: Reach
     tables: SearchTables
     bank: ColumnBank
-    lengths: Indices
+    lengths: Lengths
     max_steps: int | None
     spent: list[int] = field(default_factory=lambda: [0])
     lock: Lock = field(default_factory=Lock)
@@ -71,7 +70,7 @@ def search_matches(
     search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, max_steps)
     found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
     states = np.concatenate([np.empty(0, np.int32), *found])
-    matches = matches_of(ordered, lengths, lambda _: states)
+    matches = matches_of(ordered, lengths, known_states(states))
     # parts of the matches take theirs from these
     assert len(matches.states) == matches.places[-1], "each row of a match has a state"
     return matches
@@ -99,13 +98,12 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
             case Outcome.FAILED:
                 raise EventError(_failure(search, state, columns))
             case Outcome.NO_TARGET:
-                states = state.found[: numbers[SearchNumber.FOUND]]
-                own = _lengths_of(search, part)
-                start = int(numbers[SearchNumber.START])
-                refuse_target(search.plan, search.ordered, own, start, lambda _, found=states: found, search.automaton)
+                states = known_states(state.found[: numbers[SearchNumber.FOUND]])
+                matches = matches_of(search.ordered, _lengths_of(search, part), states)
+                raise target_fault(search.plan, search.ordered, search.automaton, matches, int(numbers[SearchNumber.START]))
 
 
-def _lengths_of(search: _Search, part: tuple[int, int]) -> Indices:
+def _lengths_of(search: _Search, part: tuple[int, int]) -> Lengths:
     """Return the lengths with those of matches that other threads have found left out."""
     low, high = search.ordered.offsets[[part[0], part[1]]]
     own = np.full_like(search.lengths, UNMATCHED)
@@ -132,7 +130,7 @@ def _failure(search: _Search, state: SearchState, columns: EventColumns) -> str:
     start, depth = int(numbers[SearchNumber.START]), int(numbers[SearchNumber.DEPTH])
     variable = search.automaton.variable[search.automaton.moves[state.cursor[depth] - 1]]
     condition = search.conditions.conditions[search.tables.table.condition[variable]]
-    row = columns.number_of(int(search.ordered.numbers(np.array([start + depth]))[0]))
+    row = columns.number_of(search.ordered.number(start + depth))
     return f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}"
 
 
@@ -141,7 +139,8 @@ def _mapped(search: _Search, longest: int) -> Mapped:
     table, programs = search.tables.table, search.tables.programs
     totals, sets = len(table.step), len(table.in_set)
     roles = max(1, len(search.conditions.places), totals)
-    values = AggregateValues(*(np.zeros((totals, longest + 1), kind) for kind in (np.int64, np.int64, np.float64)))
+    shape = totals, longest + 1
+    values = AggregateValues(np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.float64))
     registers = Registers(
         np.zeros(roles, np.int64), np.zeros(roles, np.int64), np.zeros(programs.registers, np.int64),
         np.zeros(programs.registers, np.float64), np.zeros(programs.registers, np.bool_),
@@ -163,7 +162,7 @@ def _memo(search: _Search) -> Memo:
     )
     width = 3 + 2 * len(conditions.totals)
     width += sum(0 if place.members is None else 2 if place.from_first else place.offset + 1 for place in conditions.places)
-    useful = behind.any(axis=1) & (not open_ended)
+    useful: Flags = np.array([False if open_ended else bool(each.any()) for each in behind], np.bool_)
     slots = _DEAD_ENDS if useful.any() else 1
     return Memo(
         keys=np.zeros((slots, width), np.int64),
@@ -178,7 +177,7 @@ def _covers_one(total: Any, variables: int) -> bool:
     return sum(covers(total, variable) for variable in range(variables)) == 1
 
 
-def _reads(table: MatchConditionTable, c: int) -> Indices:
+def _reads(table: MatchConditionTable, c: int) -> Flags:
     read = np.zeros(len(table.place_set), np.bool_)
     read[table.place[table.place_first[c] : table.place_first[c + 1]]] = True
     return read
@@ -189,7 +188,7 @@ def _totals_of(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list
     return [total in read for total in range(totals)]
 
 
-def _conditions_behind(search: _Search) -> Indices:
+def _conditions_behind(search: _Search) -> Flags:
     """Return whether condition c is judged at a state that may come behind state q: [q, c]."""
     moves, states = search.plan.automaton.moves, len(search.plan.automaton.moves)
     behind = np.zeros((states, len(search.conditions.conditions)), np.bool_)

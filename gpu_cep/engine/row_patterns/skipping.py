@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.row_patterns.found import RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
@@ -22,25 +19,14 @@ def skip_to(plan: RowPlan) -> int:
     return int(SkipTo.PAST_LAST_ROW if skip is None else _FORMS[skip.to])
 
 
-def refuse_target(
-    plan: RowPlan, ordered: OrderedRows, lengths: Indices, first: int, find_states: Callable[[RowMatches], States],
-    automaton: RowAutomatonTable,
-) -> None:  # fmt: skip
-    """Raise the error of the match that begins in row `first`, which has no row to skip to, or begins with that row.
-
-    Raises
-    ------
-    EventError
-        Always.
-    """
+def target_fault(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, matches: RowMatches, first: int) -> EventError:
+    """Return the error of the match that begins in row `first`, which has no row to skip to, or begins with that row."""
     skip = plan.bound.query.skip
     assert skip is not None, "only a variable may have no row"
-    matches = matches_of(ordered, lengths, find_states)
     m = int(np.searchsorted(matches.firsts, first))
     states = matches.states[matches.places[m] : matches.places[m + 1]]
-    number = int(ordered.numbers(np.array([first]))[0])
-    begins = f"match {matches.numbers[m]} of its partition, from row {number} on,"
+    begins = f"match {matches.numbers[m]} of its partition, from row {ordered.number(first)} on,"
     where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: {begins}"
     if not automaton.target[states].any():
-        raise EventError(f"{where} has no row of {skip.variable}")
-    raise EventError(f"{where} would be found again, since that is its first row")
+        return EventError(f"{where} has no row of {skip.variable}")
+    return EventError(f"{where} would be found again, since that is its first row")

@@ -35,7 +35,7 @@ class Memo(NamedTuple):
 
 
 @rule
-def _slot_of(q: int, start: int, row: int, slots: int) -> int:
+def _slot_of(q: int, start: int, row: int, slots: int) -> np.int64:
     """Return the first slot of a dead end."""
     mixed = mix_hash(mix_hash(mix_hash(np.uint64(0), q), start), row)
     return np.int64(mixed & np.uint64(slots - 1))
