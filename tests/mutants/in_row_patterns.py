@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 _LANG = ("tests/lang/test_row_patterns.py",)
 _RULES = ("tests/analysis/test_row_patterns.py",)
 _ORACLE = ("tests/oracle/test_row_patterns.py",)
+_ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "work"))
 
 ROW_PATTERNS = (
     Fault(
@@ -78,5 +79,82 @@ ROW_PATTERNS = (
         "is None) != bool(key.nulls_first)",
         "is None) == bool(key.nulls_first)",
         _ORACLE,
+    ),
+    Fault(
+        "iterations-of-no-row-go-on",
+        "gpu_cep/plan/row_patterns/translation.py",
+        "nothing = then.after(taken) if optional else more.after(taken)",
+        "nothing = more.after(taken)",
+        _ENGINE,
+    ),
+    Fault(
+        "permutations-share-what-they-must-not",
+        "gpu_cep/plan/row_patterns/translation.py",
+        "if all(map(_has_one_way, node.elements)):",
+        "if True:",
+        _ENGINE,
+    ),
+    Fault(
+        "anchors-hold-anywhere",
+        "gpu_cep/plan/row_patterns/automaton.py",
+        'if at_first if sign == "^" else at_end:',
+        "if True:",
+        _ENGINE,
+    ),
+    Fault(
+        "neighbours-of-other-partitions",
+        "gpu_cep/engine/row_patterns/labels.py",
+        "        if distance:\n            mask_borders",
+        "        if False:\n            mask_borders",
+        _ENGINE,
+    ),
+    Fault(
+        "dead-ends-of-other-totals",
+        "kernels/gpu_cep_kernels/row_patterns/memo.py",
+        "if same and memo.reads_total[q, t]:",
+        "if False:",
+        _ENGINE,
+    ),
+    Fault(
+        "dead-ends-of-other-rows",
+        "kernels/gpu_cep_kernels/row_patterns/memo.py",
+        "if same and memo.reads_place[q, k]:",
+        "if False:",
+        _ENGINE,
+    ),
+    Fault(
+        "rows-taken-back-are-kept",
+        "kernels/gpu_cep_kernels/row_patterns/conditions.py",
+        "mapped.counts[j] -= table.in_set[j, v]",
+        "mapped.counts[j] -= 0",
+        _ENGINE,
+    ),
+    Fault(
+        "a-window-in-the-wrong-place",
+        "kernels/gpu_cep_kernels/row_patterns/tables.py",
+        "reach.earliest[row, q] <= limit",
+        "reach.earliest[row, q] <= limit + 1",
+        _ENGINE,
+    ),
+    Fault(
+        "rows-of-no-match-are-NULL",
+        "gpu_cep/plan/row_patterns/places.py",
+        "if isinstance(moved, Field) or _is_strict(moved):",
+        "if True:",
+        _ENGINE,
+    ),
+    Fault(
+        "unmatched-rows-inside-matches",
+        "gpu_cep/engine/row_patterns/shown.py",
+        "np.cumsum(opened)[:length] > 0",
+        "np.cumsum(opened)[:length] > 1",
+        _ENGINE,
+    ),
+    Fault(
+        "shared-rows-are-followed-again",
+        "kernels/gpu_cep_kernels/row_patterns/matches.py",
+        "if trail.size > 0 and trail[row] == state:",
+        "if False:",
+        ("tests/engine/row_patterns/test_work.py",),
     ),
 )

@@ -14,6 +14,7 @@ from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder
 from gpu_cep.engine.row_patterns.shown import ShownRows, shown_rows, with_unmatched
+from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import available_threads, spread
@@ -24,6 +25,7 @@ __all__ = ["answer_row_pattern", "row_pattern_schema"]
 _MOST_ROWS = 1 << 25
 
 
+@ending_in(MatchLimitExceeded, "matching", "match fewer rows at a time, whole partitions of them")
 def answer_row_pattern(
     bound: BoundRowPattern, options: Options, table: pa.Table, *, threads: int | None = None, max_steps: int | None = None
 ) -> pa.Table:  # fmt: skip
@@ -47,7 +49,7 @@ def answer_row_pattern(
     EventError
         AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none; or an integer overflows.
     MatchLimitExceeded
-        The search made more than `max_steps`.
+        The search made more than `max_steps`, or there is too little memory.
     UnsupportedError
         The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
     """

@@ -77,6 +77,9 @@ class _RowsBeside:
         return ordered_bank(self.plan, self.columns, self.ordered, self.plan.layout)
 
     def _column(self, column: int) -> Column:
+        if column >= self.plan.columns.classifier:
+            # whether there is a row is asked row by row
+            return np.zeros(len(self.ordered), np.int64), None
         nulls = self.columns.null_mask(column)
         return self.ordered.take(self.columns.values(column)), None if nulls is None else self.ordered.take(nulls)
 

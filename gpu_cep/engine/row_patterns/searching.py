@@ -34,9 +34,29 @@ _DEAD_ENDS = 1 << 14
 _FOUND = 1 << 10
 
 
+@dataclass
+class _Account:
+    """The steps of all threads so far, and whether the search has ended."""
+
+    max_steps: int | None
+    steps: int = 0
+    closed: bool = False
+    lock: Lock = field(default_factory=Lock)
+
+    def spend(self, steps: int) -> None:
+        """Count steps; raise MatchLimitExceeded if they are too many, or if another thread has failed or was interrupted."""
+        with self.lock:
+            self.steps += steps
+            if self.closed:
+                raise MatchLimitExceeded("the search has ended")
+            if self.max_steps is not None and self.steps > self.max_steps:
+                where = "in a search whose conditions read the match so far"
+                raise MatchLimitExceeded(f"more than max_steps={self.max_steps:,} steps, {where}")
+
+
 @dataclass(frozen=True)
 class _Search:
-    """What all threads share; `spent` are the steps of all of them so far."""
+    """What all threads share."""
 
     plan: RowPlan
     conditions: MatchConditions
@@ -46,9 +66,7 @@ class _Search:
     tables: SearchTables
     bank: ColumnBank
     lengths: Lengths
-    max_steps: int | None
-    spent: list[int] = field(default_factory=lambda: [0])
-    lock: Lock = field(default_factory=Lock)
+    account: _Account
 
 
 def search_matches(
@@ -67,8 +85,11 @@ def search_matches(
     tables = search_tables(plan, conditions, columns, ordered)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     bank = ordered_bank(plan, columns, ordered, conditions.layout)
-    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, max_steps)
-    found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
+    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, _Account(max_steps))
+    try:
+        found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
+    finally:
+        search.account.closed = True
     states = np.concatenate([np.empty(0, np.int32), *found])
     matches = matches_of(ordered, lengths, known_states(states))
     # parts of the matches take theirs from these
@@ -89,7 +110,7 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
             search.ordered.offsets, search.automaton, search.reach, skip_to(search.plan), table, search.tables.programs, search.bank,
             search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
-        _spend(search, int(numbers[SearchNumber.STEPS]))
+        search.account.spend(int(numbers[SearchNumber.STEPS]))
         match outcome:
             case Outcome.DONE:
                 return state.found[: numbers[SearchNumber.FOUND]]
@@ -109,13 +130,6 @@ def _lengths_of(search: _Search, part: tuple[int, int]) -> Lengths:
     own = np.full_like(search.lengths, UNMATCHED)
     own[low:high] = search.lengths[low:high]
     return own
-
-
-def _spend(search: _Search, steps: int) -> None:
-    with search.lock:
-        search.spent[0] += steps
-        if search.max_steps is not None and search.spent[0] > search.max_steps:
-            raise MatchLimitExceeded(f"more than max_steps={search.max_steps:,} steps, in a search whose conditions read the match so far")
 
 
 def _grown(found: States, least: int) -> States:

@@ -55,7 +55,7 @@ def row_automaton(pattern: PatternNode) -> RowAutomaton:
     >>> from gpu_cep.lang.parser import parse
     >>> found = row_automaton(parse("MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN (A+ B*? C))").pattern)
     >>> found.variable, found.moves
-    ((0, 1, 2), ((0, 2, 1), (2, 1), (-1,)))
+    ((0, 2, 1), ((0, 1, 2), (-1,), (1, 2)))
     """
     start, steps = translate(pattern)
     numbers: dict[int, int] = {}

@@ -54,37 +54,45 @@ class _Translation:
 
     variables: dict[str, int]
     program: Program = field(default_factory=Program)
+    _known: dict[tuple[int, Next, bool], int] = field(default_factory=dict)
+
+    def steps(self, node: PatternNode, then: Next, excluded: bool) -> int:
+        """Return the first step of an element before the steps `then`; the same element before the same steps is translated once."""
+        then = then if _may_be_empty(node) else Next(then.taken, then.taken)
+        known = id(node), then, excluded
+        if known not in self._known:
+            self._known[known] = self._translate(node, then, excluded)
+        return self._known[known]
 
     @singledispatchmethod
-    def steps(self, node: PatternNode, then: Next, excluded: bool) -> int:
-        """Return the first step of an element before the steps `then`."""
+    def _translate(self, node: PatternNode, then: Next, excluded: bool) -> int:
         raise TypeError(f"no steps for {type(node).__name__}")
 
-    @steps.register
+    @_translate.register
     def _(self, node: ast.Variable, then: Next, excluded: bool) -> int:
         return self.program.add(Take(self.variables[folded(node.name)], excluded, then.taken))
 
-    @steps.register
+    @_translate.register
     def _(self, node: Empty, then: Next, excluded: bool) -> int:
         return then.empty
 
-    @steps.register
+    @_translate.register
     def _(self, node: Anchor, then: Next, excluded: bool) -> int:
         return self.program.add(Guard(node.sign, then.empty))
 
-    @steps.register
+    @_translate.register
     def _(self, node: Exclusion, then: Next, excluded: bool) -> int:
         return self.steps(node.element, then, True)
 
-    @steps.register
+    @_translate.register
     def _(self, node: ast.Or, then: Next, excluded: bool) -> int:
         return self._choose(tuple(self.steps(element, then, excluded) for element in node.elements))
 
-    @steps.register
+    @_translate.register
     def _(self, node: ast.Seq, then: Next, excluded: bool) -> int:
         return self._in_order(node.elements, then, excluded)
 
-    @steps.register
+    @_translate.register
     def _(self, node: Permute, then: Next, excluded: bool) -> int:
         if all(map(_has_one_way, node.elements)):
             return self._from_subset(node.elements, then, excluded)
@@ -93,7 +101,7 @@ class _Translation:
         orders = permutations(node.elements)
         return self._choose(tuple(self._in_order(order, then, excluded) for order in orders))
 
-    @steps.register
+    @_translate.register
     def _(self, node: ast.Repeat, then: Next, excluded: bool) -> int:
         minimum, maximum = node.minimum, node.maximum
         if next(variables_of(node.element), None) is None:
@@ -167,6 +175,22 @@ class _Translation:
         if len(elements) > MOST_STATES.bit_length():
             raise too_many_states()
         return begin(0, False)
+
+
+def _may_be_empty(node: PatternNode) -> bool:
+    """Return whether an element can match no row."""
+    match node:
+        case ast.Variable():
+            return False
+        case ast.Seq(elements=elements) | Permute(elements=elements):
+            return all(map(_may_be_empty, elements))
+        case ast.Or(elements=elements):
+            return any(map(_may_be_empty, elements))
+        case Exclusion(element=element):
+            return _may_be_empty(element)
+        case ast.Repeat(element=element, minimum=minimum):
+            return minimum == 0 or _may_be_empty(element)
+    return True
 
 
 def _has_one_way(node: PatternNode) -> bool:

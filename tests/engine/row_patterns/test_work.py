@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.events import stream_keys
 from gpu_cep.engine.row_patterns import answers, labels, matching, searching
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
@@ -60,6 +61,7 @@ def test_pauses_blocks_and_parts_change_nothing(drawn):
         patch.setattr(searching, "_FOUND", 1)
         patch.setattr(labels, "BLOCK", 2)
         patch.setattr(answers, "_MOST_ROWS", 2)
+        patch.setattr(stream_keys, "RANKED", 1)
         check(drawn, threads=2)
 
 
