@@ -24,7 +24,10 @@ _AUTOMATON = RowAutomatonTable(
     moves=np.array([0, -1, 1, 2, -1, 2, 1, -1, 0, 0, 1], np.int32),
     ends=np.array([True, True, False]),
     target=np.array([False, True, True]),
+    choices=np.empty((0, 0), np.int32),
 )
+# Behind each state the first one whose bit is set in the word; ACCEPT where none is set.
+_CHOICES = np.array([[next((q for q in range(3) if word >> q & 1), -1) for word in range(256)]] * 5, np.int32)
 _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 # The value of a row and that of the first row of the match, which is not greater; fewer than three rows of B are mapped.
 _PROGRAM = program_table((("load_int", 0, 0, 0), ("load_int", 1, 0, 1), ("le_int", 2, 0, 1)))
@@ -89,14 +92,15 @@ def _reach(size: int, random: Random, windows: bool) -> tuple[Array, Reach]:
     return offsets, Reach(np.empty((0, 0), np.uint8), earliest, limits)
 
 
-def _finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False) -> Call:
+def _finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False, choices: bool = False) -> Call:
     offsets, known = _reach(size, random, windows)
     trail = size if to == SkipTo.NEXT_ROW and not windows else 0
     partitions = len(offsets) - 1
     return Call(
         partitions,
         (
-            offsets, _AUTOMATON, known, int(to), np.full(size, -1, np.int32), np.full(partitions, -1), np.zeros(partitions, np.int64),
+            offsets, _AUTOMATON._replace(choices=_CHOICES) if choices else _AUTOMATON, known, int(to), np.full(size, -1, np.int32),
+            np.full(partitions, -1), np.zeros(partitions, np.int64),
             np.full(trail, -1, np.int32), np.zeros(trail, np.int32),
         ),
     )  # fmt: skip
@@ -203,7 +207,11 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         {"uint64": {"time": np.int64, "missing": False}, "float64": {"time": np.float64, "missing": True}},
     ),
     *cases(reach.limit_by_rows, _rows_limited, {"": {}}),
-    *cases(matches.find_row_matches, _finding, {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}}),
+    *cases(
+        matches.find_row_matches,
+        _finding,
+        {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
+    ),
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
     *cases(search.search_row_matches, _searching, {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}}),

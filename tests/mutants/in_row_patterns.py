@@ -123,10 +123,10 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
-        "rows-taken-back-are-kept",
+        "the-row-before-the-last",
         "kernels/gpu_cep_kernels/row_patterns/conditions.py",
-        "mapped.counts[j] -= table.in_set[j, v]",
-        "mapped.counts[j] -= 0",
+        "else count - 1 - offset",
+        "else count - 2 - offset",
         _ENGINE,
     ),
     Fault(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -10,9 +11,10 @@ import numpy.typing as npt
 
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_kernels.row_patterns.tables import RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import NOWHERE, RowAutomatonTable
 
 _BITS = 64
+_NARROW = 8
 
 Words = npt.NDArray[Any]
 
@@ -42,7 +44,20 @@ def automaton_table(plan: RowPlan) -> RowAutomatonTable:
         moves=np.array([move for moves in lists for move in moves], np.int32),
         ends=np.array(automaton.ends, np.bool_),
         target=np.array([variable in target for variable in automaton.variable], np.bool_),
+        choices=_choices(lists, len(automaton.variable)),
     )
+
+
+def _choices(lists: Sequence[tuple[int, ...]], states: int) -> npt.NDArray[np.int32]:
+    """Return the preferred move of each list for each word of one byte; none for automata with more states."""
+    if states > _NARROW:
+        return np.empty((0, 0), np.int32)
+    words = np.arange(1 << _NARROW)
+    table = np.full((len(lists), len(words)), NOWHERE, np.int32)
+    for row, moves in zip(table, lists, strict=True):
+        for move in reversed(moves):
+            row[slice(None) if move == ACCEPT else (words >> move & 1) != 0] = move
+    return table
 
 
 def _target_variables(plan: RowPlan) -> tuple[int, ...]:
@@ -64,7 +79,7 @@ def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
     fits = variables[:, None] == np.array([automaton.variable], np.int64).reshape(1, states)
     if states > _BITS:
         return ReachTables(_words(fits), _words(before), _words(accepts)[0], _words(ends)[0])
-    kind = np.uint8 if states <= 8 else np.uint64
+    kind = np.uint8 if states <= _NARROW else np.uint64
     narrow = [_words(each)[:, 0].astype(kind) for each in (fits, before, accepts, ends)]
     return ReachTables(_by_byte(narrow[0]), _by_byte(narrow[1]), narrow[2][0], narrow[3][0])
 

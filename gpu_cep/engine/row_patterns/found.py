@@ -81,8 +81,8 @@ def known_states(states: States) -> Callable[[RowMatches], States]:
 def matches_of(ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States]) -> RowMatches:
     """Return the matches, given the length of the one that begins at each row."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
-    partitions = np.searchsorted(ordered.offsets, firsts, "right") - 1
-    before = np.searchsorted(firsts, ordered.offsets[:-1])
-    numbers = np.arange(len(firsts)) - before[partitions] + 1
-    begins, ends = ordered.offsets[partitions], ordered.offsets[partitions + 1]
+    before = np.searchsorted(firsts, ordered.offsets)
+    in_each = np.diff(before)
+    numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1], in_each)
+    begins, ends = np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each)
     return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states)

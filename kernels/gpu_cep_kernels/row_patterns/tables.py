@@ -40,6 +40,7 @@ class RowAutomatonTable(NamedTuple):
       first row of a partition, then that for others.
     - ends[q]: whether a match may end there, if its row is the last one of the partition.
     - target[q]: whether the state maps rows to the variable that AFTER MATCH SKIP names.
+    - choices[source, word]: the preferred move of a list to a row with such a word of Reach, or NOWHERE; empty for wide words.
     """
 
     variable: Variables
@@ -47,6 +48,7 @@ class RowAutomatonTable(NamedTuple):
     moves: Places
     ends: Flags
     target: Flags
+    choices: Places
 
 
 class Reach(NamedTuple):
@@ -75,6 +77,9 @@ def next_state(source: int, row: int, limit: int, automaton: RowAutomatonTable, 
     """Return the preferred state that maps `row` behind `source`, or ACCEPT, or NOWHERE."""
     found = NOWHERE
     k, end = automaton.move_first[source], automaton.move_first[source + 1]
+    if automaton.choices.size > 0 and reach.earliest.size == 0:
+        found = automaton.choices[source, reach.words[row, 0]]
+        k = end
     while k < end:
         q = automaton.moves[k]
         if q < 0:
