@@ -71,6 +71,7 @@ def _rows_of(
     """Return the rows of the result that some matches show."""
     schema = row_pattern_schema(plan.bound, table.schema)
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, threads))
+    source.finder.prepare()
     numbers = pa.array(ordered.numbers(shown.rows))
     keys, others = ([columns.take(each, numbers) for each in wanted] for wanted in (plan.bound.key_columns, plan.bound.returned_columns))
     kinds = [schema.field(len(keys) + number).type for number in range(len(plan.measures))]

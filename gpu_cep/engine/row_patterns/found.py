@@ -40,7 +40,9 @@ class RowMatches:
     @cached_property
     def places(self) -> Indices:
         """Return where the rows of each match begin among those of all, with the end."""
-        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        places = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.lengths, out=places[1:])
+        return places
 
     @cached_property
     def states(self) -> States:

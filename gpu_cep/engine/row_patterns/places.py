@@ -62,6 +62,14 @@ class PlaceFinder:
             found = np.where((found >= firsts) & (found <= final), found, NO_ROW)
         return found if shown.unmatched is None else np.where(shown.unmatched, NO_ROW, found)
 
+    def prepare(self) -> None:
+        """Find what several measures read, before threads ask for it at the same time."""
+        sets = [place.members for place in self.plan.places] + [total.members for total in self.plan.totals]
+        if any(members is not None for members in sets) or any(place.inside for place in self.plan.places):
+            assert len(self.shown.matches.states) == self.shown.matches.places[-1], "each row of a match has a state"
+        aggregated = dict.fromkeys(total.members for total in self.plan.totals)
+        spread(self.mapped, list(aggregated), self.threads)
+
     def members(self, members: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """Return which states map rows to some variables."""
         return np.array([variable in members for variable in self.plan.automaton.variable], np.bool_)
@@ -90,7 +98,8 @@ class PlaceFinder:
         if members is None:
             return MappedRows(np.arange(matches.places[-1]), matches.places, None)
         chosen = self.members(members)[matches.states]
-        before = np.concatenate([[0], np.cumsum(chosen)]).astype(np.int64)
+        before = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(chosen, out=before[1:])
         return MappedRows(np.flatnonzero(chosen), before[matches.places], before)
 
     def _scan(self, place: RowPlace, members: tuple[int, ...]) -> Indices:
