@@ -153,7 +153,8 @@ def match(
         that stands for one, as of pathlib and universal_pathlib.
     pattern
         The query: its text, the result of :func:`parse`, or one built in Python.
-        ``MATCH_RECOGNIZE (…)`` needs ``algorithm="brute_force"``.
+        Or SQL's ``MATCH_RECOGNIZE (…)``, whose clauses stand for `timestamp`,
+        `strategy`, `after_match`, `output` and `columns`.
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
@@ -31,7 +33,24 @@ if TYPE_CHECKING:
 
 AnyQuery = Query | IntervalQuery
 
-ROWS_RUN = "row patterns run by gpu_cep.match() in this release"
+_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), sql(), and the commands match and sql"
+
+# Settings that mean something to row patterns, and those of their values that do.
+_ROW_SETTINGS: dict[str, tuple[object, ...]] = {
+    "output": ("matches",),
+    "after_match": ("all",),
+    "engine": ("auto", "cpu"),
+    "algorithm": ("auto", "brute_force"),
+    "max_matches": (None,),
+    "columns": (None,),
+}
+# What a clause says, where a setting of event patterns says it.
+_INSTEAD = {
+    "output": "ONE ROW PER MATCH or ALL ROWS PER MATCH",
+    "after_match": "AFTER MATCH SKIP …",
+    "columns": "MEASURES",
+    "max_matches": "a LIMIT around the clause, in gpu_cep.sql()",
+}
 
 # How the text of a query begins.
 _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)
@@ -44,7 +63,7 @@ def as_query(pattern: Pattern) -> AnyQuery:
     """
     query = parse(pattern) if isinstance(pattern, str) else pattern
     if isinstance(query, RowPatternQuery):
-        raise UnsupportedError([Diagnostic(f"MATCH_RECOGNIZE is not supported here; {ROWS_RUN}")])
+        raise UnsupportedError([Diagnostic(f"MATCH_RECOGNIZE is not supported here; {_ROWS_RUN}")])
     if isinstance(query, Query | IntervalQuery):
         return query
     if isinstance(pattern, PatternNode):
@@ -60,6 +79,31 @@ def as_query(pattern: Pattern) -> AnyQuery:
 def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:
     """Return whether a query, given as text or as a tree, is SQL's MATCH_RECOGNIZE."""
     return isinstance(parse(pattern) if isinstance(pattern, str) else pattern, RowPatternQuery)
+
+
+def check_row_settings(settings: Settings) -> None:
+    """Raise UnsupportedError with all settings that mean nothing to row patterns."""
+    faults = []
+    for name, known in _ROW_SETTINGS.items():
+        given = getattr(settings, name)
+        if given in known:
+            continue
+        supported = ", ".join(repr(each) for each in known if each is not None)
+        hint = f"write {_INSTEAD[name]}" if name in _INSTEAD else f"supported: {supported}"
+        message = f"{name}={given!r} is not supported for MATCH_RECOGNIZE"
+        faults.append(Diagnostic(message, hint=hint))
+    if faults:
+        raise UnsupportedError(faults)
+
+
+def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> BoundRowPattern:
+    """Return MATCH_RECOGNIZE, given as text or as a tree, bound to rows of `schema`; raises as :func:`bind_row_pattern`."""
+    from gpu_cep.engine.input.read_tables import schema_of
+
+    check_column_names(schema.names)
+    query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
+    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    return bind_row_pattern(query, schema_of(schema), options, text)
 
 
 def refuse_swapped(function: str, events: object, pattern: object) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, Diagnostic, EventError, UnsupportedError, ending_in, warn_caller
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
 from gpu_cep.lang.ast import IntervalQuery, Query
-from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
@@ -17,7 +15,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, check_column_names, make_plan
+from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -120,11 +118,6 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
     return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all)
 
 
-# Settings that mean something to row patterns, and those of their values that do.
-_ROW_SETTINGS = {"output": ("matches",), "after_match": ("all",), "engine": ("auto", "cpu"), "max_matches": (None,), "columns": (None,)}
-_ROW_ALGORITHMS = ("auto", "brute_force")
-
-
 def run_row_pattern(
     events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None
 ) -> pa.Table:  # fmt: skip
@@ -133,28 +126,16 @@ def run_row_pattern(
     Raises
     ------
     UnsupportedError
-        A setting is not supported for row patterns, the pattern has too many states, or a partition has too many rows for brute force.
-    MatchLimitExceeded
-        A search made more than `max_steps`.
+        A setting is not supported for row patterns, or a partition has too many rows for brute force.
     PatternError, EventError
         The query or the events have an error.
     """
-    faults = [f"{name}={getattr(settings, name)!r}" for name, known in _ROW_SETTINGS.items() if getattr(settings, name) not in known]
-    refused = [Diagnostic(f"{fault} is not supported for MATCH_RECOGNIZE, whose clauses say what it returns") for fault in faults]
-    if settings.algorithm not in _ROW_ALGORITHMS:
-        supported = " and ".join(map(repr, _ROW_ALGORITHMS))
-        refused.append(Diagnostic(f"algorithm={settings.algorithm!r} is not supported for MATCH_RECOGNIZE; supported: {supported}"))
-    if refused:
-        raise UnsupportedError(refused)
     from gpu_cep.engine.brute_force import row_patterns as brute_force
-    from gpu_cep.engine.input.read_tables import schema_of
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
+    check_row_settings(settings)
     table = _whole_table(events)
-    check_column_names(table.schema.names)
-    query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
-    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
-    bound = bind_row_pattern(query, schema_of(table.schema), options, text)
+    bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
         return brute_force.answer_row_pattern(bound, options, table)
     return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps)

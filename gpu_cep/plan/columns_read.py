@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Constants, Endpoint, Field, Operation
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.settings import Settings
 
@@ -22,6 +23,23 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
     return tuple(sorted(found.union(named) | _output_columns(query, settings)))
+
+
+def row_columns_read(bound: BoundRowPattern) -> tuple[int, ...]:
+    """Return the columns that a row pattern reads or returns, in the order of the schema."""
+    expressions = (*(condition for _, condition in bound.conditions), *(measure.expression for measure in bound.measures))
+    found = {column for expression in expressions for read in _columns(expression) for column in _sources(bound, read)}
+    return tuple(sorted({*found, *bound.key_columns, *bound.returned_columns, *(each.column for each in bound.order_by)}))
+
+
+def _sources(bound: BoundRowPattern, column: int) -> Iterator[int]:
+    """Yield the columns of the schema from which a column of a row pattern is computed; itself if it is one of them."""
+    width = len(bound.schema.attributes)
+    if column < width:
+        yield column
+    else:
+        for each in bound.computed[column - width].columns:
+            yield from _sources(bound, each)
 
 
 def condition_readers(query: BoundQuery) -> dict[int, dict[int, None]]:

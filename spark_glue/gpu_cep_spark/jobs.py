@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.lang.format import format_query
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.query_plans import as_query
 from gpu_cep_spark.codes import Codes
@@ -18,6 +19,7 @@ from gpu_cep_spark.file_reading import Reading
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.row_worker import RowWork
 from gpu_cep_spark.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
@@ -58,12 +60,18 @@ class Job:
         if files is None:
             warn_of_types(given, events.names, returned)
         keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
-        work = Work(plan, text, events, codes, keys, batch_schema(returned, self.zone), self.memory, sliced, files=files)
-        if self.report is None:
-            return given.mapInArrow(make_stage(work), returned)
-        reported, figures = add_figures_column(returned)
-        work = replace(work, result=batch_schema(reported, self.zone), reports=True)
-        return self.report.observe(given.mapInArrow(make_stage(work), reported), figures)
+        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files)
+        return run_stage(given, work, self.zone, self.report)
+
+
+def run_stage(given: DataFrame, work: Work | RowWork, zone: str, report: RunReport | None) -> DataFrame:
+    """Return the rows that workers find in the partitions of `given`; `report` receives their figures."""
+    returned = spark_schema(work.result)
+    if report is None:
+        return given.mapInArrow(make_stage(replace(work, result=batch_schema(returned, zone))), returned)
+    reported, figures = add_figures_column(returned)
+    work = replace(work, result=batch_schema(reported, zone), reports=True)
+    return report.observe(given.mapInArrow(make_stage(work), reported), figures)
 
 
 def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
@@ -76,5 +84,6 @@ def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
 
 def pattern_text(pattern: Pattern) -> str:
     """Return the query as one short line, for the errors of tasks."""
-    text = pattern if isinstance(pattern, str) else format_query(as_query(pattern))
+    known = pattern if isinstance(pattern, str | RowPatternQuery) else as_query(pattern)
+    text = known if isinstance(known, str) else format_query(known)
     return shorten(text, LONGEST_TEXT)

@@ -18,7 +18,7 @@ from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
-from gpu_cep.query_plans import refuse_swapped
+from gpu_cep.query_plans import is_row_pattern, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import Codes, code, coded_columns
 from gpu_cep_spark.file_matching import match_files
@@ -26,6 +26,7 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
+from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.shuffle_tasks import cores_of, shuffle, tasks_behind
@@ -72,6 +73,7 @@ def gpu_match(
         ``gpu_match(spark, "events/*.parquet", pattern)``.
     pattern
         As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
+        The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it all go to one task.
     of_files
         The pattern, if `df` is a session.
     engine, gpu_memory
@@ -135,8 +137,12 @@ def gpu_match(
     check_settings(settings)
     check_scan(scan, slices)
     zone = str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
-    query = NarrowQuery.of(asked, arrow_schema(frame.schema, zone), options, settings)
-    job = Job(frame, query, zone, memory_bytes(worker_memory, "worker_memory"), report)
+    schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
+    if is_row_pattern(asked):
+        check_road(slices, scan)
+        return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), zone, memory, report)
+    job = Job(frame, NarrowQuery.of(asked, schema, options, settings), zone, memory, report)
+    query = job.query
     if (files := files_of(job, scan, slices, from_paths=of_files is not None)) is not None:
         return match_files(job, files)
     slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(frame, query))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -19,11 +19,14 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.settings import Settings, memory_bytes
+from gpu_cep.query_plans import is_row_pattern
 from gpu_cep_spark.handshake import Stage, make_stage
 from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
 from gpu_cep_spark.matching import check_settings
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import quote
+from gpu_cep_spark.row_patterns import NarrowRows
+from gpu_cep_spark.row_worker import RowWork
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
 
@@ -158,19 +161,28 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     check_settings(settings)
     if settings.output == "compressed":
         raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
-    query = NarrowQuery.of(text, arrow_schema(rows, registration.zone), options, settings)
+    schema = arrow_schema(rows, registration.zone)
+    if is_row_pattern(text):
+        asked = NarrowRows.of(text, schema, options, settings)
+        return _distribute(registration, asked.rows.names, asked.bound.partition_by, asked.work(memory))
+    query = NarrowQuery.of(text, schema, options, settings)
     plan, events = query.plan, query.events
     # a stream is whole in one call: nothing follows that could add up the counts of its parts
     numbers = plan.query.partition_by if settings.output == "count" else keys_of_shuffle(plan)
-    keys = [quote(events.names[number]) for number in numbers]
-    schema = spark_schema(answer_schema(plan, events))
-    work = Work(plan, pattern_text(text), events, {}, numbers, batch_schema(schema, registration.zone), memory)
+    work = Work(plan, pattern_text(text), events, {}, numbers, answer_schema(plan, events), memory)
+    return _distribute(registration, events.names, numbers, work)
+
+
+def _distribute(registration: Registration, names: list[str], numbers: tuple[int, ...], work: Work | RowWork) -> AnalyzeResult:
+    """Return what Spark must know: the result's schema, the columns to send, and those by whose values rows are distributed."""
+    keys = [quote(names[number]) for number in numbers]
+    schema = spark_schema(work.result)
     return _carry_stage(
-        make_stage(work),
+        make_stage(replace(work, result=batch_schema(schema, registration.zone))),
         schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
-        select=[SelectedColumn(quote(name), f"c{number}") for number, name in enumerate(events.names)],
+        select=[SelectedColumn(quote(name), f"c{number}") for number, name in enumerate(names)],
     )
 
 

@@ -13,9 +13,10 @@ def tie_breakers(query: BoundQuery, read: tuple[int, ...]) -> tuple[int, ...]:
     These are `order_by`, then all other columns that are `read` and have an order.
     """
     settled = {query.timestamp, *query.partition_by, *query.order_by}
-    rest = tuple(column for column in read if column not in settled and _has_order(query.schema.attributes[column].type))
+    rest = tuple(column for column in read if column not in settled and has_order(query.schema.attributes[column].type))
     return query.order_by + rest
 
 
-def _has_order(data_type: DataType) -> bool:
+def has_order(data_type: DataType) -> bool:
+    """Return whether values of a type can be ordered."""
     return data_type.kind not in (Kind.OTHER, Kind.NULL) and data_type.precision <= MAX_DIGITS

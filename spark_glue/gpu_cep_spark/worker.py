@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -95,7 +95,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
     try:
         with closing(_parts(work, batches, _room(work, context), profile)) as parts:
-            matches = (_as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
+            matches = (as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
             yield from add_figures(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
         # without the frames of the engine, which tell a user nothing
@@ -117,16 +117,18 @@ def _parts(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: P
             del streams
 
 
-def _room(work: Work, context: TaskContext | None) -> Room:
-    """Return the bytes that the worker holds at a time, and the folder for the other events."""
+def room_of(memory: int | None, hashes: Callable[[pa.Table], Hashes] | None, context: TaskContext | None) -> Room:
+    """Return the bytes that a worker holds at a time, and the folder for the other events."""
     folder = spill_folder(os.environ, 0 if context is None else context.partitionId())
-    limit = bytes_of_events(work.memory, os.environ, tasks_at_once(context))
+    return Room(bytes_of_events(memory, os.environ, tasks_at_once(context)), folder, hashes)
 
+
+def _room(work: Work, context: TaskContext | None) -> Room:
     def hashes(batches: pa.Table) -> Hashes:
         events, _ = _own_events(work, Part(batches, WHOLE))
         return stream_hashes(EventColumns(events, work.plan.query), work.keys)
 
-    return Room(limit, folder, hashes if work.keys else None)
+    return room_of(work.memory, hashes if work.keys else None, context)
 
 
 def _time_reading(parts: Iterator[Part], profile: Profile) -> Iterator[Part]:
@@ -198,11 +200,12 @@ def _as_events(work: Work, batches: pa.Table) -> pa.Table:
     table = decode_columns(batches.rename_columns(work.events.names), work.codes)
     encoded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
     fields = [table.schema.field(number) if encoded[number] else field for number, field in enumerate(work.events)]
-    columns = [_cast(column, field) for column, field in zip(table.columns, fields, strict=True)]
+    columns = [cast_column(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column in the type of `field`, or raise EventError that names it."""
     try:
         return column.cast(field.type)
     except pa.ArrowInvalid as fault:
@@ -239,7 +242,7 @@ def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
         yield table
 
 
-def _as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
+def as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
     """Return `rows` as one batch in the types that Spark expects.
 
     Durations, for example, are microseconds there.

@@ -9,7 +9,30 @@ _RULES = ("tests/analysis/test_row_patterns.py",)
 _ORACLE = ("tests/oracle/test_row_patterns.py",)
 _ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "work"))
 
+_SPARK = ("tests/spark/test_row_patterns.py",)
+
 ROW_PATTERNS = (
+    Fault(
+        "rows-alike-stay-as-spark-had-them",
+        "spark_glue/gpu_cep_spark/row_worker.py",
+        "for column, order in (*keys, *sorting, *ties)]",
+        "for column, order in (*keys, *sorting)]",
+        _SPARK,
+    ),
+    Fault(
+        "rows-spilled-by-one-key",
+        "spark_glue/gpu_cep_spark/row_worker.py",
+        "columns), keys)",
+        "columns), range(len(rows.schema)))",
+        _SPARK,
+    ),
+    Fault(
+        "columns-of-order-by-are-not-sent",
+        "gpu_cep/plan/columns_read.py",
+        "*bound.returned_columns, *(each.column for each in bound.order_by)}",
+        "*bound.returned_columns}",
+        _SPARK,
+    ),
     Fault(
         "reluctant-is-greedy",
         "gpu_cep/lang/row_patterns/translation.py",

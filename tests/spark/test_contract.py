@@ -186,11 +186,3 @@ def test_a_count_window_shuffles_by_the_streams_own_keys(parquet: DataFrame) -> 
     plan = physical_plan(cep.gpu_match(parquet, QUERIES["count window"]))
     arguments = next(line for line in plan.splitlines() if "hashpartitioning" in line)
     assert arguments.count("#") == 1
-
-
-@pytest.mark.parametrize(
-    ("algorithm", "message"), [("auto", "row patterns run by gpu_cep.match"), ("brute_force", "not supported under Spark")]
-)
-def test_row_patterns_are_refused_before_any_job(source: DataFrame, algorithm: Any, message: str) -> None:
-    with pytest.raises(UnsupportedError, match=message):
-        cep.gpu_match(source, "MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN (A))", algorithm=algorithm)

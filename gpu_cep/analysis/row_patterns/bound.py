@@ -21,6 +21,9 @@ from gpu_cep.analysis.bound import Bound, Computed, CountWindow, TimeWindow
 from gpu_cep.analysis.types import DataType, Schema
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 
+ROW_PATTERN_VERSION = 1
+"""Grows when a bound row pattern, which drivers send to workers, comes to mean something else."""
+
 
 @dataclass(frozen=True, slots=True)
 class SortColumn:

@@ -1,0 +1,124 @@
+"""Match a row pattern among the rows of one Spark partition on an executor, as many partitions of its own at a time as fit in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import TaskContext
+
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.row_patterns.answers import answer_row_pattern
+from gpu_cep.errors import CepError
+from gpu_cep_spark.run_report import add_figures
+from gpu_cep_spark.spill import Hashes, Room, stream_hashes, whole_streams
+from gpu_cep_spark.worker import as_promised, cast_column, in_batches, room_of
+
+
+@dataclass(frozen=True, slots=True)
+class RowWork:
+    """The work on each Spark partition, which holds whole partitions of a row pattern.
+
+    Parameters
+    ----------
+    bound, options
+        The row pattern, bound to the columns of `rows`, and what the caller said beside its text.
+    pattern
+        The row pattern as one line of text, for error messages.
+    rows
+        The schema of the rows, with the user's names; batches arrive with other names.
+    ties
+        The columns that order rows which ORDER BY leaves equal.
+    result
+        The schema that Spark expects of the result.
+    memory, max_steps
+        As :func:`gpu_cep.gpu_match` takes them.
+    reports
+        Whether the last row of the result holds figures for a report, in the last column.
+    """
+
+    bound: BoundRowPattern
+    options: Options
+    pattern: str
+    rows: pa.Schema
+    ties: tuple[int, ...]
+    result: pa.Schema
+    memory: int | None = None
+    max_steps: int | None = None
+    reports: bool = False
+
+
+def match_rows(work: RowWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the rows that a row pattern returns for the rows of one Spark partition.
+
+    Raises
+    ------
+    CepError
+        Any error of the engine, with the pattern added to the message.
+    """
+    context = TaskContext.get()
+    profile = Profile()
+    profile.add("tasks", 1)
+    plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
+    try:
+        with closing(whole_streams(batches, _room(work, context))) as parts:
+            found = (as_promised(rows, plain) for rows in _answers(work, context, parts, profile))
+            yield from add_figures(found, profile, work.result) if work.reports else found
+    except CepError as fault:
+        # without the frames of the engine, which tell a user nothing
+        raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
+
+
+def _room(work: RowWork, context: TaskContext | None) -> Room:
+    """Return the bytes of rows that the worker holds at a time, and the folder for the others."""
+    keys = work.bound.partition_by
+    columns = BoundQuery(
+        schema=work.bound.schema, computed=(), variables=(), conditions=(), returns=(), window=None, timestamp=0,
+        partition_by=keys, order_by=(),
+    )  # fmt: skip
+
+    def hashes(rows: pa.Table) -> Hashes:
+        return stream_hashes(EventColumns(_named(work, rows), columns), keys)
+
+    return room_of(work.memory, hashes if keys else None, context)
+
+
+def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+    """Give what the pattern returns for one part after the other."""
+    cores = 1 if context is None else context.cpus()
+    for part in parts:
+        profile.add("parts", 1)
+        profile.add("events", part.num_rows)
+        with profile.stage("matching"):
+            rows = _named(work, in_order(work, part))
+            found = answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps)
+        if work.bound.query.rows == "one":
+            profile.add("matches", found.num_rows)
+        # freed before the next part is gathered
+        del part, rows
+        yield from in_batches(found)
+        del found
+
+
+def in_order(work: RowWork, rows: pa.Table) -> pa.Table:
+    """Return the rows in an order in which those that ORDER BY leaves equal stand alike, however Spark had spread them."""
+    if not work.ties:
+        return rows
+    sorting = [(each.column, "descending" if each.descending else "ascending") for each in work.bound.order_by]
+    keys = [(column, "ascending") for column in work.bound.partition_by]
+    ties = [(column, "ascending") for column in work.ties]
+    names = rows.column_names
+    return rows.take(pc.sort_indices(rows, sort_keys=[(names[column], order) for column, order in (*keys, *sorting, *ties)]))
+
+
+def _named(work: RowWork, batches: pa.Table) -> pa.Table:
+    """Return batches with the names and types of the rows."""
+    columns = [cast_column(column, field) for column, field in zip(batches.columns, work.rows, strict=True)]
+    return pa.Table.from_arrays(columns, schema=work.rows)
