@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
+    from gpu_cep.sql_answers import sql
     from gpu_cep.streams import Stream, stream
     from gpu_cep_spark import RunReport, SparkEvents, gpu_match, rapids_conf, register
 
@@ -97,6 +98,7 @@ __all__ = [
     "report",
     "same",
     "seq",
+    "sql",
     "stream",
     "sum",
     "var",
@@ -122,6 +124,10 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import streams
 
         return getattr(streams, name)
+    if name == "sql":
+        from gpu_cep import sql_answers
+
+        return sql_answers.sql
     if name in ("RunReport", "SparkEvents", "gpu_match", "rapids_conf", "register"):
         import gpu_cep_spark
 

@@ -74,9 +74,15 @@ BELOW |= {
     },
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.cli": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels"},
-    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.streams"},
-    "gpu_cep_spark": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.__version__"},
+    "gpu_cep.sql_statements": {*ROAD[:3]},
+    "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
+    "gpu_cep.cli": {
+        *ROAD, "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels",
+    },
+    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.streams"},
+    "gpu_cep_spark": {
+        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.sql_statements", "gpu_cep.__version__",
+    },
     "gpu_cep_kernels": set(),
 }
 BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)}
@@ -84,6 +90,7 @@ BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)
 LAZY = {
     "gpu_cep": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
     "gpu_cep.bound_events": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
+    "gpu_cep.sql_answers": {"gpu_cep_spark"},
     "gpu_cep_spark": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting"},
 }
 # Where a third-party package may be imported; numpy may be everywhere. The API declares types of other libraries.
@@ -96,11 +103,12 @@ HOMES = {
     "fsspec": {"gpu_cep.engine.input.file_systems"},
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},
-    "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
+    "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep.sql_answers"},
     "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
-    "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events"},
+    "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events", "gpu_cep.sql_answers"},
     "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},
+    "sqlglot": {"gpu_cep.sql_statements"},
     "typer": {"gpu_cep.cli"},
     "pyarrow": {
         "gpu_cep.api",
@@ -113,6 +121,7 @@ HOMES = {
         "gpu_cep.result_forms",
         "gpu_cep.sliced_plans",
         "gpu_cep.sliced_runs",
+        "gpu_cep.sql_answers",
         "gpu_cep_spark",
         # where tables come in …
         "gpu_cep.engine.events.own_events",

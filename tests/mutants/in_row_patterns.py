@@ -11,7 +11,37 @@ _ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answer
 
 _SPARK = ("tests/spark/test_row_patterns.py",)
 
+_SQL = ("tests/api/test_sql.py",)
+
 ROW_PATTERNS = (
+    Fault(
+        "a-clause-in-a-text",
+        "gpu_cep/sql_statements.py",
+        "    except TokenError:\n        return False",
+        "    except TokenError:\n        return True",
+        _SQL,
+    ),
+    Fault(
+        "with-lists-what-has-not-ended",
+        "gpu_cep/sql_statements.py",
+        "[each for each in queries if each[1] < place]",
+        "queries",
+        _SQL,
+    ),
+    Fault(
+        "places-in-the-clause-alone",
+        "gpu_cep/sql_statements.py",
+        "blank + text[begin : ends[begin]]",
+        "text[begin : ends[begin]]",
+        _SQL,
+    ),
+    Fault(
+        "braces-of-a-statement-are-names",
+        "spark_glue/gpu_cep_spark/statements.py",
+        """text.replace("{", "{{").replace("}", "}}")""",
+        "text",
+        ("tests/spark/test_statements.py",),
+    ),
     Fault(
         "rows-alike-stay-as-spark-had-them",
         "spark_glue/gpu_cep_spark/row_worker.py",

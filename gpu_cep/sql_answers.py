@@ -1,0 +1,180 @@
+"""Answer statements of SQL in which MATCH_RECOGNIZE stands: its rows are matched here, the rest is for Spark or DuckDB."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, overload
+
+from gpu_cep.api import match
+from gpu_cep.errors import CepError, DiagnosedError, EngineUnavailable, EventError, PatternError, ending_in
+from gpu_cep.sql_statements import Clause, Statement, input_of, refuse_relation, take_apart, written
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+# Variables of Python are no tables; times have the zone in which they are given.
+_SETTINGS = ("SET python_enable_replacements = false", "SET TimeZone = 'UTC'")
+# How DuckDB begins the line of the query that an error is about.
+_EXCERPT = "\nLINE "
+
+
+@overload
+def sql(statement: str, /, spark: None = None, **tables: Any) -> pa.Table: ...
+@overload
+def sql(statement: str, /, spark: SparkSession, **tables: DataFrame) -> DataFrame: ...
+
+
+def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> pa.Table | DataFrame:
+    """Answer a statement of SQL with any number of ``MATCH_RECOGNIZE (…)`` in it.
+
+    Each stands behind a table, a view or a subquery in FROM, also in a join, in
+    WITH, or in a subquery. The relation before it is evaluated, matched by
+    :func:`match` or :func:`gpu_match`, and the result stands in its place. All
+    else is left as it is written to Spark, if `spark` is given, or to DuckDB.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> ticks = pa.table({"ts": [1, 2, 3, 4], "symbol": ["A", "A", "A", "A"], "price": [5, 3, 4, 2]})
+    >>> cep.sql('''
+    ...     SELECT m.symbol, m.low FROM ticks MATCH_RECOGNIZE (
+    ...       PARTITION BY symbol ORDER BY ts
+    ...       MEASURES LAST(D.price) AS low
+    ...       PATTERN (S D U)
+    ...       DEFINE D AS price < PREV(price), U AS price > PREV(price)
+    ...     ) AS m WHERE m.low < 4''', ticks=ticks).to_pylist()
+    [{'symbol': 'A', 'low': 3}]
+
+    Parameters
+    ----------
+    statement
+        One statement, in Spark's SQL or in DuckDB's. What stands in the
+        brackets of MATCH_RECOGNIZE is SQL's standard (docs/row-patterns.md).
+    spark
+        The session whose tables and views the statement names; classic or
+        Spark Connect.
+    **tables
+        Further tables by their names in the statement. Without `spark`: anything
+        that :func:`match` takes as events, such as a pyarrow.Table, a frame of
+        pandas or polars, or a path. With `spark`: DataFrames.
+
+    Returns
+    -------
+    pyarrow.Table or DataFrame
+        A DataFrame with `spark`; no job runs until an action needs its rows.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError, UnsupportedError
+        The statement has an error; the message shows its place. Errors that
+        only Spark finds are Spark's own.
+    EventError
+        A table cannot be read.
+    EngineUnavailable
+        sqlglot, DuckDB or PySpark is not installed.
+    """
+    if spark is not None:
+        from gpu_cep_spark.statements import answer_on_spark
+
+        return answer_on_spark(statement, spark, tables)
+    with ending_in(CepError, "answering sql()", "give it fewer rows or columns"):
+        return _answer_on_duckdb(take_apart(statement, "duckdb"), tables)
+
+
+def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Table:
+    given = {name.lower(): table for name, table in tables.items()}
+    with _connection() as connection:
+        names: list[str] = []
+        for clause in statement.clauses:
+            whole = None if clause.name is None else given.get(clause.name.strip('"').lower())
+            rows = _evaluated(connection, statement, clause, names, tables) if whole is None else whole
+            name = _unused(f"match_recognize_{len(names) + 1}", statement.text)
+            connection.register(name, matched(statement, clause, rows))
+            names.append(name)
+        return _run(connection, written(statement, (0, len(statement.text)), names), tables)
+
+
+def matched(statement: Statement, clause: Clause, rows: Any) -> pa.Table:
+    """Return what a clause returns for the rows of its relation; errors show the place in the statement."""
+    with places_in(statement):
+        found: pa.Table = match(rows, clause.text)
+        return found
+
+
+@contextmanager
+def places_in(statement: Statement) -> Iterator[None]:
+    """Raise errors that are raised inside about the text of a clause as errors about the statement, which shows their places."""
+    try:
+        yield
+    except DiagnosedError as fault:
+        raise type(fault)(fault.diagnostics, statement.text) from None
+
+
+def _evaluated(
+    connection: duckdb.DuckDBPyConnection, statement: Statement, clause: Clause, names: list[str], tables: Mapping[str, Any]
+) -> pa.Table:  # fmt: skip
+    """Return the rows of the relation before a clause, or raise PatternError that shows the clause and says why there are none."""
+    try:
+        return _run(connection, input_of(statement, clause, names), tables)
+    except PatternError as fault:
+        raise refuse_relation(statement, clause, str(fault)) from fault
+
+
+def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str, Any]) -> pa.Table:
+    """Return DuckDB's answer to a query, for which the tables that it names are read."""
+    import duckdb
+    import pyarrow as pa
+
+    for name, table in tables.items():
+        if re.search(rf"\b{re.escape(name)}\b", query, re.IGNORECASE):
+            connection.register(name, _read(name, table))
+    try:
+        answer = connection.sql(query)
+        # COPY and its like answer nothing
+        return pa.table({}) if answer is None else answer.to_arrow_table()
+    except duckdb.ProgrammingError as fault:
+        raise PatternError(_told(fault)) from fault
+    except duckdb.Error as fault:
+        raise EventError(_told(fault)) from fault
+
+
+def _told(fault: Exception) -> str:
+    """Return what DuckDB says of an error, without its excerpt of the query, which is not as the user has written it."""
+    return f"DuckDB: {str(fault).partition(_EXCERPT)[0].strip()}"
+
+
+def _read(name: str, table: Any) -> pa.Table:
+    """Return a table by its name in the statement as Arrow's, or raise EventError that names it."""
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.sources import source_of
+
+    try:
+        source = source_of(table)
+        return to_host(read_events(table)) if source is None else source.read(source.schema.names)
+    except EventError as fault:
+        raise EventError(f"table {name}: {fault}") from fault
+
+
+def _unused(name: str, text: str) -> str:
+    """Return a name that stands nowhere in a text."""
+    while name in text.lower():
+        name += "_"
+    return name
+
+
+@contextmanager
+def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a DuckDB of its own in memory, or raise EngineUnavailable."""
+    try:
+        import duckdb
+    except ImportError as fault:
+        missing = "sql() without spark= needs DuckDB, which is not installed: pip install 'gpu_cep[sql]'"
+        raise EngineUnavailable(missing) from fault
+    with duckdb.connect() as connection:
+        for setting in _SETTINGS:
+            connection.execute(setting)
+        yield connection

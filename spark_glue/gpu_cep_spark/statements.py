@@ -1,0 +1,89 @@
+"""Answer statements of SQL in which MATCH_RECOGNIZE stands: gpu_match finds its rows, and Spark does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from gpu_cep.errors import EventError, PatternError
+from gpu_cep.sql_answers import places_in
+from gpu_cep.sql_statements import Clause, Statement, input_of, refuse_relation, take_apart, with_queries, written
+from gpu_cep_spark.matching import gpu_match
+from gpu_cep_spark.pushdown import quote
+
+
+def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the DataFrame of a statement; `tables` are DataFrames by their names in it.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError, UnsupportedError
+        A clause has an error, or the relation that it reads.
+    pyspark.errors.PySparkException
+        Spark finds another error in the statement.
+    EventError
+        A table is no DataFrame.
+    """
+    _check(session, tables)
+    read = take_apart(statement, "spark")
+    given = {f"table_{number}": table for number, table in enumerate(tables.values())}
+    # Spark puts names for DataFrames where a text has their keywords in braces, and forgets these names by itself
+    queries = [f"{quote(name)} AS (SELECT * FROM {{{key}}})" for name, key in zip(tables, given, strict=True)]
+    found: dict[str, DataFrame] = {}
+    for number, clause in enumerate(read.clauses):
+        rows = _rows(session, read, clause, queries, given | found)
+        with places_in(read):
+            found[f"rows_{number}"] = gpu_match(rows, clause.text)
+    names = _in_braces(found)
+    if not queries and not names:
+        return session.sql(statement)
+    if not queries:
+        return _ask(session, written(read, (0, len(statement)), names, _plain), found)
+    return _ask(session, with_queries(read, queries, names, _plain), given | found)
+
+
+def _ask(session: Any, query: str, known: Mapping[str, DataFrame]) -> DataFrame:
+    """Return Spark's answer to a query that names DataFrames in braces."""
+    answer: DataFrame = session.sql(query, **known)
+    return answer
+
+
+def _rows(session: SparkSession, read: Statement, clause: Clause, queries: Sequence[str], known: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of the relation before a clause, or raise PatternError that shows the clause and says why there are none."""
+    found = {name: frame for name, frame in known.items() if name.startswith("rows_")}
+    query = input_of(read, clause, _in_braces(found), _plain if known else str)
+    if queries:
+        query = f"WITH {', '.join(queries)} SELECT * FROM ({query})"
+    try:
+        rows = _ask(session, query, known)
+        # a client of Spark Connect learns of errors with the schema
+        _ = rows.schema
+    except AnalysisException as fault:
+        raise refuse_relation(read, clause, _told(fault)) from fault
+    return rows
+
+
+def _told(fault: AnalysisException) -> str:
+    """Return what Spark says of an error, without the query, which is not as the user has written it."""
+    return str(fault.getMessage() or fault).split(" SQLSTATE")[0].split(";")[0].splitlines()[0]
+
+
+def _in_braces(names: Mapping[str, Any]) -> list[str]:
+    return [f"{{{name}}}" for name in names]
+
+
+def _plain(text: str) -> str:
+    """Return a text as Spark reads it as it is beside names in braces."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _check(session: object, tables: Mapping[str, object]) -> None:
+    if not hasattr(session, "sql") or not hasattr(session, "conf"):
+        raise PatternError(f"spark= takes a session of Spark, not {session!r}")
+    for name, table in tables.items():
+        if not isinstance(table, DataFrame):
+            kind = f"{type(table).__module__}.{type(table).__qualname__}"
+            raise EventError(f"table {name}: sql(…, spark=…) takes DataFrames, not {kind}; spark.createDataFrame makes one")
