@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
 from gpu_cep.api import match
-from gpu_cep.errors import CepError, DiagnosedError, EngineUnavailable, EventError, PatternError, ending_in
-from gpu_cep.sql_statements import Clause, Statement, input_of, refuse_relation, take_apart, written
+from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
+from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -93,25 +93,16 @@ def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Tab
             whole = None if clause.name is None else given.get(clause.name.strip('"').lower())
             rows = _evaluated(connection, statement, clause, names, tables) if whole is None else whole
             name = _unused(f"match_recognize_{len(names) + 1}", statement.text)
-            connection.register(name, matched(statement, clause, rows))
+            connection.register(name, _matched(statement, clause, rows))
             names.append(name)
         return _run(connection, written(statement, (0, len(statement.text)), names), tables)
 
 
-def matched(statement: Statement, clause: Clause, rows: Any) -> pa.Table:
+def _matched(statement: Statement, clause: Clause, rows: Any) -> pa.Table:
     """Return what a clause returns for the rows of its relation; errors show the place in the statement."""
-    with places_in(statement):
+    with places_in(statement.text):
         found: pa.Table = match(rows, clause.text)
         return found
-
-
-@contextmanager
-def places_in(statement: Statement) -> Iterator[None]:
-    """Raise errors that are raised inside about the text of a clause as errors about the statement, which shows their places."""
-    try:
-        yield
-    except DiagnosedError as fault:
-        raise type(fault)(fault.diagnostics, statement.text) from None
 
 
 def _evaluated(

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import DiagnosedError, Diagnostic, EngineUnavailable, PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep.lang.ast import Span
+from gpu_cep.lang.parser import parse
 
 Part = tuple[int, int]
 """Where a part of a text begins and ends."""
@@ -81,9 +83,9 @@ def take_apart(text: str, dialect: str) -> Statement:
     EngineUnavailable
         sqlglot is not installed.
     PatternSyntaxError
-        It is no text, or several statements, or a clause stands where no relation does.
+        It is no text, or several statements, or a clause breaks the grammar, or stands where no relation does.
     UnsupportedError
-        The relation of a clause depends on what stands around it.
+        The relation of a clause depends on what stands around it, or the clause says SEEK or INITIAL.
     """
     if not isinstance(text, str):
         raise PatternSyntaxError(f"sql() takes a statement as text, not {type(text).__name__}")
@@ -94,6 +96,9 @@ def take_apart(text: str, dialect: str) -> Statement:
         raise PatternSyntaxError([Diagnostic("sql() takes one statement", _span(text, words.places[words.texts.index(";")]))], text)
     numbers = {begin: number for number, (begin, _) in enumerate(words.places)}
     clauses = tuple(_clause(text, dict(found), numbers[begin], words) for begin, _ in found)
+    with places_in(text):
+        for each in clauses:
+            parse(each.text)
     listed = _queries(0, words) if words.texts[:1] == ("WITH",) else []
     return Statement(text, clauses, words.places[listed[0][0]][0] if listed else 0)
 
@@ -130,6 +135,15 @@ def with_queries(statement: Statement, queries: Sequence[str], names: Sequence[s
         return written(statement, (0, begin), names, plain) + rest
     listed = ", ".join(queries)
     return f"{plain(statement.text[:begin])}{listed}, {rest}" if begin else f"WITH {listed} {rest}"
+
+
+@contextmanager
+def places_in(text: str) -> Iterator[None]:
+    """Raise errors that are raised inside about the text of a clause as errors about its statement, which shows their places."""
+    try:
+        yield
+    except DiagnosedError as fault:
+        raise type(fault)(fault.diagnostics, text) from None
 
 
 def refuse_relation(statement: Statement, clause: Clause, why: str) -> PatternError:

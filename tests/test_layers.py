@@ -81,7 +81,7 @@ BELOW |= {
     },
     "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.streams"},
     "gpu_cep_spark": {
-        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.sql_statements", "gpu_cep.__version__",
+        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_statements", "gpu_cep.__version__",
     },
     "gpu_cep_kernels": set(),
 }

@@ -16,18 +16,32 @@ import pyarrow.parquet
 import typer
 
 from gpu_cep import __version__, api
-from gpu_cep.cli.files import WRITERS, TableTarget, check_target, events_from, table_target, whole
-from gpu_cep.cli.options import ABOUT_OUTPUT, BOUNDS, COLUMNS, OUTPUT, QUERY, AsJson, EventsArgument, TimestampFormat, takes
+from gpu_cep.cli.files import TableTarget, check_target, events_from, table_target, whole
+from gpu_cep.cli.options import (
+    ABOUT_OUTPUT,
+    BOUNDS,
+    COLUMNS,
+    OUTPUT,
+    QUERY,
+    AsJson,
+    EventsArgument,
+    Limit,
+    MatchesOut,
+    TimestampFormat,
+    takes,
+)
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
 from gpu_cep.cli.progress import show_count, watch
+from gpu_cep.cli.row_patterns import bound_rows, check_query, sql
 from gpu_cep.cli.samples import CHUNK, SAMPLES
-from gpu_cep.cli.tables import TERMINAL_ROWS, count_of, print_json_lines, print_rows, print_table
+from gpu_cep.cli.tables import count_of, print_json_lines, print_rows, print_table
 from gpu_cep.cli.whole_files import PIPE, print_line, write_whole
 from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.query_plans import is_row_pattern
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
@@ -40,22 +54,6 @@ if TYPE_CHECKING:
 
     Drawing = Explanation | IntervalExplanation | Picture | Timeline
 
-MatchesOut = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="FILE",
-        help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.",
-        rich_help_panel=ABOUT_OUTPUT,
-    ),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(
-        min=0, metavar="N", help=f"Print the first N only (default: {TERMINAL_ROWS} on a terminal, else all).", rich_help_panel=ABOUT_OUTPUT
-    ),
-]
 Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.", rich_help_panel=ABOUT_OUTPUT)]
 Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
 
@@ -102,12 +100,14 @@ def match(
         return
     with watch("matching") as profile:
         given = _events(events, asked, timestamp_format)
-        view = None if as_json else _view(given, text, asked)
+        view = None if as_json or is_row_pattern(text) else _view(given, text, asked)
         found = api.match(given, text if view is None else view.asked, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
     noun = "match" if asked.get("output", "matches") == "matches" else "row"
-    if view is None:
+    if as_json:
         print_json_lines(matches, noun, limit)
+    elif view is None:
+        print_rows(matches, "row", limit)
     else:
         print_rows(view.shorten(view.put_keys_first(matches)), noun, limit)
 
@@ -122,6 +122,9 @@ def _write_matches(target: TableTarget, events: str, text: str, asked: Mapping[s
         graph = api.match(given, text, profile=profile, **asked).table
     target.write(graph)
     return int(graph.num_rows)
+
+
+app.command()(sql)
 
 
 @app.command()
@@ -167,7 +170,7 @@ def validate(
 ) -> None:
     """Check a pattern, and with EVENTS also whether it fits their columns; nothing is run."""
     try:
-        api.explain(None if events is None else _events(events, asked, timestamp_format).schema.empty_table(), text, **asked)
+        check_query(None if events is None else _events(events, asked, timestamp_format), text, asked)
     except DiagnosedError as error:
         if not as_json:
             raise
@@ -296,7 +299,11 @@ def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None)
 def _check_fit(events: Source | pa.Table, text: str, asked: Mapping[str, Any], target: TableTarget) -> None:
     """End the command by an error if the target cannot hold the result; nothing is matched for that."""
     from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 
+    if is_row_pattern(text):
+        target.check(row_pattern_schema(bound_rows(events.schema, text, asked), events.schema))
+        return
     plan, _, schema = _plan(events, text, asked)
     target.check(answer_schema(plan, schema))
 

@@ -15,7 +15,9 @@ from gpu_cep.analysis.bind import TIES
 from gpu_cep.analysis.bind_intervals import ALLEN, DETECT
 from gpu_cep.analysis.streams import NULLS
 from gpu_cep.analysis.windows import TIME_UNITS
+from gpu_cep.cli.files import WRITERS
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
+from gpu_cep.cli.tables import TERMINAL_ROWS
 from gpu_cep.cli.whole_files import PIPE
 from gpu_cep.engine.input.event_files import shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import is_uri
@@ -41,6 +43,23 @@ TimestampFormat = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of words.", rich_help_panel=ABOUT_OUTPUT)]
+
+MatchesOut = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="FILE",
+        help=f"Result: {', '.join(WRITERS)}, or - for an Arrow stream on stdout.",
+        rich_help_panel=ABOUT_OUTPUT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=0, metavar="N", help=f"Print the first N only (default: {TERMINAL_ROWS} on a terminal, else all).", rich_help_panel=ABOUT_OUTPUT
+    ),
+]
 
 _EXPECTED = "expected a file with the query's text, or the text itself in quotes"
 
@@ -121,16 +140,29 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
     return command_of
 
 
-def query_text(pattern: str) -> str:
+def named_files(tables: Sequence[str]) -> dict[str, str]:
+    """Return the files of arguments of the form ``NAME=FILE`` by their names, or end the command with an error."""
+    found: dict[str, str] = {}
+    for each in tables:
+        name, sign, file = each.partition("=")
+        if not sign or not file or not name.isidentifier():
+            fail(f"a table is given as NAME=FILE, such as ticks=ticks.parquet, not {shorten_name(each)}", USAGE_FAULT)
+        if name in found:
+            fail(f"two tables are called {name}", USAGE_FAULT)
+        found[name] = file
+    return found
+
+
+def query_text(pattern: str, argument: str = "PATTERN") -> str:
     """Return the text of the query that an argument gives: the text itself, or that of the file which it names."""
     if _is_text(pattern):
         return pattern
     if not pattern.strip():
-        fail(f"PATTERN is empty; {_EXPECTED}", USAGE_FAULT)
+        fail(f"{argument} is empty; {_EXPECTED}", USAGE_FAULT)
     try:
         return Path(pattern).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        fail(f"cannot read the pattern {shorten_name(pattern)}: {_reason(error)}; {_EXPECTED}", USAGE_FAULT)
+        fail(f"cannot read the {argument.lower()} {shorten_name(pattern)}: {_reason(error)}; {_EXPECTED}", USAGE_FAULT)
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

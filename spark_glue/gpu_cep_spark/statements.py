@@ -9,8 +9,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from gpu_cep.errors import EventError, PatternError
-from gpu_cep.sql_answers import places_in
-from gpu_cep.sql_statements import Clause, Statement, input_of, refuse_relation, take_apart, with_queries, written
+from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, with_queries, written
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.pushdown import quote
 
@@ -35,7 +34,7 @@ def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, 
     found: dict[str, DataFrame] = {}
     for number, clause in enumerate(read.clauses):
         rows = _rows(session, read, clause, queries, given | found)
-        with places_in(read):
+        with places_in(read.text):
             found[f"rows_{number}"] = gpu_match(rows, clause.text)
     names = _in_braces(found)
     if not queries and not names:

@@ -83,6 +83,9 @@ FAULTS: dict[str, tuple[Any, type[cep.CepError], str]] = {
     "a second clause": (
         f"SELECT * FROM ticks {FALL} AS m,\n ticks {FALL.replace('D.price', '§D.x')}", PatternError, "unknown column 'x'"
     ),
+    "a clause of a table that is not there": (
+        f"SELECT * FROM tick {FALL} JOIN tick {FALL.replace('PATTERN', '§PATERN')}", PatternSyntaxError, "found 'PATERN'"
+    ),
     "a table": (f"SELECT * FROM tick §{FALL}", PatternError, "the relation .* fails: DuckDB: .*Table with name tick does not exist"),
     "a correlation": (
         f"SELECT (SELECT 1 FROM (SELECT * FROM ticks WHERE ts = o.ts) §{FALL}) FROM ticks o", PatternError,
