@@ -38,6 +38,7 @@ def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> 
 
     Examples
     --------
+    >>> import gpu_cep as cep
     >>> import pyarrow as pa
     >>> ticks = pa.table({"ts": [1, 2, 3, 4], "symbol": ["A", "A", "A", "A"], "price": [5, 3, 4, 2]})
     >>> cep.sql('''
