@@ -14,6 +14,8 @@ from gpu_cep.lang.ast import Call, Expression
 from gpu_cep.lang.format import format_expression
 
 PARAMETERS = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN})
+# How the names of operations begin that only row patterns have.
+_OF_OTHER_ROWS = ("prev", "next", "running ", "final ", "classifier")
 
 
 def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
@@ -45,7 +47,7 @@ def computed_once(expression: Operation, written: Expression, scope: Scope) -> B
     Otherwise return it as it is. `written` is how the query writes it.
     """
     fields = tuple(_leaves(expression))
-    if any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
+    if _navigates(expression) or any(not isinstance(field, Field) or field.place is not Place.EACH for field in fields):
         return expression
     variables = {field.variable for field in fields}
     if len(variables) != 1:
@@ -53,6 +55,13 @@ def computed_once(expression: Operation, written: Expression, scope: Scope) -> B
     columns = tuple(dict.fromkeys(field.column for field in fields if field.column is not None))
     column = scope.compute(ComputedExpression(_of_one_event(expression), columns, format_expression(written)))
     return Field(variables.pop(), column, expression.type)
+
+
+def _navigates(expression: Bound) -> bool:
+    """Return whether an expression of a row pattern reads another row than the one for which it is computed."""
+    if not isinstance(expression, Operation):
+        return False
+    return expression.name.startswith(_OF_OTHER_ROWS) or any(map(_navigates, expression.arguments))
 
 
 def _of_one_event(expression: Operation) -> Operation:

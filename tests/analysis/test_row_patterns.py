@@ -9,6 +9,7 @@ from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, Attribute, DataType, Kind, Schema, decimal, duration, timestamp
 from gpu_cep.errors import DiagnosedError, PatternError, UnsupportedError
+from gpu_cep.keywords import make_options
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 
@@ -204,3 +205,13 @@ def test_keywords_supply_clauses_and_must_not_contradict_them():
 def test_what_programs_cannot_say_yet_is_refused():
     with pytest.raises(UnsupportedError, match=r"lower\(\) of these arguments is not supported"):
         bind("MEASURES lower(CLASSIFIER()) AS m PATTERN (A)")
+
+
+@pytest.mark.parametrize(
+    ("measure", "columns"),
+    [("twice(A.x)", 1), ("LAST(twice(A.x))", 1), ("twice(LAST(A.x))", 0), ("twice(A.x - PREV(A.x))", 0), ("twice(FINAL LAST(A.x)) + 1", 0)],
+)
+def test_only_what_reads_one_row_is_computed_as_a_column(measure, columns):
+    made = make_options(functions={"twice": lambda x: x * 2})
+    bound = bind(f"MEASURES {measure} AS m PATTERN (A)", functions=made.functions, result_type=made.result_type)
+    assert len(bound.computed) == columns
