@@ -32,7 +32,10 @@ PAGES = [
 _TYPES = {"ts": types.INTEGER, "type": types.STRING, "k": types.INTEGER, "x": types.INTEGER, "y": types.FLOAT, "s": types.STRING}
 SCHEMA = Schema(tuple(Attribute(name, kind) for name, kind in _TYPES.items()))
 
-MODULES = ["gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.sql_answers", *(f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns"))]
+MODULES = [
+    *("gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.sql_answers"),
+    *(f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")),
+]
 
 
 @pytest.mark.parametrize("page", PAGES)
