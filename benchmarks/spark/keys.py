@@ -132,13 +132,13 @@ def _line(frame: DataFrame, keys: int, skewed: bool, repeats: int) -> Line:
     best = dict.fromkeys(ways, Taken())
     for _ in range(repeats):
         for name, way in ways.items():
-            best[name] = _taken(way, best[name])
+            best[name] = taken(way, best[name])
     line = Line(keys, skewed, best[BARE], best[WHOLE], best[AUTO], answers[WHOLE], report.counts["tasks"], report.streams)
     print(line, file=sys.stderr)
     return line
 
 
-def _taken(way: Callable[[], int], before: Taken) -> Taken:
+def taken(way: Callable[[], int], before: Taken) -> Taken:
     """What one run of a way takes, or what one took `before`, whichever is less."""
     start, busy = time.perf_counter(), cpu_seconds()
     way()
