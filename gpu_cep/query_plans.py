@@ -85,13 +85,11 @@ def check_row_settings(settings: Settings) -> None:
     """Raise UnsupportedError with all settings that mean nothing to row patterns."""
     faults = []
     for name, known in _ROW_SETTINGS.items():
-        given = getattr(settings, name)
-        if given in known:
-            continue
-        supported = ", ".join(repr(each) for each in known if each is not None)
-        hint = f"write {_INSTEAD[name]}" if name in _INSTEAD else f"supported: {supported}"
-        message = f"{name}={given!r} is not supported for MATCH_RECOGNIZE"
-        faults.append(Diagnostic(message, hint=hint))
+        given, message = getattr(settings, name), "is not supported for MATCH_RECOGNIZE"
+        if given not in known:
+            supported = "" if name in _INSTEAD else f"; supported: {' and '.join(map(repr, known))}"
+            hint = f"write {_INSTEAD[name]}" if name in _INSTEAD else None
+            faults.append(Diagnostic(f"{name}={given!r} {message}{supported}", hint=hint))
     if faults:
         raise UnsupportedError(faults)
 
