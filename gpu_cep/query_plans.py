@@ -104,6 +104,13 @@ def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Option
     return bind_row_pattern(query, schema_of(schema), options, text)
 
 
+def check_rows(bound: BoundRowPattern, schema: pa.Schema, options: Options) -> None:
+    """Raise UnsupportedError if the engine cannot answer a row pattern over rows of `schema`; no row is needed for that."""
+    from gpu_cep.engine.row_patterns.answers import answer_row_pattern
+
+    answer_row_pattern(bound, options, schema.empty_table(), threads=1)
+
+
 def refuse_swapped(function: str, events: object, pattern: object) -> None:
     """Raise PatternError if the events and the pattern of a call have changed places."""
     if are_swapped(events, pattern):

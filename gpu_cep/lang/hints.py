@@ -83,7 +83,7 @@ def _form(form: str, hint: str, expected: str = "_PATTERN _RETURN $END") -> _For
     return _Form(re.compile(form, re.IGNORECASE | re.DOTALL), hint, frozenset(expected.split()))
 
 
-_ROW_PATTERN = "MATCH_RECOGNIZE (…) is given alone; as events PATTERN (A B+) DEFINE … is PATTERN SEQ(A, B+) WHERE …: see docs/mapping.md"
+_ROW_PATTERN = "MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md"
 _RETURNED = "RETURN a.price AS price"
 _IN_ORDER = "SEQ(A a, B b)"
 _LENGTH = "a length is a number and a unit, above 0 and without quotes: WITHIN 5 minutes"

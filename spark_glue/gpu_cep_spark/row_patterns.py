@@ -15,7 +15,7 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_call
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import row_columns_read
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import bind_rows, check_row_settings
+from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows
 from gpu_cep_spark.jobs import pattern_text, run_stage
 from gpu_cep_spark.pushdown import column, read_columns
 from gpu_cep_spark.rapids import warn_of_types
@@ -50,7 +50,9 @@ class NarrowRows:
         # a row count needs a column, too
         read = row_columns_read(bind_rows(pattern, rows, options)) or (0,)
         narrow = pa.schema([rows.field(number) for number in read])
-        return cls(pattern, narrow, bind_rows(pattern, narrow, options), options, settings)
+        bound = bind_rows(pattern, narrow, options)
+        check_rows(bound, narrow, options)
+        return cls(pattern, narrow, bound, options, settings)
 
     @property
     def result(self) -> pa.Schema:

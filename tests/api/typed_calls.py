@@ -15,6 +15,8 @@ def results(table: Any, frame: DataFrame, query: str) -> None:
     assert_type(cep.match(table, query, output="compressed"), cep.Compressed)
     assert_type(cep.match(table, query, output="compressed").count(), int)
     assert_type(cep.gpu_match(frame, query), DataFrame)
+    assert_type(cep.sql(query, spark=frame.sparkSession, t=frame), DataFrame)
+    assert_type(cep.sql(query, t=table).num_rows, Any)
     assert_type(cep.plot(table, query, strategy="skip_till_any_match"), Timeline)
     assert_type(cep.events(frame), cep.SparkEvents)
     assert_type(cep.events(frame, partition_by=["a", "b"]).match(query, output="events"), DataFrame)

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gpu_cep.cli import main
+from gpu_cep.errors import UnsupportedError
 from tests.statements import FALL, FALLS, TICKS
 
 LINES = ["sym\thigh\tlow", *("\t".join(map(str, fall)) for fall in [FALLS[1], FALLS[0], FALLS[2]])]
@@ -102,3 +103,12 @@ def test_faults_of_sql(tmp_path, monkeypatch, capsys, arguments, code, told):
     monkeypatch.chdir(tmp_path)
     found, _, err = run(capsys, "sql", *arguments)
     assert (found, told in err) == (code, True), err
+
+
+def test_validate_refuses_what_the_engine_cannot_answer(ticks, capsys, monkeypatch):
+    def refuse(bound, options, table, **_):
+        assert not table.num_rows
+        raise UnsupportedError("too many states")
+
+    monkeypatch.setattr("gpu_cep.engine.row_patterns.answers.answer_row_pattern", refuse)
+    assert run(capsys, "validate", FALL, ticks) == (1, "", "gpu-cep: too many states\n")

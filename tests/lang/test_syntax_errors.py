@@ -59,7 +59,7 @@ line 1, column 1: found 'PATERN', expected FROM, PARTITION BY, DEFINE or PATTERN
 line 1, column 1: found 'SELECT', expected FROM, PARTITION BY, DEFINE or PATTERN
   SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS x > 1)
   ^^^^^^
-  hint: MATCH_RECOGNIZE (…) is given alone; as events PATTERN (A B+) DEFINE … is PATTERN SEQ(A, B+) WHERE …: see docs/mapping.md
+  hint: MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md
 
 line 1, column 39: found 'a', expected RETURN or the end of the query
   PATTERN SEQ(A a, B b) WITHIN 5 SELECT a.x
@@ -69,7 +69,7 @@ line 1, column 39: found 'a', expected RETURN or the end of the query
 line 1, column 24: found '(', expected PARTITION BY, DEFINE or PATTERN
   FROM t MATCH_RECOGNIZE (PATTERN (A B+) DEFINE B AS x > 1)
                          ^
-  hint: MATCH_RECOGNIZE (…) is given alone; as events PATTERN (A B+) DEFINE … is PATTERN SEQ(A, B+) WHERE …: see docs/mapping.md
+  hint: MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md
 
 line 1, column 1: found 'every', expected FROM, PARTITION BY, DEFINE or PATTERN
   every a=A -> b=B

@@ -192,6 +192,16 @@ def test_faults_are_told_on_the_driver(spark: SparkSession, name: str) -> None:
         cep.gpu_match(spark.createDataFrame(ROWS), clause(text), **options)
 
 
+def test_what_the_engine_cannot_answer_is_told_on_the_driver(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(bound: Any, options: Any, table: pa.Table, **_: Any) -> None:
+        assert not table.num_rows
+        raise UnsupportedError("too many states")
+
+    monkeypatch.setattr("gpu_cep.engine.row_patterns.answers.answer_row_pattern", refuse)
+    with pytest.raises(UnsupportedError, match="too many states"):
+        cep.gpu_match(spark.createDataFrame(ROWS), clause(QUERIES["one row"]))
+
+
 def test_an_error_of_the_match_names_the_pattern(spark: SparkSession) -> None:
     text = clause(f"PARTITION BY key ORDER BY ts MEASURES count(*) AS n AFTER MATCH SKIP TO S {FALL}")
     found = cep.gpu_match(spark.createDataFrame(ROWS), text)
