@@ -29,6 +29,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _BEFORE = frozenset({"FROM", "JOIN", ","})
 _CLAUSES = frozenset({"FROM", "JOIN", "ON", "USING", "SELECT", "WHERE", "HAVING", "BY", "SET", "LIMIT", "QUALIFY"})
 _OF_FROM = frozenset({"FROM", "JOIN", "ON", "USING"})
+_FIRST = 8
 _PLACE = "MATCH_RECOGNIZE stands behind a table, a view or a subquery in FROM"
 
 
@@ -40,6 +41,7 @@ class Clause:
     `text`: the clause as it is written, behind as many blanks and lines as stand before it.
     `scopes`: where the lists of WITH stand that the relation may name, the outermost first.
     `name`: the relation, if it is a name alone that no WITH defines.
+    `span`: where its first word stands.
     """
 
     rows: Part
@@ -52,11 +54,16 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of SQL and its clauses, in order; `listed`: where the queries of the WITH begin that it begins with, else 0."""
+    """A statement of SQL and its clauses, in order.
+
+    `listed`: where the queries of the WITH begin that it begins with, else 0.
+    `words`: its first words and signs, in capital letters.
+    """
 
     text: str
     clauses: tuple[Clause, ...]
     listed: int
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ def take_apart(text: str, dialect: str) -> Statement:
         for each in clauses:
             parse(each.text)
     listed = _queries(0, words) if words.texts[:1] == ("WITH",) else []
-    return Statement(text, clauses, words.places[listed[0][0]][0] if listed else 0)
+    return Statement(text, clauses, words.places[listed[0][0]][0] if listed else 0, words.texts[:_FIRST])
 
 
 def input_of(statement: Statement, clause: Clause, names: Sequence[str], plain: Callable[[str], str] = str) -> str:

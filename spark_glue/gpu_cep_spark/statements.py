@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
-from gpu_cep.errors import EventError, PatternError
+from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError
 from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, with_queries, written
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.pushdown import quote
@@ -28,6 +28,8 @@ def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, 
     """
     _check(session, tables)
     read = take_apart(statement, "spark")
+    if read.clauses or tables:
+        _refuse_views(read)
     given = {f"table_{number}": table for number, table in enumerate(tables.values())}
     # Spark puts names for DataFrames where a text has their keywords in braces, and forgets these names by itself
     queries = [f"{quote(name)} AS (SELECT * FROM {{{key}}})" for name, key in zip(tables, given, strict=True)]
@@ -48,6 +50,15 @@ def _ask(session: Any, query: str, known: Mapping[str, DataFrame]) -> DataFrame:
     """Return Spark's answer to a query that names DataFrames in braces."""
     answer: DataFrame = session.sql(query, **known)
     return answer
+
+
+def _refuse_views(read: Statement) -> None:
+    """Raise UnsupportedError for a statement that keeps a query, whose DataFrames Spark knows by name only while it reads the query."""
+    kept = read.words[:1] == ("CACHE",) or (read.words[:1] == ("CREATE",) and "VIEW" in read.words)
+    if kept:
+        message = f"{read.words[0]} … AS cannot keep a query with MATCH_RECOGNIZE or with DataFrames in it"
+        hint = "sql(…).createOrReplaceTempView(name) and .cache() keep a result; CREATE TABLE … AS writes it"
+        raise UnsupportedError([Diagnostic(message, hint=hint)])
 
 
 def _rows(session: SparkSession, read: Statement, clause: Clause, queries: Sequence[str], known: Mapping[str, DataFrame]) -> DataFrame:

@@ -169,3 +169,20 @@ def test_a_statement_answers_as_its_parts_do(relation: str, around: str) -> None
     source = TICKS.filter(pa.compute.less(TICKS["ts"], 4)) if "WHERE" in relation else TICKS
     source = cep.match(source, ALL) if "{1}" in relation else source
     assert found == rows(around.replace("{}", "falls"), falls=cep.match(source, FALL))
+
+
+FRAGMENTS = [
+    *"();,'\"`$[]{}", "--", "/*", "*/", "\n", " ", "a", "SELECT", "FROM", "WITH", "RECURSIVE", "AS", "LATERAL", "MATCH_RECOGNIZE", FALL,
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS)).map(" ".join), st.sampled_from(["duckdb", "spark"]))
+def test_any_text_is_taken_apart_or_refused(text: str, dialect: str) -> None:
+    try:
+        statement = take_apart(text, dialect)
+    except cep.CepError:
+        return
+    names = [f"r{number}" for number in range(len(statement.clauses))]
+    assert written(statement, (0, len(text)), []) == text
+    assert sum(text.count(each.text.strip()) > 0 for each in statement.clauses) == len(names)
+    assert "DEFINE D" not in written(statement, (0, len(text)), names) or text.count(FALL) > len(names)

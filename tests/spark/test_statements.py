@@ -64,6 +64,14 @@ def test_no_view_is_left(spark: SparkSession, ticks: DataFrame) -> None:
     assert rows(found) == FALLS
 
 
+@pytest.mark.parametrize("keeping", ["CREATE OR REPLACE TEMPORARY VIEW falls AS", "CACHE TABLE falls AS"])
+def test_a_query_cannot_be_kept_by_name(spark: SparkSession, ticks: DataFrame, keeping: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"cannot keep a query .*(?s:.*)createOrReplaceTempView"):
+        cep.sql(f"{keeping} SELECT * FROM ticks {FALL} AS m", spark=spark)
+    cep.sql(f"SELECT * FROM ticks {FALL} AS m", spark=spark).createOrReplaceTempView("falls")
+    assert rows(spark.sql("SELECT * FROM falls")) == FALLS
+
+
 def test_other_statements_are_sparks(spark: SparkSession, ticks: DataFrame) -> None:
     assert rows(cep.sql("SELECT '{x}', count(*) FROM ticks", spark=spark)) == [("{x}", 6)]
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
