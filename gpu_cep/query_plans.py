@@ -20,6 +20,7 @@ from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.plan.columns_read import row_columns_read
 from gpu_cep.plan.planner import plan, plan_intervals
 from gpu_cep.plan.settings import Settings, check_settings
 
@@ -102,6 +103,12 @@ def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Option
     query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
     assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
     return bind_row_pattern(query, schema_of(schema), options, text)
+
+
+def columns_of_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> list[str]:
+    """Return the columns of rows that a row pattern reads or returns, at least one to count rows by; raises as :func:`bind_rows`."""
+    read = row_columns_read(bind_rows(pattern, schema, options)) or (0,)
+    return [schema.names[number] for number in read[: len(schema.names)]]
 
 
 def check_rows(bound: BoundRowPattern, schema: pa.Schema, options: Options) -> None:

@@ -15,7 +15,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, make_plan
+from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -134,7 +134,7 @@ def run_row_pattern(
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
     check_row_settings(settings)
-    table = _whole_table(events)
+    table = _read_rows(events, pattern, options)
     bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
         return brute_force.answer_row_pattern(bound, options, table)
@@ -142,12 +142,13 @@ def run_row_pattern(
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _whole_table(events: Any) -> pa.Table:
+def _read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> pa.Table:
+    """Return the rows: of a source, only the columns that the pattern reads, once it has been found to fit them."""
     from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
 
     source = source_of(events)
-    return to_host(read_events(events) if source is None else source.read(source.schema.names))
+    return to_host(read_events(events)) if source is None else source.read(columns_of_rows(pattern, source.schema, options))
 
 
 def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:

@@ -13,9 +13,8 @@ from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_caller
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
-from gpu_cep.plan.columns_read import row_columns_read
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows
+from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, columns_of_rows
 from gpu_cep_spark.jobs import pattern_text, run_stage
 from gpu_cep_spark.pushdown import column, read_columns
 from gpu_cep_spark.rapids import warn_of_types
@@ -47,9 +46,7 @@ class NarrowRows:
         check_row_settings(settings)
         if not rows.names:
             raise PatternError("the rows have no column")
-        # a row count needs a column, too
-        read = row_columns_read(bind_rows(pattern, rows, options)) or (0,)
-        narrow = pa.schema([rows.field(number) for number in read])
+        narrow = pa.schema([rows.field(name) for name in columns_of_rows(pattern, rows, options)])
         bound = bind_rows(pattern, narrow, options)
         check_rows(bound, narrow, options)
         return cls(pattern, narrow, bound, options, settings)

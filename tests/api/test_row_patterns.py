@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.input.sources import Source
 from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
 
 TICKS = pa.table(
@@ -100,6 +101,22 @@ def test_trees_files_and_frames(tmp_path):
     pq.write_table(TICKS.drop_columns("Symbol"), tmp_path / "ticks.parquet")
     assert cep.match(tmp_path / "ticks.parquet", text, algorithm="brute_force") == expected
     assert list(cep.match(TICKS, text, algorithm="brute_force", result="pandas")["p"]) == [3, 7]
+
+
+def test_only_what_is_read_is_read_of_a_source():
+    asked = []
+
+    def read(columns):
+        asked.append(columns)
+        return TICKS.select(columns)
+
+    source = Source(TICKS.schema, read, "ticks")
+    assert ask(f"PARTITION BY symbol ORDER BY ts MEASURES LAST(price) AS p {FALL}", source).num_rows == 2
+    assert ask("MEASURES count(*) AS n PATTERN (A+)", source)["n"].to_pylist() == [6]
+    assert asked == [["ts", "Symbol", "price"], ["ts"]]
+    with pytest.raises(PatternError, match="unknown column 'prize'"):
+        ask("MEASURES LAST(prize) AS p PATTERN (A+)", source)
+    assert len(asked) == 2
 
 
 def test_an_error_of_the_match():
