@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from gpu_cep.api import match
 from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
-from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, written
+from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_relation, take_apart, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,7 +91,7 @@ def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Tab
     with _connection() as connection:
         names: list[str] = []
         for clause in statement.clauses:
-            whole = None if clause.name is None else given.get(clause.name.strip('"').lower())
+            whole = None if clause.name is None else given.get(bare_name(clause.name).lower())
             rows = _evaluated(connection, statement, clause, names, tables) if whole is None else whole
             name = _unused(f"match_recognize_{len(names) + 1}", statement.text)
             connection.register(name, _matched(statement, clause, rows))

@@ -243,18 +243,25 @@ def _clause(text: str, ends: Mapping[int, int], number: int, words: _Words) -> C
     if words.texts[first] == "LATERAL":
         raise UnsupportedError([_dependent("LATERAL lets it read columns of the relations before it", span)], text)
     last, behind = words.places[number - 1]
-    scopes, names = [], []
+    scopes: list[Part] = []
+    names: set[str] = set()
     for opening, queries, inside in _scopes(first, words):
-        own = None if inside is None else words.texts[inside]
-        if own in words.texts[first:number] and words.texts[opening + 1] == "RECURSIVE":
+        own = None if inside is None else bare_name(words.texts[inside])
+        if own is not None and own in map(bare_name, words.texts[first:number]) and words.texts[opening + 1] == "RECURSIVE":
             raise UnsupportedError([_dependent(f"it names the recursive query {own}, which is not complete", span)], text)
-        names += [words.texts[query] for query, _ in queries]
+        names.update(bare_name(words.texts[query]) for query, _ in queries)
         if queries:
             scopes.append((words.places[opening][0], words.places[queries[-1][1]][1]))
-    name = text[slice(*words.places[first])] if number - first == 1 and words.texts[first] not in names else None
+    alone = number - first == 1 and bare_name(words.texts[first]) not in names
+    name = text[slice(*words.places[first])] if alone else None
     blank = re.sub(r"\S", " ", text[:begin])
     rows = (words.places[first][0], ends.get(last, behind))
     return Clause(rows, ends[begin], blank + text[begin : ends[begin]], tuple(scopes), name, span)
+
+
+def bare_name(name: str) -> str:
+    """Return a name without its quotes."""
+    return name.strip('"`')
 
 
 def _dependent(why: str, span: Span) -> Diagnostic:

@@ -13,6 +13,9 @@ from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refus
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.pushdown import quote
 
+# How statements begin that may have queries listed before them.
+_QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "INSERT"})
+
 
 def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
     """Return the DataFrame of a statement; `tables` are DataFrames by their names in it.
@@ -30,6 +33,9 @@ def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, 
     read = take_apart(statement, "spark")
     if read.clauses or tables:
         _refuse_views(read)
+    if tables and not _QUERIES.issuperset(read.words[:1]):
+        hint = "table.createOrReplaceTempView(name) names a DataFrame for statements of every kind"
+        raise UnsupportedError([Diagnostic(f"sql() takes DataFrames by name in queries, not in {read.words[0]} …", hint=hint)])
     given = {f"table_{number}": table for number, table in enumerate(tables.values())}
     # Spark puts names for DataFrames where a text has their keywords in braces, and forgets these names by itself
     queries = [f"{quote(name)} AS (SELECT * FROM {{{key}}})" for name, key in zip(tables, given, strict=True)]

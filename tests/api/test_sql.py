@@ -39,6 +39,11 @@ def test_a_clause_stands_for_its_rows(name: str) -> None:
     assert rows((STATEMENTS | ONLY_DUCKDB)[name]) == FALLS
 
 
+@pytest.mark.parametrize("name", ["ticks", "TICKS", '"ticks"'])
+def test_a_name_of_with_hides_a_table(name: str) -> None:
+    assert rows(f"WITH {name} AS (SELECT * FROM base) SELECT * FROM ticks {FALL}", ticks=TICKS.slice(0, 0), base=TICKS) == FALLS
+
+
 def test_other_statements_are_duckdbs() -> None:
     assert rows("WITH x AS (SELECT 1 AS a) SELECT a, count(*) FROM x, Ticks GROUP BY a") == [(1, 6)]
 
