@@ -111,11 +111,12 @@ def test_only_what_is_read_is_read_of_a_source():
         return TICKS.select(columns)
 
     source = Source(TICKS.schema, read, "ticks")
-    assert ask(f"PARTITION BY symbol ORDER BY ts MEASURES LAST(price) AS p {FALL}", source).num_rows == 2
-    assert ask("MEASURES count(*) AS n PATTERN (A+)", source)["n"].to_pylist() == [6]
+    falls = f"MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES LAST(price) AS p {FALL})"
+    assert cep.match(source, falls).num_rows == 2
+    assert cep.match(source, "MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN (A+))")["n"].to_pylist() == [6]
     assert asked == [["ts", "Symbol", "price"], ["ts"]]
     with pytest.raises(PatternError, match="unknown column 'prize'"):
-        ask("MEASURES LAST(prize) AS p PATTERN (A+)", source)
+        cep.match(source, "MATCH_RECOGNIZE (MEASURES LAST(prize) AS p PATTERN (A+))")
     assert len(asked) == 2
 
 
