@@ -126,7 +126,9 @@ def run_row_pattern(
     Raises
     ------
     UnsupportedError
-        A setting is not supported for row patterns, or a partition has too many rows for brute force.
+        A setting is not supported for row patterns, the pattern has too many states, or a partition has too many rows for brute force.
+    MatchLimitExceeded
+        A search made more than `max_steps`.
     PatternError, EventError
         The query or the events have an error.
     """
