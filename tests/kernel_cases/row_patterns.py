@@ -116,6 +116,14 @@ def _found(size: int, random: Random) -> tuple[Array, Array, Array, Reach]:
     return firsts, begins, np.concatenate([[0], np.cumsum(lengths[firsts])]).astype(np.int64), known
 
 
+def _sharing(size: int, random: Random, slots: int) -> Call:
+    call = _finding(size, random, 1, SkipTo.NEXT_ROW)
+    matches.find_row_matches(0, call.size, *call.arguments)
+    offsets, automaton, known, _, lengths, *_ = call.arguments
+    members, trail = np.array([True, False, True]), np.full(size, -1, np.int32)
+    return Call(call.size, (offsets, lengths, automaton, known, members, trail, np.full(size, -1), np.full(size, -1)))
+
+
 def _mapping(size: int, random: Random, slots: int) -> Call:
     firsts, begins, places, known = _found(size, random)
     limits = np.full(len(firsts), size)
@@ -212,6 +220,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         _finding,
         {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
     ),
+    *cases(matches.find_shared_rows, _sharing, {"": {}}),
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
     *cases(search.search_row_matches, _searching, {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}}),

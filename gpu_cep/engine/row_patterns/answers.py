@@ -12,7 +12,7 @@ from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
-from gpu_cep.engine.row_patterns.places import PlaceFinder
+from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
 from gpu_cep.engine.row_patterns.shown import ShownRows, shown_rows, with_unmatched
 from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
@@ -61,8 +61,9 @@ def answer_row_pattern(
     if bound.query.rows == "with unmatched":
         return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), ordered), table, threads)
     schema = row_pattern_schema(bound, table.schema)
-    parts = [_rows_of(plan, columns, ordered, shown_rows(plan, part), table, threads) for part in matches.parts(_MOST_ROWS)]
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+    parts = matches.parts(_MOST_ROWS) if reads_all_rows(plan, matches) else [matches]
+    found = [_rows_of(plan, columns, ordered, shown_rows(plan, part), table, threads) for part in parts]
+    return pa.concat_tables(found) if found else schema.empty_table()
 
 
 def _rows_of(

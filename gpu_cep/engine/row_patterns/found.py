@@ -15,6 +15,8 @@ from gpu_cep_kernels.row_patterns.tables import UNMATCHED
 
 States = npt.NDArray[np.int32]
 Lengths = npt.NDArray[np.int32]
+# Of states, given as flags: the first and the last row with one of them, −1 if there is none.
+SharedRows = Callable[[npt.NDArray[np.bool_]], tuple[Indices, Indices]]
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class RowMatches:
     ``numbers[m]``: its number in its partition, from 1.
     ``begins[m]``, ``ends[m]``: the first row of its partition, and the one behind the last.
     `find_states` returns the states of all rows, match after match.
+    `shared` returns the first and the last row with one of some states in the match that begins at each ordered row. It is
+    None where matches share no rows, or where what they share depends on where they begin.
     """
 
     firsts: Indices
@@ -33,6 +37,7 @@ class RowMatches:
     begins: Indices
     ends: Indices
     find_states: Callable[[RowMatches], States]
+    shared: SharedRows | None = None
 
     def __len__(self) -> int:
         return len(self.firsts)
@@ -72,7 +77,7 @@ class RowMatches:
         # states that are known already are not found again
         known = "states" in vars(self)
         find = known_states(self.states[self.places[low] : self.places[high]]) if known else self.find_states
-        return RowMatches(self.firsts[cut], self.lengths[cut], self.numbers[cut], self.begins[cut], self.ends[cut], find)
+        return RowMatches(self.firsts[cut], self.lengths[cut], self.numbers[cut], self.begins[cut], self.ends[cut], find, self.shared)
 
 
 def known_states(states: States) -> Callable[[RowMatches], States]:
@@ -80,11 +85,13 @@ def known_states(states: States) -> Callable[[RowMatches], States]:
     return lambda matches: states
 
 
-def matches_of(ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States]) -> RowMatches:
+def matches_of(
+    ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None
+) -> RowMatches:  # fmt: skip
     """Return the matches, given the length of the one that begins at each row."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
     before = np.searchsorted(firsts, ordered.offsets)
     in_each = np.diff(before)
     numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1], in_each)
     begins, ends = np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each)
-    return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states)
+    return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states, shared)

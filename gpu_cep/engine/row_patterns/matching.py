@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
-from gpu_cep.engine.row_patterns.found import RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.reach import find_reach
@@ -15,7 +17,7 @@ from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.row_patterns.matches import find_row_matches, map_rows
+from gpu_cep_kernels.row_patterns.matches import find_row_matches, find_shared_rows, map_rows
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, SkipTo
 
 
@@ -51,11 +53,32 @@ def _read_off(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable,
         find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, looks, trail, trail_end)
 
     spread(find, parts, threads)
-    matches = matches_of(ordered, lengths, lambda wanted: _states(wanted, automaton, reach, threads))
+
+    def states_of(wanted: RowMatches) -> States:
+        return _states(wanted, automaton, reach, threads)
+
+    def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
+        return _shared_rows(ordered, lengths, automaton, reach, members, threads)
+
+    matches = matches_of(ordered, lengths, states_of, rows_of if shared else None)
     failed = np.flatnonzero(faults >= 0)
     if failed.size:
         raise target_fault(plan, ordered, automaton, matches, int(faults[failed[0]]))
     return matches
+
+
+def _shared_rows(
+    ordered: OrderedRows, lengths: Lengths, automaton: RowAutomatonTable, reach: Reach, members: npt.NDArray[np.bool_], threads: int
+) -> tuple[Indices, Indices]:  # fmt: skip
+    """Return the first and the last row with one of some states, in the match that begins at each row."""
+    trail = np.full(len(ordered), -1, np.int32)
+    first, last = np.full(len(ordered), -1, np.int64), np.full(len(ordered), -1, np.int64)
+
+    def find(span: tuple[int, int]) -> None:
+        find_shared_rows(*span, ordered.offsets, lengths, automaton, reach, members, trail, first, last)
+
+    spread(find, stream_slices(ordered.offsets, threads), threads)
+    return first, last
 
 
 def _states(matches: RowMatches, automaton: RowAutomatonTable, reach: Reach, threads: int) -> States:

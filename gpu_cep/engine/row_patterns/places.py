@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.shown import ShownRows
 from gpu_cep.plan.row_patterns.places import RowPlace
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
@@ -29,7 +30,7 @@ class MappedRows:
 
     entries: Indices
     offsets: Indices
-    before: Indices | None
+    before: Indices
 
 
 @dataclass
@@ -40,6 +41,7 @@ class PlaceFinder:
     shown: ShownRows
     threads: int
     _mapped: dict[Members, MappedRows] = field(default_factory=dict)
+    _shared: dict[Members, tuple[Indices, Indices]] = field(default_factory=dict)
 
     def rows(self, place: RowPlace) -> Indices:
         """Return the ordered row to which a place leads from each result row, NO_ROW if to none."""
@@ -64,11 +66,11 @@ class PlaceFinder:
 
     def prepare(self) -> None:
         """Find what several measures read, before threads ask for it at the same time."""
-        sets = [place.members for place in self.plan.places] + [total.members for total in self.plan.totals]
-        if any(members is not None for members in sets) or any(place.inside for place in self.plan.places):
+        aggregated = list(_aggregated(self.plan))
+        by_state = any(members is not None for members in aggregated)
+        if by_state or any(_is_sought(place, self.shown.matches, self.shown.last) for place in self.plan.places):
             assert len(self.shown.matches.states) == self.shown.matches.places[-1], "each row of a match has a state"
-        aggregated = dict.fromkeys(total.members for total in self.plan.totals)
-        spread(self.mapped, list(aggregated), self.threads)
+        spread(self.mapped, aggregated, self.threads)
 
     def members(self, members: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """Return which states map rows to some variables."""
@@ -82,7 +84,13 @@ class PlaceFinder:
 
     def counts(self, members: Members, final: bool) -> Indices:
         """Return how many rows mapped to some variables a match has at each result row: up to there, or all."""
-        matches, mapped = self.shown.matches, self.mapped(members)
+        matches = self.shown.matches
+        if members is None:
+            reached = self.shown.of_match(matches.lengths)
+            if not (final or self.shown.last):
+                reached = self.shown.current - self.shown.of_match(matches.firsts) + 1
+            return np.where(self.shown.owners < 0, 0, reached)
+        mapped = self.mapped(members)
         begins = self.shown.of_match(mapped.offsets[:-1])
         if final or self.shown.last:
             counts = self.shown.of_match(mapped.offsets[1:]) - begins
@@ -90,13 +98,14 @@ class PlaceFinder:
         # the place of the current row among the rows of all matches, and one more
         reached = self.shown.current - self.shown.of_match(matches.firsts - matches.places[:-1]) + 1
         reached = np.where(self.shown.owners < 0, 0, reached)
-        counts = (reached if mapped.before is None else mapped.before[reached]) - begins
+        counts = mapped.before[reached] - begins
         return np.where(self.shown.owners < 0, 0, counts)
 
     def _find_mapped(self, members: Members) -> MappedRows:
         matches = self.shown.matches
         if members is None:
-            return MappedRows(np.arange(matches.places[-1]), matches.places, None)
+            every = np.arange(matches.places[-1] + 1)
+            return MappedRows(every[:-1], matches.places, every)
         chosen = self.members(members)[matches.states]
         before = np.zeros(len(chosen) + 1, np.int64)
         np.cumsum(chosen, out=before[1:])
@@ -105,6 +114,11 @@ class PlaceFinder:
     def _scan(self, place: RowPlace, members: tuple[int, ...]) -> Indices:
         """Return the row of each match, sought from its first or its last row on."""
         matches, chosen = self.shown.matches, self.members(members)
+        if matches.shared is not None and not place.offset:
+            if members not in self._shared:
+                self._shared[members] = matches.shared(chosen)
+            first, last = self._shared[members]
+            return np.where(matches.lengths > 0, (first if place.from_first else last)[matches.firsts], NO_ROW)
         found = np.empty(len(matches), np.int64)
         step = 1 if place.from_first else -1
 
@@ -122,3 +136,22 @@ class PlaceFinder:
         found = np.full(len(counts), NO_ROW)
         found[there] = matches.rows[mapped.entries[(self.shown.of_match(mapped.offsets[:-1]) + number)[there]]]
         return found
+
+
+def reads_all_rows(plan: RowPlan, matches: RowMatches) -> bool:
+    """Return whether measures read what grows with the rows of all matches, shared ones once for each."""
+    last = plan.bound.query.rows == "one"
+    return not last or bool(_aggregated(plan)) or any(_is_sought(place, matches, last) for place in plan.places)
+
+
+def _aggregated(plan: RowPlan) -> dict[Members, None]:
+    """Return the sets of variables over whose rows measures aggregate; counting all rows needs none of them."""
+    return dict.fromkeys(total.members for total in plan.totals if total.members is not None or total.argument is not None)
+
+
+def _is_sought(place: RowPlace, matches: RowMatches, last: bool) -> bool:
+    """Return whether a place is sought among the states of rows; with `last` at the last row of each match."""
+    if place.members is None:
+        return place.inside
+    # the first and the last such row of matches that share rows are found for all at once
+    return place.inside or not last or matches.shared is None or place.offset > 0

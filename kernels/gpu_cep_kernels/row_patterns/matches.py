@@ -87,6 +87,35 @@ def find_row_matches(
         looks[p] = sought
 
 
+@kernel(writes=("trail", "first", "last"))
+def find_shared_rows(
+    low: int, high: int, offsets: Any, lengths: Any, automaton: RowAutomatonTable, reach: Reach, members: Any, trail: Any, first: Any,
+    last: Any,
+) -> None:  # fmt: skip
+    """``first[r]``, ``last[r]``: the first and the last row from r on whose state is one of `members`, in the match that begins in row r.
+
+    They are −1 if there is none. ``lengths[r]`` says whether a match with rows begins there. There are no windows, so rows that
+    matches share are followed once; `trail` remembers the state of each row, and is given as −1.
+    """
+    for p in range(low, high):
+        begin, end = offsets[p], offsets[p + 1]
+        for start in range(begin, end):
+            if lengths[start] > 0:
+                row = start
+                state = next_state(first_source(start, begin, automaton), row, end - 1, automaton, reach)
+                while state >= 0 and trail[row] != state:
+                    trail[row] = state
+                    row += 1
+                    state = next_state(state, row, end - 1, automaton, reach) if row < end else ACCEPT
+                following, final = (first[row], last[row]) if state >= 0 else (-1, -1)
+                for r in range(row - 1, start - 1, -1):
+                    if members[trail[r]]:
+                        following = r
+                        final = r if final < 0 else final
+                    first[r] = following
+                    last[r] = final
+
+
 @kernel(writes=("states",))
 def map_rows(
     low: int, high: int, firsts: Any, begins: Any, places: Any, automaton: RowAutomatonTable, reach: Reach, limits: Any, states: Any

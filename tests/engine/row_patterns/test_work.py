@@ -43,6 +43,18 @@ def test_each_row_is_looked_at_a_few_times(pattern, skip, monkeypatch):
     assert counts[1] <= 4.1 * counts[0]
 
 
+def test_rows_that_matches_share_are_followed_once(monkeypatch):
+    monkeypatch.setattr(matching, "map_rows", None)
+    rows = 5000
+    asked = "count(*) AS k, FIRST(A.n) AS f, LAST(A.n) AS l, LAST(B.n) AS u, PREV(FIRST(B.n)) AS p"
+    clauses = f"ORDER BY n MEASURES {asked} AFTER MATCH SKIP TO NEXT ROW PATTERN (A+ B+ C?) DEFINE A AS n >= 0, B AS n >= 0, C AS n < 0"
+    found = ask(clauses, pa.table({"n": np.arange(rows)})).to_pydict()
+    starts = list(range(rows - 1))
+    assert found["f"] == starts
+    assert found["k"] == [rows - start for start in starts]
+    assert (set(found["l"]), set(found["u"]), set(found["p"])) == ({rows - 2}, {rows - 1}, {rows - 2})
+
+
 DEAD = "ORDER BY n MEASURES count(*) AS k PATTERN (^ (A+ B+)+ C) DEFINE A AS n >= 0, B AS n >= FIRST(n), C AS n > FIRST(n) + 1000"
 
 
