@@ -204,6 +204,13 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
+        "the-last-shared-row-is-the-first",
+        "kernels/gpu_cep_kernels/row_patterns/matches.py",
+        "final = r if final < 0 else final",
+        "final = r",
+        _ENGINE,
+    ),
+    Fault(
         "shared-rows-are-followed-again",
         "kernels/gpu_cep_kernels/row_patterns/matches.py",
         "if trail.size > 0 and trail[row] == state:",
