@@ -18,6 +18,8 @@ from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.errors import CepError, MatchLimitExceeded, PatternError, PatternSyntaxError, UnsupportedError
 from gpu_cep.lang import limits, parser
 from gpu_cep.plan import programs
+from gpu_cep.plan.row_patterns import planner as row_planner
+from gpu_cep.plan.row_patterns import steps
 
 LANGUAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 EVENTS = pa.table({"ts": [1, 2], "n": [1, 2], "s": ["x", "y"], "type": ["A", "B"]})
@@ -38,6 +40,10 @@ class Limit(NamedTuple):
 
 def match(query: str, events: pa.Table = EVENTS) -> pa.Table:
     return cep.match(events, query, output="count")
+
+
+def rows(pattern: str) -> pa.Table:
+    return cep.match(EVENTS, f"MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN ({pattern}))")
 
 
 def where(condition: str) -> pa.Table:
@@ -101,6 +107,12 @@ LIMITS = {
     "digits of a decimal in a condition": Limit(coercion.MAX_DIGITS, of_width, UnsupportedError),
     "steps of `robust_skip_till_next_match` in one window, without `max_steps=`": Limit(
         ses_automaton.MOST_ROBUST_STEPS, of_steps, MatchLimitExceeded, (ses_automaton, "MOST_ROBUST_STEPS", _STEPS)
+    ),
+    "variables of a `MATCH_RECOGNIZE`": Limit(
+        row_planner.MOST_VARIABLES, lambda n: rows(" ".join(f"v{v}" for v in range(n))), UnsupportedError
+    ),
+    "variables of a `MATCH_RECOGNIZE`, each as often as quantifiers and `PERMUTE` repeat it": Limit(
+        steps.MOST_STATES, lambda n: rows(f"v{{{n}}}"), UnsupportedError
     ),
 }
 
