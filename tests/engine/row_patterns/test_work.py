@@ -130,3 +130,16 @@ def test_overflow_is_an_error_that_names_the_row():
             ask(f"ORDER BY n MEASURES count(*) AS k PATTERN (A+) DEFINE A AS {condition}", table)
     with pytest.raises(cep.EventError, match=r"integer overflow in sum\(\) over the rows of a match"):
         ask("ORDER BY n MEASURES sum(x) AS k PATTERN (A+)", table)
+
+
+@pytest.mark.parametrize("rows", ["", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"])
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW", "TO LAST B"])
+@pytest.mark.parametrize("window", ["", "WITHIN 200"])
+def test_a_search_finds_what_labels_decide(rows, skip, window):
+    random = np.random.default_rng(7)
+    table = pa.table({"k": random.integers(0, 40, 20_000), "n": np.arange(20_000), "c": random.choice(list("abcd"), 20_000)})
+    asked = f"PARTITION BY k ORDER BY n MEASURES FIRST(A.n) AS f, LAST(B.n) AS l, count(*) AS m, MATCH_NUMBER() AS w, sum(n) AS s {rows}"
+    pattern = f"AFTER MATCH SKIP {skip} PATTERN (A (A | X)*? (B A?)+ C?) {window} DEFINE A AS c = 'a', C AS c = 'c', B AS c = 'b'"
+    labelled, searched = (ask(f"{asked} {pattern}{more}", table, threads=2) for more in ("", " AND count(*) > 1"))
+    assert labelled.num_rows > 500
+    assert labelled == searched
