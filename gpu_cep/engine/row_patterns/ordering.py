@@ -13,6 +13,7 @@ from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.order_events import find_stream_places, stream_slices
 from gpu_cep.engine.row_patterns.sort_codes import sort_codes
 from gpu_cep_kernels.compile.launch import slices, spread
@@ -87,12 +88,12 @@ def _group(columns: EventColumns, keys: tuple[int, ...], threads: int) -> Ordere
     if not order.size and bool((codes[1:] >= codes[:-1]).all()):
         return OrderedRows(None, np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1, [length]]).astype(np.int64))
     parts = [np.arange(low, high, dtype=np.int32) for low, high in slices(length, threads)]
-    offsets, places = find_stream_places(parts, codes, encoded.count, order, threads)
+    offsets, places = find_stream_places(parts, Pieces.of([codes]), encoded.count, order, threads)
     rows = np.empty(length, np.int32)
 
     def place(part: int) -> None:
         destinations = np.empty(len(parts[part]), np.int32)
-        find_destinations(parts[part], codes, places[part], destinations)
+        find_destinations(parts[part], 0, codes, places[part], destinations)
         put(0, len(destinations), destinations, parts[part], rows)
 
     spread(place, range(len(parts)), threads)
