@@ -7,17 +7,18 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
-from gpu_cep.engine.streaming.certainty import Certain, certainty_of, window_of
+from gpu_cep.engine.streaming.certainty import Certain, certainty_of, refuse_unbounded
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 
 # What `late=` may be.
 LATE = ("drop", "error")
-_OUTPUTS = ("matches", "indices")
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,26 @@ class LiveQuery:
     `lateness`: how far, in ticks, the watermark lies behind the latest event.
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
     `refuses_late`: whether a late event is an error; else it is dropped and counted.
+    `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     """
 
-    plan: EventPlan
+    plan: AnyPlan
     schema: pa.Schema
     sliced: SlicedPlan | None = None
     lateness: Tick = 0
     every: Tick | None = None
     refuses_late: bool = False
+    in_order: bool = False
+
+    @property
+    def running(self) -> AnyPlan:
+        """The plan of the engine's runs."""
+        return self.plan if self.sliced is None else self.sliced.plan
 
     @cached_property
-    def window(self) -> Tick:
-        """The length of the window."""
-        return window_of(self.plan)
+    def choices(self) -> Choices | None:
+        """What the engine's runs have learnt about their algorithms."""
+        return Choices(self.running.contenders) if isinstance(self.running, EventPlan) else None
 
     @cached_property
     def certain(self) -> Certain:
@@ -54,24 +62,32 @@ class LiveQuery:
         return answer_schema(self.plan, self.schema)
 
 
-def check_live(plan: Plan, settings: Settings) -> EventPlan:
-    """Return the plan if a stream can answer it.
+def check_live(plan: Plan, settings: Settings) -> None:
+    """Check that a stream can answer a query.
 
     Raises
     ------
     UnsupportedError
         The query, or a choice of the settings, is not one that streams can answer. One error names all reasons.
     """
+    known = ("matches", "events", "indices", "count") if isinstance(plan, EventPlan) else ("matches", "indices", "count")
     faults = []
-    if settings.output not in _OUTPUTS:
-        faults.append(Diagnostic(f"output={settings.output!r} is not supported for streams yet; supported: {', '.join(_OUTPUTS)}"))
+    if settings.output not in known:
+        of = "" if isinstance(plan, EventPlan) else " of situations"
+        faults.append(Diagnostic(f"output={settings.output!r} is not supported for streams{of}; supported: {', '.join(known)}"))
     if settings.algorithm == "brute_force":
         faults.append(Diagnostic("algorithm='brute_force' is not supported for streams", hint="leave algorithm= out"))
+    if isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:
+        message = "gap= is not supported for streams with detect='final': a situation ends in its gap, but is seen to do so later"
+        faults.append(Diagnostic(message, hint="give detect='early'"))
     try:
-        window_of(plan)
+        refuse_unbounded(plan)
     except UnsupportedError as refused:
         faults.extend(refused.diagnostics)
     if faults:
         raise UnsupportedError(faults)
-    assert isinstance(plan, EventPlan), "others are refused"
-    return plan
+
+
+def needs_slices(settings: Settings) -> bool:
+    """Return whether the results of runs must be put together: matches are taken, numbered or counted over all of them."""
+    return settings.after_match == "skip_past_last" or settings.output in ("events", "count")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -11,69 +10,83 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.own_events import WHOLE, TimeSlice, events_to_keep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
-from gpu_cep.engine.input.ticks import Tick, following
+from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.slices.assembly import drop_added
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.label_events import label_events
+from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
-from gpu_cep.engine.streaming.certainty import Certain, earliest_open
-from gpu_cep.engine.streaming.state import Clock, StreamState
+from gpu_cep.engine.streaming.certainty import Certain
+from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
+from gpu_cep.engine.streaming.kept_events import add_events
+from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
+from gpu_cep.plan.event_plan import EventPlan
 
-Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
+def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:
+    """Return the state with further events, of the schema of the query, and the rows of those that were late.
 
-def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> StreamState:
-    """Return the state with further events, of the schema of the query; the watermark moves behind the latest one.
-
-    An event is late if its time is not after the watermark before.
+    The watermark moves behind the latest event. An event is late if its time is not after the watermark before.
+    Events that no variable can bind are left out, if they do not matter.
 
     Raises
     ------
     EventError
-        A timestamp is NULL or NaN, or an event is late, unless these are dropped.
+        A timestamp is NULL or NaN, an event is late, unless these are dropped, or a condition overflows.
     """
-    timed, rows = timed_events(live.plan.query, events)
+    timed, kept = timed_events(live.plan.query, events)
     host, clock = to_host(timed), state.clock
-    times = _times(live, host)
-    numbers = clock.pushed + (np.arange(events.num_rows) if rows is None else rows)
-    if clock.watermark is not None and len(times):
+    times, rows = times_of(live, host), np.arange(events.num_rows) if kept is None else kept
+    late = rows[:0]
+    if clock.watermark is not None and len(times) and times.min() <= clock.watermark:
         in_time = times > clock.watermark
-        _refuse_late(live, clock, numbers, in_time)
-        late = len(times) - int(np.count_nonzero(in_time))
-        if late:
-            host, times, numbers = host.filter(pa.array(in_time)), times[in_time], numbers[in_time]
-            clock = replace(clock, late=clock.late + late)
-    clock = replace(clock, pushed=clock.pushed + events.num_rows, watermark=_moved(live, clock.watermark, times))
-    kept = pa.concat_tables([state.events, host]) if host.num_rows else state.events
-    return replace(state, events=kept, numbers=np.concatenate([state.numbers, numbers]), clock=clock)
+        late = rows[~in_time]
+        _refuse_late(live, clock, clock.pushed + late)
+        host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
+    watermark = _moved(live, clock.watermark, times)
+    moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark)
+    chosen = _labelled(live, host)
+    if len(chosen) < len(rows):
+        host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
+    return add_events(replace(state, clock=moved), host, times, clock.pushed + rows), late
 
 
-def _refuse_late(live: LiveQuery, clock: Clock, numbers: npt.NDArray[np.int64], in_time: npt.NDArray[np.bool_]) -> None:
-    """Raise EventError if events are late and that is an error."""
-    if live.refuses_late and not in_time.all():
-        first, late = int(numbers[np.argmin(in_time)]), int(np.count_nonzero(~in_time))
-        told = f"{late:,} events are late, the first of them event {first:,}: the watermark is at {clock.watermark} ticks"
-        raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
+def _refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
+    """Raise EventError if late events are an error."""
+    if not live.refuses_late:
+        return
+    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {clock.watermark} ticks"
+    raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
 
 
-def _times(live: LiveQuery, events: pa.Table) -> Times:
+def times_of(live: LiveQuery, events: pa.Table) -> Times:
     """Return the times of events, in ticks."""
     return load_times(EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp)
+
+
+def _labelled(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the rows of the events that matter."""
+    if not isinstance(live.plan, EventPlan) or "filter" not in live.plan.pruning or not events.num_rows:
+        return np.arange(events.num_rows)
+    labelled = label_events(live.plan, event_columns(live.plan, events), 1)
+    return np.concatenate(labelled.rows).astype(np.int64)
 
 
 def _moved(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
     """Return the watermark once events have come."""
     if not len(times):
         return watermark
-    behind: Tick = times.max().item() - live.lateness
+    latest: Tick = times.max().item()
+    # further events of the latest time may come
+    behind = preceding(latest) if live.in_order else latest - live.lateness
     return behind if watermark is None else max(watermark, behind)
 
 
@@ -85,62 +98,56 @@ def is_due(live: LiveQuery, clock: Clock) -> bool:
     return moved > 0 and (live.every is None or moved >= live.every)
 
 
+def no_matches(live: LiveQuery) -> pa.Table:
+    """Return the result of a call by which nothing has become certain."""
+    if live.plan.settings.output != "count" or live.plan.query.partition_by:
+        return live.result.empty_table()
+    return pa.Table.from_arrays([pa.array([0], pa.int64())], schema=live.result)
+
+
 def certain_matches(live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None) -> tuple[StreamState, pa.Table]:
     """Return the state without events that no later match depends on, and the matches that have become certain.
 
     These are the matches that were not certain when the engine ran last. A stream that has finished has no watermark:
     then all other matches are certain.
     """
-    clock = state.clock
-    until = None if clock.finished else clock.watermark
-    own, ends = _asked(live, clock.answered, until)
+    until = None if state.clock.finished else state.clock.watermark
+    horizon = horizon_of(live.plan, live.certain, state, until)
     # what comes behind the watermark is not complete
-    table, numbers = (state.events, state.numbers) if until is None else _known(live, state, until)
-    run = partial(answer, own=own, ends=ends, threads=threads, profile=profile)
+    table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
+    after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
     if live.sliced is None:
-        return _forget(live, state, until), run(live.plan, table, origin=Origin(numbers=numbers))
+        return after, _run(live, table, Origin(live.schema, numbers), horizon, threads, profile)
     numbered, origin = add_columns(live.sliced, PartOfFiles(table, live.schema, numbers))
-    taken, held = _take(live, live.sliced, state.held, run(live.sliced.plan, numbered, origin=origin), until)
-    return replace(_forget(live, state, until), held=held), taken
+    return _put_together(live, live.sliced, after, _run(live, numbered, origin, horizon, threads, profile), horizon)
 
 
-def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, until: Tick | None) -> tuple[pa.Table, Held]:
+def _run(live: LiveQuery, table: pa.Table, origin: Origin, horizon: Horizon, threads: int | None, profile: Profile | None) -> pa.Table:
+    """Return the matches that have become certain, as the plan of a run gives them."""
+    return answer(
+        live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, choices=live.choices
+    )
+
+
+def _put_together(
+    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, horizon: Horizon
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
+    """Return the state that knows of the matches that were found, and the result that these make."""
+    if sliced.takes:
+        found, held = _take(live, sliced, state.held, found, horizon)
+        state = replace(state, held=held)
+    if sliced.whole.settings.output == "events":
+        found, numbering = number_matches(sliced, state.numbering, found)
+        state = replace(state, numbering=numbering)
+    return state, total_of(sliced, [found]) if sliced.totals else drop_added(sliced, found)
+
+
+def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, horizon: Horizon) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
     before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
-    later = None if until is None else earliest_open(until, live.window)
-    decided = None if live.certain is Certain.WITH_LAST_EVENT else later
-    taken, after = take_decided(sliced, before, found, decided, later)
+    decided = None if live.certain is Certain.WITH_LAST_EVENT else horizon.later
+    taken, after = take_decided(sliced, before, found, decided, horizon.later)
     most = sliced.whole.settings.max_matches
     if most is not None and taken.num_rows > most:
         raise MatchLimitExceeded(f"more than max_matches={most:,} matches have become certain at once")
-    return drop_added(sliced, taken), after
-
-
-def _asked(live: LiveQuery, answered: Tick | None, until: Tick | None) -> tuple[TimeSlice, TimeSlice]:
-    """Return the slices in which the first and the last event of a match are that has become certain.
-
-    `answered` and `until` are the watermarks at the last run and now; None: before all events, and behind them.
-    """
-    if live.certain is Certain.WITH_LAST_EVENT:
-        return WHOLE, TimeSlice(None if answered is None else following(answered), None)
-    begin, end = (None if at is None else earliest_open(at, live.window) for at in (answered, until))
-    return TimeSlice(begin, end), WHOLE
-
-
-def _known(live: LiveQuery, state: StreamState, until: Tick) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Return the events up to a time, and their numbers."""
-    known = _times(live, state.events) <= until
-    return (state.events, state.numbers) if known.all() else (state.events.filter(pa.array(known)), state.numbers[known])
-
-
-def _forget(live: LiveQuery, state: StreamState, until: Tick | None) -> StreamState:
-    """Return the state without the events that no later match depends on, all matches up to the watermark having been found."""
-    clock = replace(state.clock, answered=until)
-    if until is None:
-        return replace(state, events=state.events.slice(0, 0), numbers=state.numbers[:0], clock=clock)
-    passed = TimeSlice(end=earliest_open(until, live.window))
-    # numbers come along as a column behind those of the query
-    numbered = state.events.append_column(pa.field("number", pa.int64()), pa.array(state.numbers))
-    kept = events_to_keep(live.plan, numbered, passed)
-    columns = range(kept.num_columns - 1)
-    return replace(state, events=kept.select(columns).combine_chunks(), numbers=kept.column(kept.num_columns - 1).to_numpy(), clock=clock)
+    return taken, after

@@ -19,12 +19,12 @@ from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read
 from gpu_cep.errors import Diagnostic, EventError, PatternError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_queries import LATE, LiveQuery, check_live
+from gpu_cep.live_queries import LATE, LiveQuery, check_live, needs_slices
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.query_plans import as_query, make_plan
 from gpu_cep.sliced_plans import plan_over_slices
-from gpu_cep.stream_steps import certain_matches, is_due, push_events
+from gpu_cep.stream_steps import certain_matches, is_due, no_matches, push_events
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -133,7 +133,8 @@ class Stream:
             A bound was reached.
         """
         self._refuse_finished()
-        return self._run(push_events(self._live, self._state, self._fit(to_host(read_events(events)))), at_once=False)
+        state, _ = push_events(self._live, self._state, self._fit(to_host(read_events(events))))
+        return self._run(state, at_once=False)
 
     def advance(self, time: Any) -> pa.Table:
         """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
@@ -227,7 +228,7 @@ class Stream:
             self._state, found = certain_matches(self._live, state, self._threads, self._profile)
             return found
         self._state = state
-        return self._live.result.empty_table()
+        return no_matches(self._live)
 
     def _refuse_finished(self) -> None:
         if self._state.clock.finished:
@@ -282,8 +283,11 @@ def _live_query(pattern: Pattern, asked: _Asked) -> LiveQuery:
     schema = pa.schema([asked.schema.field(name) for name in read])
     narrow = narrow_settings(settings, read)
     # of the text that is saved, so that a loaded stream has the same plan
-    plan = check_live(make_plan(asked.query, schema, options, narrow), settings)
-    sliced = plan_over_slices(asked.query, schema, options, narrow) if settings.after_match == "skip_past_last" else None
+    plan = make_plan(asked.query, schema, options, narrow)
+    sliced = None
+    if isinstance(plan, EventPlan) and needs_slices(settings):
+        sliced = plan_over_slices(asked.query, schema, options, narrow)
+        sliced = sliced.counting_ones() if sliced.totals else sliced
     lateness = _length(whole, "lateness", asked.lateness, options.time_unit)
     every = None if asked.every is None else _length(whole, "every", asked.every, options.time_unit)
     return LiveQuery(plan, schema, sliced, lateness, every, refuses_late=asked.late == "error")

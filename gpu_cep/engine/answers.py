@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.events.own_events import WHOLE, Own, TimeSlice, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
@@ -42,6 +43,7 @@ def answer(
     concurrent: int = 1,
     spent: Spent | None = None,
     choose: OrderChooser = order_choice,
+    choices: Choices | None = None,
 ) -> pa.Table:
     """Run a plan over the events of `table`.
 
@@ -53,7 +55,8 @@ def answer(
         Report only the matches that start in this slice of time, or at these rows.
         :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
     ends
-        Report only the matches of an event pattern whose last event is in this slice of time. For tables of matches.
+        Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it.
+        Not for event patterns with ``output="count"``.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -64,6 +67,8 @@ def answer(
         What runs over other parts of the events have used of `max_matches` and `max_steps`; this run adds to it.
     choose
         Chooses the first order in which situations are joined.
+    choices
+        Chooses the algorithm of each batch, and remembers that for later runs of the same plan (None: for this run only).
 
     Raises
     ------
@@ -86,8 +91,9 @@ def answer(
     profile.add("events", len(columns))
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):
-            return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile), choose)
-        return match_events(EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends))
+            return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends), choose)
+        run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends)
+        return match_events(run, choices or Choices(plan.contenders))
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

@@ -38,22 +38,23 @@ _MOST_MATCHES = 2.0**62
 Result = TypeVar("Result")
 
 
-def match_events(run: EventRun) -> pa.Table:
+def match_events(run: EventRun, choices: Choices) -> pa.Table:
     """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
 
+    `choices` chooses the algorithm of each batch.
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
     plan, columns = run.plan, run.columns
     first = phase_one(run)
     if plan.settings.output == "count" and plan.settings.after_match == "all":
-        return _count_table(plan, columns, first.ordered, _counts(run, first))
+        return _count_table(plan, columns, first.ordered, _counts(run, first, choices))
     graph = _graph(run, first)
     if graph is not None:
         return node_table(plan, columns, first.ordered, carried_columns(plan, columns.schema), graph)
     runs = _runs(run, first)
     if runs is not None:
         return _result_of_runs(run, first.ordered, runs)
-    found = _matches(run, first)
+    found = _matches(run, first, choices)
     with run.profile.stage("results"):
         return _result(run, first.ordered, found)
 
@@ -88,11 +89,11 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             return match_table(plan, columns, ordered.rows, streams, runs, run.threads)
 
 
-def _matches(run: EventRun, first: PhaseOne) -> Matches:
+def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
     """Return all matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    found = _each_batch(run, first.ordered, _matcher(run, first.ordered).find)
+    found = _each_batch(run, first.ordered, _matcher(run, first.ordered, choices).find)
     return concatenate_matches(found, len(run.plan.query.positives), run.threads)
 
 
@@ -109,11 +110,11 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     return graph
 
 
-def _counts(run: EventRun, first: PhaseOne) -> list[tuple[Indices, Indices]]:
+def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None:
         return [first.counted]
-    return _each_batch(run, first.ordered, _matcher(run, first.ordered).count)
+    return _each_batch(run, first.ordered, _matcher(run, first.ordered, choices).count)
 
 
 def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
@@ -128,8 +129,8 @@ def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch
     return parts
 
 
-def _matcher(run: EventRun, ordered: OrderedEvents) -> Matcher:
-    return Union(searches(run, ordered), Choices(run.plan.contenders).matchers)
+def _matcher(run: EventRun, ordered: OrderedEvents, choices: Choices) -> Matcher:
+    return Union(searches(run, ordered), choices.matchers)
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:

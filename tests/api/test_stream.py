@@ -26,8 +26,10 @@ AFTER_MATCH = ("all", "all", "skip_to_next", "skip_past_last")
 
 
 def over_time(case: Case) -> Case:
-    """The same question with a window of time: streams have no other."""
+    """The same question with a window of time, if streams cannot answer it with that of the case."""
     text = case.text if "WITHIN" in case.text else f"{case.text}\nWITHIN 4"
+    if text.endswith(" EVENTS") and "partition_by" not in case.options:
+        return case
     return replace(
         case, text=text.replace(" EVENTS", "") if in_numbers(case) else re.sub(r"WITHIN (\d+)( EVENTS)?$", r"WITHIN \1 seconds", text)
     )
@@ -207,13 +209,17 @@ def test_columns_are_those_of_the_schema():
     assert cep.stream(PAIRS, EVENTS).push(encoded).num_rows == 2
 
 
+SITUATIONS = "DEFINE H AS k > 1, L AS k <= 1 PATTERN H meets L WITHIN 5"
+
+
 @pytest.mark.parametrize(
     ("pattern", "options", "message"),
     [
         ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window"),
-        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "a window of a number of events is not supported yet"),
-        ("DEFINE H AS k > 1, L AS k > 2 PATTERN H before L WITHIN 5", {}, "a stream of situations is not supported yet"),
-        (PAIRS, {"output": "count"}, "output='count' is not supported for streams yet; supported: matches, indices"),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {"partition_by": "k"}, "a window of a number of events and partition_by is not supp"),
+        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for streams; supported: matches, events, indices, count"),
+        (SITUATIONS, {"output": "events"}, "output='events' is not supported for streams of situations; supported: matches, indices, co"),
+        (SITUATIONS, {"gap": 3}, "gap= is not supported for streams with detect='final'"),
         (PAIRS, {"algorithm": "brute_force"}, "algorithm='brute_force' is not supported for streams"),
     ],
 )

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-_CERTAINTY, _STEPS = "gpu_cep/engine/streaming/certainty.py", "gpu_cep/stream_steps.py"
+_STREAMING = "gpu_cep/engine/streaming"
+_CERTAINTY, _HORIZON, _KEPT = f"{_STREAMING}/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
+_STEPS = "gpu_cep/stream_steps.py"
 _STREAM = ("tests/api/test_stream.py",)
+_OUTPUTS = ("tests/api/test_stream_outputs.py",)
 
 STREAMS = (
     Fault("quantified-end-reported-at-once", _CERTAINTY, " or _ends_quantified(plan, branch)", "", _STREAM),
@@ -13,6 +16,12 @@ STREAMS = (
     Fault("window-over-a-tick-early", _CERTAINTY, "following(watermark), window)", "following(following(watermark)), window)", _STREAM),
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "else time + 1", "else time", _STREAM),
     Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _STREAM),
-    Fault("matched-beyond-the-watermark", _STEPS, "if until is None else _known(live, state, until)", "", _STREAM),
-    Fault("taken-matches-forgotten", _STEPS, "before, found, decided, later)", "before, found, decided, None)", _STREAM),
+    Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
+    Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
+    Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
+    Fault("event-before-the-window-forgotten", _HORIZON, "np.concatenate([tied, np", "np.concatenate([tied[:0], np", _OUTPUTS),
+    Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
+    Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
+    Fault("detected-before-the-last-run", "gpu_cep/engine/intervals/run.py", "    if run.ends != WHOLE:", "    if False:", _OUTPUTS),
+    Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),
 )

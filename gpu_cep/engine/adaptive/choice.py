@@ -24,6 +24,8 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
 
+# Choices that are remembered; the oldest are forgotten.
+_REMEMBERED = 32
 # A choice is dropped if steps are more or fewer than expected by this factor, unless both are few.
 _DRIFT, _FEW_STEPS = 4, 1 << 13
 
@@ -122,7 +124,7 @@ class Choices:
             if found is not None:
                 return found
             cached = _CachedRanking(workload, Future())
-            self._cache.append(cached)
+            self._cache = [*self._cache[1 - _REMEMBERED :], cached]
         try:
             cached.ranking.set_result(cheapest(statistics, workload.names))
         except BaseException as fault:

@@ -18,6 +18,11 @@ def following(time: Tick) -> Tick:
     return math.nextafter(time, math.inf) if isinstance(time, float) else time + 1
 
 
+def preceding(time: Tick) -> Tick:
+    """Return the time right before `time`."""
+    return math.nextafter(time, -math.inf) if isinstance(time, float) else time - 1
+
+
 def window_begin(time: Tick, window: Tick) -> Tick:
     """Return a time such that no event before it shares a window of this length with an event at `time`."""
     if isinstance(time, float) or isinstance(window, float):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
@@ -64,9 +65,18 @@ def _found_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, m
 def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
     join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own)
     with run.profile.stage("matching"), _name_windows(run, derived):
-        if plan.settings.output == "count":
+        if plan.settings.output == "count" and run.ends == WHOLE:
             return _Found(derived, counts=join.counts())
-        return _Found(derived, matches_at_detection(derived, *join.configurations()))
+        found = matches_at_detection(derived, *join.configurations())
+    if run.ends != WHOLE:
+        found = found.reorder(np.flatnonzero(run.ends.holds(found.detected)))
+    return _Found(derived, found) if plan.settings.output != "count" else _Found(derived, counts=_counts_of(derived, found))
+
+
+def _counts_of(derived: Derived, found: IntervalMatches) -> Indices:
+    """Return the number of matches of each stream."""
+    counts: Indices = np.bincount(derived.numbers[found.members[0]], minlength=derived.streams)
+    return counts
 
 
 def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:

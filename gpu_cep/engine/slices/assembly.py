@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ def results_of_slices(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa
     """
     decided = _decided(sliced, found) if sliced.takes else (table for table, _ in found)
     if sliced.totals:
-        return iter([_total(sliced, decided)])
+        return iter([total_of(sliced, decided)])
     return _numbered(sliced, decided) if sliced.whole.settings.output == "events" else decided
 
 
@@ -83,22 +84,37 @@ def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
 
 def _numbered(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Give the rows of matched events with the numbers that the matches have in their stream, slices before counted."""
-    seen, counts = None, np.empty(0, np.int64)
+    numbering: Numbering | None = None
     for rows in tables:
-        keys = keys_of(sliced, rows)
-        every = keys if seen is None else pa.concat_tables([seen, keys])
-        streams, firsts = number_streams(sliced.whole.query, every, len(counts) + rows.num_rows)
-        before = np.zeros(len(firsts), np.int64)
-        before[streams[: len(counts)]] = counts
-        own = streams[len(counts) :]
-        begins = _begins(rows.column(MATCH_ID).to_numpy(), own)
-        through = np.cumsum(begins)
-        # the number of matches of the table before those of each stream; its streams ascend
-        earlier: Indices = (through - begins)[np.searchsorted(own, own)]
-        numbers = before[own] + through - 1 - earlier
-        seen, counts = every.take(firsts), before + np.bincount(own[begins], minlength=len(firsts))
-        place = rows.schema.get_field_index(MATCH_ID)
-        yield rows.set_column(place, rows.schema.field(place), pa.array(numbers))
+        numbered, numbering = number_matches(sliced, numbering, rows)
+        yield numbered
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Numbering:
+    """The keys of streams, and how many matches of each have been numbered."""
+
+    keys: pa.Table
+    counts: Indices
+
+
+def number_matches(sliced: SlicedPlan, before: Numbering | None, rows: pa.Table) -> tuple[pa.Table, Numbering]:
+    """Return rows of matched events with the numbers that the matches have in their stream behind those before, and the numbering."""
+    keys = keys_of(sliced, rows)
+    known, counted = (keys.slice(0, 0), np.empty(0, np.int64)) if before is None else (before.keys, before.counts)
+    every = pa.concat_tables([known, keys])
+    streams, firsts = number_streams(sliced.whole.query, every, len(counted) + rows.num_rows)
+    counts = np.zeros(len(firsts), np.int64)
+    counts[streams[: len(counted)]] = counted
+    own = streams[len(counted) :]
+    begins = _begins(rows.column(MATCH_ID).to_numpy(), own)
+    through = np.cumsum(begins)
+    # the number of matches of the table before those of each stream; its streams ascend
+    earlier: Indices = (through - begins)[np.searchsorted(own, own)]
+    numbers = counts[own] + through - 1 - earlier
+    place = rows.schema.get_field_index(MATCH_ID)
+    numbered = rows.set_column(place, rows.schema.field(place), pa.array(numbers))
+    return numbered, Numbering(every.take(firsts), counts + np.bincount(own[begins], minlength=len(firsts)))
 
 
 def _begins(ids: Indices, streams: Indices | None = None) -> npt.NDArray[np.bool_]:
@@ -107,11 +123,11 @@ def _begins(ids: Indices, streams: Indices | None = None) -> npt.NDArray[np.bool
     return moved if streams is None else moved | (np.diff(streams, prepend=-1) != 0)
 
 
-def _total(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
+def total_of(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
     """Return the sum of the numbers of matches of each stream, in the order of streams."""
     keys = len(sliced.whole.query.partition_by)
     # the numbers stand behind the keys, and behind the times of a match
-    places = [*range(keys), keys + 2 * sliced.takes]
+    places = [*range(keys), keys + 2 * sliced.of_ones]
     total: pa.Table | None = None
     for rows in tables:
         counts = rows.select(places)

@@ -46,6 +46,17 @@ class SlicedPlan:
         """Whether the result has a number of matches for each stream."""
         return self.whole.settings.output == "count"
 
+    @property
+    def of_ones(self) -> bool:
+        """Whether results of runs have a row of 1 for each match, rather than a number for each stream."""
+        return self.totals and self.plan.settings.output == "matches"
+
+    def counting_ones(self) -> SlicedPlan:
+        """Return the same plan with a row of 1 for each match instead of counts."""
+        one = ReturnColumn("count", Constant(1, INTEGER))
+        query, settings = replace(self.plan.query, returns=(one,)), replace(self.plan.settings, output="matches")
+        return replace(self, plan=replace(self.plan, query=query, settings=settings, returns=(plan_return(one.expression),)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedRun:
@@ -106,12 +117,7 @@ def sliced_plan(whole: EventPlan, plan: EventPlan, added: tuple[str, ...]) -> Sl
     count = len(plan.query.schema.attributes)
     ends = replace(plan, ends=tuple(range(count - len(added), count)))
     sliced = SlicedPlan(whole, ends, added, keys)
-    if not (sliced.totals and sliced.takes):
-        return sliced
-    # a row of 1 for each match
-    one = ReturnColumn("count", Constant(1, INTEGER))
-    query, settings = replace(ends.query, returns=(one,)), replace(ends.settings, output="matches")
-    return replace(sliced, plan=replace(ends, query=query, settings=settings, returns=(plan_return(one.expression),)))
+    return sliced.counting_ones() if sliced.totals and sliced.takes else sliced
 
 
 def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin]:

@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
 
 
 class Certain(Enum):
-    """When a match is certain: with its last event, or when its window is over."""
+    """When a match is certain: with its last event, when its window is over, or when it is detected."""
 
     WITH_LAST_EVENT = "with its last event"
     WITH_WINDOW = "when its window is over"
+    AT_DETECTION = "when it is detected"
 
 
-def certainty_of(plan: EventPlan) -> Certain:
-    """Return when the matches of a query are certain; for branches of several kinds that is the later time."""
-    late = any(map(_waits_for_window(plan), plan.branches))
+def certainty_of(plan: Plan) -> Certain:
+    """Return when the matches of a query are certain; for branches of several kinds that is the later time.
+
+    Matched events are numbered in the order of first events, and so reported in it: when the window is over.
+    """
+    if not isinstance(plan, EventPlan):
+        return Certain.AT_DETECTION
+    late = plan.settings.output == "events" or any(map(_waits_for_window(plan), plan.branches))
     return Certain.WITH_WINDOW if late else Certain.WITH_LAST_EVENT
 
 
@@ -48,24 +54,16 @@ def _ends_quantified(plan: EventPlan, branch: PlannedBranch) -> bool:
     return any(variable.minimum != variable.maximum for variable in ends)
 
 
-def window_of(plan: Plan) -> Tick:
-    """Return the length of the window, in ticks.
-
-    Raises
-    ------
-    UnsupportedError
-        The query has no window of time, or is not of a kind that streams can answer.
-    """
-    if not isinstance(plan, EventPlan):
-        raise UnsupportedError([Diagnostic("a stream of situations is not supported yet", hint="supported: event patterns (PATTERN)")])
-    match plan.query.window:
-        case TimeWindow(length=length):
-            return length
-        case CountWindow():
-            message = "a stream with a window of a number of events is not supported yet"
-            raise UnsupportedError([Diagnostic(message, hint="give the window a length of time, such as WITHIN 5 minutes")])
-    message = "a stream needs a window: without one all events would have to be kept"
-    raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
+def refuse_unbounded(plan: Plan) -> None:
+    """Raise UnsupportedError if a stream would have to keep events without a bound."""
+    window = plan.query.window
+    if window is None:
+        message = "a stream needs a window: without one all events would have to be kept"
+        raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
+    if isinstance(window, CountWindow) and plan.query.partition_by:
+        message = "a stream with a window of a number of events and partition_by is not supported: it would keep events of all keys"
+        hint = "give the window a length of time, such as WITHIN 5 minutes, or make a stream for each key"
+        raise UnsupportedError([Diagnostic(message, hint=hint)])
 
 
 def earliest_open(watermark: Tick, window: Tick) -> Tick:

@@ -11,14 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.slices.assembly import Numbering
 from gpu_cep.engine.slices.disjoint import Held
 from gpu_cep.errors import EventError
 
+Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
+
 # The layout of saved states.
-FORMAT = 1
+FORMAT = 2
 _MARK = b"gpu_cep.stream"
-# Which of the matches that are held have been reported.
-_GIVEN = pa.field("given", pa.bool_())
+# Which of the matches that are held have been reported, and how many matches of a stream were numbered.
+_GIVEN, _COUNT = pa.field("given", pa.bool_()), pa.field("count", pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,35 +46,50 @@ class Clock:
 class StreamState:
     """What a stream keeps.
 
-    `events`: those that later matches may depend on, in the order in which they came.
+    `events`: those that later matches may depend on, in order of time; those of one time are in the order in which they came.
+    `times`: their times, in ticks.
     `numbers`: their numbers among all that came.
+    `over`: with a window of a number of events, how many of the events have windows that were over at the last run; else 0.
     `held`: matches of earlier runs that decide about later ones, for ``skip_past_last`` (None: there are none).
+    `numbering`: how many matches of each stream have been numbered, for ``output="events"`` (None: there are none).
     """
 
     events: pa.Table
+    times: Times
     numbers: npt.NDArray[np.int64]
     clock: Clock = Clock()
+    over: int = 0
     held: Held | None = None
+    numbering: Numbering | None = None
 
 
 def first_state(schema: pa.Schema) -> StreamState:
     """Return the state of a stream of which no event has come."""
-    return StreamState(schema.empty_table(), np.empty(0, np.int64))
+    return StreamState(schema.empty_table(), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def write_state(state: StreamState, about: dict[str, Any]) -> bytes:
-    """Return a state as one or two Arrow IPC streams: the events, and the matches that are held.
+    """Return a state as Arrow IPC streams: the events, then the matches that are held and the numbers of matches, if there are any.
 
     The metadata of the first holds, as JSON, the clock and what is said `about` the stream.
     """
-    told = json.dumps({"format": FORMAT, "clock": asdict(state.clock), "holds": state.held is not None, **about})
+    held, numbering = state.held, state.numbering
+    marks = {"over": state.over, "holds": held is not None, "numbers": numbering is not None}
+    told = json.dumps({"format": FORMAT, "clock": asdict(state.clock), **marks, **about})
     sink = pa.BufferOutputStream()
-    _write_columns(sink, [pa.array(state.numbers), *state.events.columns], {_MARK: told.encode()})
-    if state.held is not None:
-        rows = state.held.rows
-        with pa.ipc.new_stream(sink, rows.schema.append(_GIVEN)) as writer:
-            writer.write_table(rows.append_column(_GIVEN, pa.array(state.held.given)))
+    _write_columns(sink, [pa.array(state.times), pa.array(state.numbers), *state.events.columns], {_MARK: told.encode()})
+    if held is not None:
+        _write_with(sink, held.rows, _GIVEN, held.given)
+    if numbering is not None:
+        _write_with(sink, numbering.keys, _COUNT, numbering.counts)
     return bytes(sink.getvalue())
+
+
+def _write_with(sink: pa.BufferOutputStream, rows: pa.Table, field: pa.Field, values: npt.NDArray[Any]) -> None:
+    """Write a table with one more column at its end."""
+    with pa.ipc.new_stream(sink, rows.schema.append(field)) as writer:
+        # a table without columns has no rows: its arrays say how many there are
+        writer.write_table(pa.Table.from_arrays([*rows.columns, pa.chunked_array([pa.array(values)])], schema=rows.schema.append(field)))
 
 
 def _write_columns(sink: pa.BufferOutputStream, columns: list[pa.ChunkedArray], metadata: dict[bytes, bytes]) -> None:
@@ -95,12 +113,17 @@ def read_about(saved: bytes) -> dict[str, Any]:
 def read_state(saved: bytes, schema: pa.Schema) -> StreamState:
     """Return the state that was saved of a stream of events of `schema`; raises as :func:`read_about`."""
     about, table, rest = _read(saved)
-    events = pa.Table.from_arrays(table.columns[1:], schema=schema)
-    held = None
-    if about["holds"]:
-        rows = _read_table(rest)
-        held = Held(rows.select(range(rows.num_columns - 1)), rows.column(rows.num_columns - 1).to_numpy())
-    return StreamState(events, table.column(0).to_numpy(), Clock(**about["clock"]), held)
+    events = pa.Table.from_arrays(table.columns[2:], schema=schema)
+    held = Held(*_read_with(rest)) if about["holds"] else None
+    numbering = Numbering(*_read_with(rest)) if about["numbers"] else None
+    times, numbers = (table.column(place).to_numpy() for place in range(2))
+    return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering)
+
+
+def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
+    """Return a table without its last column, and the values of that."""
+    rows = _read_table(rest)
+    return rows.select(range(rows.num_columns - 1)), rows.column(rows.num_columns - 1).to_numpy()
 
 
 def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:

@@ -1,0 +1,122 @@
+"""Say which matches a run over a stream reports, and which events later runs need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
+from gpu_cep.engine.events.positions import positions_of_events
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.ticks import Tick, following, window_begin
+from gpu_cep.engine.streaming.certainty import Certain, earliest_open
+from gpu_cep.engine.streaming.kept_events import count_until, drop_first, keep_from
+from gpu_cep.engine.streaming.state import StreamState
+from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Horizon:
+    """How far a run over a stream looks.
+
+    `known`: how many of the kept events are known to be all of their time; they are the first ones.
+    `own`, `ends`: where the first event of a match that is reported may be, and where its last one, or its detection.
+    `later`: the earliest time at which a match of a later run may begin (None: there is no later run).
+    `over`: with a window of a number of events, how many of the known ones, in order, have windows that are over; else 0.
+    `order`: the known events in the order of the stream, for such a window (None: as they are).
+    """
+
+    known: int
+    own: Own
+    ends: TimeSlice
+    later: Tick | None
+    over: int = 0
+    order: Indices | None = None
+
+
+def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | None) -> Horizon:
+    """Return how far a run looks if events are known up to the time `until`; None: no event comes any more."""
+    known = len(state.times) if until is None else count_until(state, until)
+    answered = state.clock.answered
+    ends = WHOLE if certain is Certain.WITH_WINDOW else TimeSlice(None if answered is None else following(answered))
+    window = plan.query.window
+    if isinstance(window, CountWindow):
+        return _of_numbers(plan, window, certain, state, until, known, ends)
+    assert isinstance(window, TimeWindow), "a query without a window is refused"
+    begin, later = (None if at is None else earliest_open(at, window.length) for at in (answered, until))
+    own = TimeSlice(begin, later) if certain is Certain.WITH_WINDOW else WHOLE
+    return Horizon(known, own, ends, later)
+
+
+def _of_numbers(
+    plan: Plan, window: CountWindow, certain: Certain, state: StreamState, until: Tick | None, known: int, ends: TimeSlice
+) -> Horizon:  # fmt: skip
+    """Return the horizon of a query whose window is a number of events."""
+    over = known if until is None else max(state.over, known - window.events + 1)
+    order = _stream_order(plan, state, known)
+    later = None if until is None else following(until)
+    if until is not None and over < known:
+        later = state.times[over].item()
+    if certain is not Certain.WITH_WINDOW:
+        return Horizon(known, WHOLE, ends, later, over, order)
+    marks = np.zeros(known, np.bool_)
+    marks[np.arange(state.over, over) if order is None else order[state.over : over]] = True
+    return Horizon(known, OwnRows(marks), ends, later, over, order)
+
+
+def _stream_order(plan: Plan, state: StreamState, known: int) -> Indices | None:
+    """Return the known events in the order of the stream; None if that is how they are kept."""
+    if not plan.query.order_by:
+        return None
+    columns = EventColumns(state.events.slice(0, known), plan.query, plan.dictionaries)
+    times, places = positions_of_events(plan, columns)
+    return np.lexsort([places, times])
+
+
+def forget(plan: Plan, state: StreamState, horizon: Horizon) -> StreamState:
+    """Return the state without the events that no match of a later run depends on."""
+    if horizon.later is None:
+        return drop_first(state, len(state.times))
+    if isinstance(plan, IntervalPlan):
+        return _with_events_before(plan, state, horizon.later)
+    assert isinstance(plan, EventPlan), "a plan is of one of two kinds"
+    looks_back = any(not negation.after for branch in plan.branches for negation in branch.negations)
+    match plan.query.window:
+        case CountWindow(events=events):
+            dropped = max(0, horizon.over - looks_back * (events - 1))
+            return replace(_drop_in_order(state, horizon, dropped), over=horizon.over - dropped)
+        case TimeWindow(length=length):
+            return keep_from(state, window_begin(horizon.later, length) if looks_back else horizon.later)
+    raise AssertionError("a query without a window is refused")
+
+
+def _drop_in_order(state: StreamState, horizon: Horizon, dropped: int) -> StreamState:
+    """Return the state without the first events in the order of the stream."""
+    if horizon.order is None:
+        return drop_first(state, dropped)
+    return _take(state, np.sort(np.concatenate([horizon.order[dropped:], np.arange(horizon.known, len(state.times))])))
+
+
+def _with_events_before(plan: IntervalPlan, state: StreamState, begin: Tick) -> StreamState:
+    """Return the state without the events before a time, but for the last ones of each stream, which say what began before."""
+    before = int(np.searchsorted(state.times, begin, side="left"))
+    codes = encode_keys(EventColumns(state.events.slice(0, before), plan.query, plan.dictionaries), plan.query.partition_by).codes
+    streams = np.zeros(before, np.int64) if codes is None else codes
+    last = np.zeros(int(streams.max(initial=0)) + 1, np.int64)
+    # of several values for one place, the last one is taken
+    last[streams] = np.arange(before)
+    tied = np.flatnonzero(state.times[:before] == state.times[last[streams]]) if before else last[:0]
+    return _take(state, np.concatenate([tied, np.arange(before, len(state.times))]))
+
+
+def _take(state: StreamState, rows: Indices) -> StreamState:
+    """Return the state with some of its events."""
+    if len(rows) == len(state.times):
+        return state
+    return replace(state, events=state.events.take(pa.array(rows)), times=state.times[rows], numbers=state.numbers[rows])
