@@ -203,3 +203,12 @@ def test_a_situation_goes_on_however_long_its_stream_was_silent():
     # the situation has begun at 1, too long ago for the window
     assert pa.concat_tables([*given, live.finish()]) == cep.match(levels, query, partition_by="k")
     assert live.kept_events == 0
+
+
+def test_a_negation_that_looks_back_over_a_number_of_events_gives_no_match_again():
+    query = "PATTERN SEQ(NOT(C c), A a, B b+) WITHIN 3 EVENTS"
+    events = pa.table({"ts": range(8), "type": list("AABBCABB"), "k": [1] * 8}, EVENTS)
+    live = cep.stream(query, EVENTS, output="indices")
+    given = [live.push(events.slice(row, 1)) for row in range(8)]
+    assert live.kept_events == 4
+    assert pa.concat_tables([*given, live.finish()]) == cep.match(events, query, output="indices")

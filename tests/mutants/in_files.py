@@ -82,7 +82,7 @@ FILES = (
     Fault(
         "matches-numbered-anew-in-each-slice",
         "gpu_cep/engine/slices/assembly.py",
-        "numbers = before[own] + through - 1 - earlier",
+        "numbers = counts[own] + through - 1 - earlier",
         "numbers = through - 1 - earlier",
         _ANSWERS,
     ),
