@@ -22,11 +22,7 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import (
-    PatternError,
-    UnsupportedError,
-    warn_caller,
-)
+from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -46,8 +42,8 @@ from gpu_cep.lang.parser import parse
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
-from gpu_cep.query_plans import are_swapped, as_query, is_row_pattern, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan, run_row_pattern
+from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.query_runs import as_reader, explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan, run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -123,6 +119,7 @@ def match(
     functions: Functions = None,
     threads: int | None = None,
     memory: int | str | None = None,
+    complete_until: Any = None,
     profile: Profile | None = None,
     tuning: Tuning | None = None,
 ) -> Any:
@@ -140,7 +137,7 @@ def match(
     Parameters
     ----------
     events
-        The events, sorted or not, in one of three forms. A table: anything
+        The events, sorted or not, in one of four forms. A table: anything
         with the Arrow C stream interface (pyarrow, pandas, polars, duckdb …)
         or a path to CSV, lines of JSON or Arrow IPC, also with ``.gz`` or
         ``.zst`` behind it. A source: a path to Parquet, a
@@ -148,7 +145,8 @@ def match(
         only the columns that the query needs are read, and of Parquet only the
         row groups that may hold an event of a match. Data on a GPU, which
         stays there: a cudf.DataFrame, or a mapping of names to arrays
-        (``__cuda_array_interface__``). A path may be a glob
+        (``__cuda_array_interface__``). Batches: a pyarrow.RecordBatchReader or
+        an iterator of record batches. A path may be a glob
         (``logs/*.csv.gz``), a URI (``s3://bucket/events.parquet``) or an object
         that stands for one, as of pathlib and universal_pathlib.
     pattern
@@ -237,7 +235,9 @@ def match(
         pyarrow.RecordBatchReader: matches are found when they are read, in files
         that do not fit in memory one slice of time after the other. The rows of
         a slice are in order, and slices come in the order of time; an error in
-        the events is raised by reading.
+        the events is raised by reading. Events that come batch by batch are then
+        read while matches are, and only those of a window are kept; each batch
+        must not begin before the time at which the one before it ends.
     columns
         The input columns that whole events carry in the output (default: all).
     max_matches, max_steps
@@ -260,6 +260,11 @@ def match(
         that do not fit at once are matched in slices of time, where the query
         has a window of time; else an UnsupportedError says what is needed. The
         result comes on top. Tables are in memory already.
+    complete_until
+        A value of the timestamp column up to which all events are there (default:
+        all events are there). Later ones are left out, and only the matches are
+        found that no further event can change: a negation at the end, say, is
+        judged when its window is over. As streams do it, see :class:`~gpu_cep.Stream`.
     profile
         Receives the counts and the seconds of each stage of the run.
     tuning
@@ -309,6 +314,13 @@ def match(
         return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     from gpu_cep.sliced_plans import plan_slices, refuse_large
 
+    events = as_reader(events)
+    if complete_until is not None or result == "reader":
+        from gpu_cep.live_runs import match_live
+
+        reader = match_live(events, pattern, options, settings, complete_until, threads, profile)
+        if reader is not None:
+            return reader if result == "reader" else handed_over(reader.read_all(), hand_over)
     source = open_source(events)
     sliced = None if source is None else plan_slices(source, pattern, options, settings, allowed)
     if sliced is not None:
@@ -362,7 +374,7 @@ def explain(
     CepError
         Any error that :func:`match` raises.
     """
-    given, asked = _events_first(events, pattern)
+    given, asked = events_first(events, pattern)
     query = as_query(asked)
     options, settings = read_keywords(keywords)
     if given is None and run:
@@ -378,16 +390,6 @@ def explain(
     profile = keywords.get("profile") or Profile()
     run_engine(plan, read, threads, profile)
     return explanation_of(query, plan, read.table, threads, profile)
-
-
-def _events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
-    """Return the events, None if there are none, and the pattern of a call of :func:`explain`."""
-    if events is None or pattern is None:
-        return None, events if pattern is None else pattern
-    if are_swapped(events, pattern):
-        warn_caller("explain() takes the events first: explain(events, pattern)", DeprecationWarning)
-        return pattern, events
-    return events, pattern
 
 
 def _check_engine(settings: Settings) -> None:

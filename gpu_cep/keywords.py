@@ -115,6 +115,7 @@ class TableChoices(ReportChoices, total=False):
     """The keywords of :func:`gpu_cep.match` without the columns' roles, and without those that decide what it returns."""
 
     memory: int | str | None
+    complete_until: Any
 
 
 class ExplainChoices(ReportChoices, total=False):

@@ -18,7 +18,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 
 # What `late=` may be.
-LATE = ("drop", "error")
+LATE = ("drop", "error", "rows")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LiveQuery:
     `sliced`: the plan of the engine's runs if a match is kept or dropped by those of other runs; else None.
     `lateness`: how far, in ticks, the watermark lies behind the latest event.
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
-    `refuses_late`: whether a late event is an error; else it is dropped and counted.
+    `late`: what becomes of a late event, one of :data:`LATE`; it is counted in any case.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     """
 
@@ -38,7 +38,7 @@ class LiveQuery:
     sliced: SlicedPlan | None = None
     lateness: Tick = 0
     every: Tick | None = None
-    refuses_late: bool = False
+    late: str = "drop"
     in_order: bool = False
 
     @property
@@ -53,8 +53,8 @@ class LiveQuery:
 
     @cached_property
     def certain(self) -> Certain:
-        """When a match is certain."""
-        return certainty_of(self.plan)
+        """When a match is certain; of events in order, matches come in the order of first events."""
+        return Certain.WITH_WINDOW if self.in_order else certainty_of(self.plan)
 
     @cached_property
     def result(self) -> pa.Schema:
@@ -62,8 +62,8 @@ class LiveQuery:
         return answer_schema(self.plan, self.schema)
 
 
-def check_live(plan: Plan, settings: Settings) -> None:
-    """Check that a stream can answer a query.
+def check_live(plan: Plan, settings: Settings, asked: str = "a stream") -> None:
+    """Check that a stream, or what else is `asked` for, can answer a query.
 
     Raises
     ------
@@ -73,15 +73,15 @@ def check_live(plan: Plan, settings: Settings) -> None:
     known = ("matches", "events", "indices", "count") if isinstance(plan, EventPlan) else ("matches", "indices", "count")
     faults = []
     if settings.output not in known:
-        of = "" if isinstance(plan, EventPlan) else " of situations"
-        faults.append(Diagnostic(f"output={settings.output!r} is not supported for streams{of}; supported: {', '.join(known)}"))
+        of = "" if isinstance(plan, EventPlan) else " over situations"
+        faults.append(Diagnostic(f"{asked} with output={settings.output!r}{of} is not supported; supported: {', '.join(known)}"))
     if settings.algorithm == "brute_force":
-        faults.append(Diagnostic("algorithm='brute_force' is not supported for streams", hint="leave algorithm= out"))
+        faults.append(Diagnostic(f"{asked} with algorithm='brute_force' is not supported", hint="leave algorithm= out"))
     if isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:
-        message = "gap= is not supported for streams with detect='final': a situation ends in its gap, but is seen to do so later"
+        message = f"{asked} with gap= and detect='final' is not supported: a situation ends in its gap, but is seen to do so later"
         faults.append(Diagnostic(message, hint="give detect='early'"))
     try:
-        refuse_unbounded(plan)
+        refuse_unbounded(plan, asked)
     except UnsupportedError as refused:
         faults.extend(refused.diagnostics)
     if faults:

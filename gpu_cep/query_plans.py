@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gpu_cep.analysis.bind import bind
 from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, warn_caller
 from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
 from gpu_cep.lang.parser import parse
@@ -122,6 +122,16 @@ def refuse_swapped(function: str, events: object, pattern: object) -> None:
     """Raise PatternError if the events and the pattern of a call have changed places."""
     if are_swapped(events, pattern):
         raise PatternError(f"{function}() takes the events first, then the pattern: {function}(events, pattern)")
+
+
+def events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
+    """Return the events, None if there are none, and the pattern of a call of ``explain(events, pattern)``."""
+    if events is None or pattern is None:
+        return None, events if pattern is None else pattern
+    if are_swapped(events, pattern):
+        warn_caller("explain() takes the events first: explain(events, pattern)", DeprecationWarning)
+        return pattern, events
+    return events, pattern
 
 
 def are_swapped(events: object, pattern: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
@@ -79,6 +80,15 @@ def open_source(events: Any) -> Source | None:
     from gpu_cep.engine.input.sources import source_of
 
     return source_of(events)
+
+
+def as_reader(events: Any) -> Any:
+    """Return an iterator of batches as a reader of them, and other events as they are; raises EventError if it gives none."""
+    if not isinstance(events, Iterator):
+        return events
+    from gpu_cep.engine.input.batch_readers import reader_of_batches
+
+    return reader_of_batches(events)
 
 
 def is_path(events: Any) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -19,7 +22,7 @@ from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.label_events import label_events
-from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
+from gpu_cep.engine.slices.assembly import drop_added, number_matches, number_of_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.certainty import Certain
@@ -61,8 +64,11 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
 
 def _refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
     """Raise EventError if late events are an error."""
-    if not live.refuses_late:
+    if live.late != "error":
         return
+    if live.in_order:
+        told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
+        raise EventError(f"{told}; result='reader' reads batches in order of time: sort them, or give them as one table")
     told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {clock.watermark} ticks"
     raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
 
@@ -70,6 +76,26 @@ def _refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> 
 def times_of(live: LiveQuery, events: pa.Table) -> Times:
     """Return the times of events, in ticks."""
     return load_times(EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp)
+
+
+def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
+    """Return a value of the timestamp column in ticks; `argument` gives it.
+
+    Raises
+    ------
+    EventError
+        It is no such value.
+    """
+    place = live.plan.query.timestamp
+    field = live.schema.field(place)
+    plain = time.as_py() if isinstance(time, pa.Scalar) else time
+    try:
+        value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
+    except (pa.ArrowException, TypeError, OverflowError) as fault:
+        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
+    columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
+    ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
+    return ticks
 
 
 def _labelled(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
@@ -87,6 +113,9 @@ def _moved(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None
     latest: Tick = times.max().item()
     # further events of the latest time may come
     behind = preceding(latest) if live.in_order else latest - live.lateness
+    if live.in_order and behind == latest:
+        # the first of all times: nothing can be before it
+        return watermark
     return behind if watermark is None else max(watermark, behind)
 
 
@@ -105,28 +134,34 @@ def no_matches(live: LiveQuery) -> pa.Table:
     return pa.Table.from_arrays([pa.array([0], pa.int64())], schema=live.result)
 
 
-def certain_matches(live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None) -> tuple[StreamState, pa.Table]:
+def certain_matches(
+    live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None, spent: Spent | None = None
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state without events that no later match depends on, and the matches that have become certain.
 
     These are the matches that were not certain when the engine ran last. A stream that has finished has no watermark:
-    then all other matches are certain.
+    then all other matches are certain. `spent` is what the runs before have used of the bounds.
     """
     until = None if state.clock.finished else state.clock.watermark
     horizon = horizon_of(live.plan, live.certain, state, until)
+    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
     # what comes behind the watermark is not complete
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
     after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
     if live.sliced is None:
-        return after, _run(live, table, Origin(live.schema, numbers), horizon, threads, profile)
+        return after, run(table, Origin(live.schema, numbers))
     numbered, origin = add_columns(live.sliced, PartOfFiles(table, live.schema, numbers))
-    return _put_together(live, live.sliced, after, _run(live, numbered, origin, horizon, threads, profile), horizon)
+    return _put_together(live, live.sliced, after, run(numbered, origin), horizon)
 
 
-def _run(live: LiveQuery, table: pa.Table, origin: Origin, horizon: Horizon, threads: int | None, profile: Profile | None) -> pa.Table:
+def _run(
+    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, threads: int | None, profile: Profile | None, spent: Spent | None
+) -> pa.Table:  # fmt: skip
     """Return the matches that have become certain, as the plan of a run gives them."""
     return answer(
-        live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, choices=live.choices
-    )
+        live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, spent=spent,
+        choices=live.choices,
+    )  # fmt: skip
 
 
 def _put_together(
@@ -148,6 +183,6 @@ def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Tabl
     decided = None if live.certain is Certain.WITH_LAST_EVENT else horizon.later
     taken, after = take_decided(sliced, before, found, decided, horizon.later)
     most = sliced.whole.settings.max_matches
-    if most is not None and taken.num_rows > most:
+    if most is not None and number_of_matches(sliced, taken) > most:
         raise MatchLimitExceeded(f"more than max_matches={most:,} matches have become certain at once")
     return taken, after

@@ -9,22 +9,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from gpu_cep import api
-from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.windows import bind_length, length_of
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events, to_host
-from gpu_cep.engine.input.ticks import Tick
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
-from gpu_cep.errors import Diagnostic, EventError, PatternError, nearest
+from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_queries import LATE, LiveQuery, check_live, needs_slices
-from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.event_plan import EventPlan, Plan
-from gpu_cep.query_plans import as_query, make_plan
-from gpu_cep.sliced_plans import plan_over_slices
-from gpu_cep.stream_steps import certain_matches, is_due, no_matches, push_events
+from gpu_cep.live_plans import Arrival, plan_live
+from gpu_cep.query_plans import as_query
+from gpu_cep.stream_steps import certain_matches, is_due, no_matches, push_events, ticks_of
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -39,9 +32,7 @@ class _Asked:
 
     query: str
     schema: pa.Schema
-    lateness: float | str
-    every: float | str | None
-    late: str
+    arrival: Arrival
     keywords: dict[str, Any]
 
 
@@ -75,7 +66,8 @@ class Stream:
         which counts as in ``WITHIN 5``. Events may come out of order within it.
     late
         What an event is whose time is not after the watermark when it comes. ``drop``: it is dropped, and
-        counted. ``error``: an EventError.
+        counted. ``error``: an EventError. ``rows``: it is dropped, counted, and comes out as a row: results
+        begin with a column `kind`, ``match`` or ``late``, and end with a column `event`, which holds the late event.
     every
         How far the watermark must have moved before the engine runs again (default: whenever it has moved).
     **keywords
@@ -103,8 +95,9 @@ class Stream:
         **keywords: Unpack[StreamOptions],
     ) -> None:
         given: dict[str, Any] = dict(keywords)
-        self._asked = _Asked(format_query(as_query(pattern)), schema, lateness, every, late, given)
-        self._live = _live_query(pattern, self._asked)
+        arrival = Arrival(lateness, late, every)
+        self._live = plan_live(pattern, schema, *read_keywords(given), arrival)
+        self._asked = _Asked(format_query(as_query(pattern)), schema, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
         self._state = first_state(self._live.schema)
 
@@ -133,8 +126,10 @@ class Stream:
             A bound was reached.
         """
         self._refuse_finished()
-        state, _ = push_events(self._live, self._state, self._fit(to_host(read_events(events))))
-        return self._run(state, at_once=False)
+        fitting = self._fit(to_host(read_events(events)))
+        state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names))
+        found = self._run(state, at_once=False)
+        return with_late(found, fitting.take(pa.array(late))) if self._live.late == "rows" else found
 
     def advance(self, time: Any) -> pa.Table:
         """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
@@ -152,17 +147,16 @@ class Stream:
             `time` is no such value, or the stream is finished.
         """
         self._refuse_finished()
-        until, clock = self._ticks(time), self._state.clock
+        until, clock = ticks_of(self._live, time, "time"), self._state.clock
         watermark = until if clock.watermark is None else max(until, clock.watermark)
-        return self._run(replace(self._state, clock=replace(clock, watermark=watermark)), at_once=True)
+        return self._of_kind(self._run(replace(self._state, clock=replace(clock, watermark=watermark)), at_once=True))
 
     def finish(self) -> pa.Table:
         """Return all other matches: no event comes any more."""
         self._refuse_finished()
-        self._state, found = certain_matches(
-            self._live, replace(self._state, clock=replace(self._state.clock, finished=True)), self._threads, self._profile
-        )
-        return found
+        last = replace(self._state, clock=replace(self._state.clock, finished=True))
+        self._state, found = certain_matches(self._live, last, self._threads, self._profile)
+        return self._of_kind(found)
 
     def save(self) -> bytes:
         """Return the stream as bytes, of which :meth:`load` makes it again: events that are kept, clock and query.
@@ -175,9 +169,9 @@ class Stream:
             "plan": self._live.plan.fingerprint(),
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            "lateness": asked.lateness,
-            "every": asked.every,
-            "late": asked.late,
+            "lateness": asked.arrival.lateness,
+            "every": asked.arrival.every,
+            "late": asked.arrival.late,
             "keywords": json.loads(json.dumps(kept, default=list)),
         }
         return write_state(self._state, about)
@@ -209,8 +203,8 @@ class Stream:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the matches."""
-        return self._live.result
+        """The schema of what comes out."""
+        return kinds_schema(self._live.result, self._asked.schema) if self._live.late == "rows" else self._live.result
 
     @property
     def clock(self) -> Clock:
@@ -230,13 +224,17 @@ class Stream:
         self._state = state
         return no_matches(self._live)
 
+    def _of_kind(self, found: pa.Table) -> pa.Table:
+        """Return matches as rows of a kind, if late events are rows, too."""
+        return with_late(found, self._asked.schema.empty_table()) if self._live.late == "rows" else found
+
     def _refuse_finished(self) -> None:
         if self._state.clock.finished:
             raise EventError("the stream is finished: no event comes any more; make another one for further events")
 
     def _fit(self, events: pa.Table) -> pa.Table:
-        """Return the columns that the query reads, in the types of the schema."""
-        wanted = self._live.schema
+        """Return the columns that are needed, in the types of the schema: those that the query reads, or all if late events are rows."""
+        wanted = self._asked.schema if self._live.late == "rows" else self._live.schema
         missing = [name for name in self._asked.schema.names if name not in events.column_names]
         if missing:
             near = nearest(missing[0], events.column_names)
@@ -247,19 +245,6 @@ class Stream:
                 raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
         return chosen.cast(wanted)
 
-    def _ticks(self, time: Any) -> Tick:
-        """Return a value of the timestamp column in ticks."""
-        place = self._live.plan.query.timestamp
-        field = self._live.schema.field(place)
-        try:
-            value = pa.array([time.as_py() if isinstance(time, pa.Scalar) else time], field.type)
-        except (pa.ArrowException, TypeError, OverflowError) as fault:
-            raise EventError(f"time: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
-        columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(self._live.schema)]
-        table = pa.Table.from_arrays(columns, schema=self._live.schema)
-        ticks: Tick = load_times(EventColumns(table, self._live.plan.query, self._live.plan.dictionaries), place)[0].item()
-        return ticks
-
 
 def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether both are text, in whatever encoding."""
@@ -269,43 +254,6 @@ def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:
 def _is_text(kind: pa.DataType) -> bool:
     plain = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
-
-
-def _live_query(pattern: Pattern, asked: _Asked) -> LiveQuery:
-    """Return the query of a stream, planned over the columns that it reads; all faults are raised."""
-    if asked.late not in LATE:
-        hint = nearest(str(asked.late), LATE)
-        raise PatternError([Diagnostic(f"late={asked.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
-    options, settings = read_keywords(asked.keywords)
-    whole = make_plan(pattern, asked.schema, options, settings)
-    check_live(whole, settings)
-    read = [asked.schema.names[column] for column in columns_read(whole.query, settings)]
-    schema = pa.schema([asked.schema.field(name) for name in read])
-    narrow = narrow_settings(settings, read)
-    # of the text that is saved, so that a loaded stream has the same plan
-    plan = make_plan(asked.query, schema, options, narrow)
-    sliced = None
-    if isinstance(plan, EventPlan) and needs_slices(settings):
-        sliced = plan_over_slices(asked.query, schema, options, narrow)
-        sliced = sliced.counting_ones() if sliced.totals else sliced
-    lateness = _length(whole, "lateness", asked.lateness, options.time_unit)
-    every = None if asked.every is None else _length(whole, "every", asked.every, options.time_unit)
-    return LiveQuery(plan, schema, sliced, lateness, every, refuses_late=asked.late == "error")
-
-
-def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:
-    """Return a length of time that the keyword `name` gives, in ticks."""
-    length, faults = length_of(given), Faults()
-    if length is None:
-        hint = f"write {name}= with a number, or text such as '10 seconds'"
-        raise PatternError([Diagnostic(f"{name}={given!r} is no length of time", hint=hint)])
-    if not length.amount:
-        return 0
-    timestamp = plan.query.schema.attributes[plan.query.timestamp]
-    ticks = bind_length(name, length, timestamp, time_unit, faults, form=f"{name}='{{}}'")
-    faults.raise_any(None)
-    assert ticks is not None, "no length is a fault"
-    return ticks
 
 
 stream = Stream

@@ -35,11 +35,11 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report"}),
 }
 LEFT_OUT = {
-    cep.explain: {"result", "memory"},
-    cep.plot: {"result", "memory", "output", "columns"},
-    cep.report: {"result", "memory", "output"},
-    cep.stream: {"result", "memory"},
-    cep.gpu_match: {"result", "memory", "threads", "profile"},
+    cep.explain: {"result", "memory", "complete_until"},
+    cep.plot: {"result", "memory", "complete_until", "output", "columns"},
+    cep.report: {"result", "memory", "complete_until", "output"},
+    cep.stream: {"result", "memory", "complete_until"},
+    cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
 }
 # The methods that take the keywords of a function, but for the columns' roles.
 METHODS: dict[Callable[..., Any], Callable[..., Any]] = {

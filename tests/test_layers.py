@@ -23,7 +23,7 @@ ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
-        "live_queries", "stream_steps", "result_forms", "api",
+        "live_queries", "stream_steps", "live_plans", "live_runs", "result_forms", "api",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -64,7 +64,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:13], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:-1], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -139,7 +139,9 @@ HOMES = {
         "gpu_cep.engine.row_patterns",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
+        "gpu_cep.live_plans",
         "gpu_cep.live_queries",
+        "gpu_cep.live_runs",
         "gpu_cep.stream_steps",
         "gpu_cep.streams",
     },

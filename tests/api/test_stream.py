@@ -217,10 +217,10 @@ SITUATIONS = "DEFINE H AS k > 1, L AS k <= 1 PATTERN H meets L WITHIN 5"
     [
         ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window"),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {"partition_by": "k"}, "a window of a number of events and partition_by is not supp"),
-        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for streams; supported: matches, events, indices, count"),
-        (SITUATIONS, {"output": "events"}, "output='events' is not supported for streams of situations; supported: matches, indices, co"),
-        (SITUATIONS, {"gap": 3}, "gap= is not supported for streams with detect='final'"),
-        (PAIRS, {"algorithm": "brute_force"}, "algorithm='brute_force' is not supported for streams"),
+        (PAIRS, {"output": "compressed"}, "a stream with output='compressed' is not supported; supported: matches, events, indices, count"),
+        (SITUATIONS, {"output": "events"}, "a stream with output='events' over situations is not supported; supported: matches, in"),
+        (SITUATIONS, {"gap": 3}, "a stream with gap= and detect='final' is not supported"),
+        (PAIRS, {"algorithm": "brute_force"}, "a stream with algorithm='brute_force' is not supported"),
     ],
 )
 def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message):
@@ -231,7 +231,7 @@ def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error"),
+        ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error, rows"),
         ({"lateness": "soon"}, "lateness='soon' is no length of time"),
         ({"every": "3 seconds"}, "needs the length of its ticks"),
     ],

@@ -197,9 +197,9 @@ def test_situations_come_out_when_they_are_detected(detect, rows):
 
 def test_a_situation_goes_on_however_long_its_stream_was_silent():
     query = "DEFINE H AS x > 1, L AS x <= 1 PATTERN H meets L WITHIN 5"
-    levels = pa.table({"ts": [1, 50, 51, 52], "k": [1, 2, 1, 1], "x": [5, 0, 5, 0]})
+    levels = pa.table({"ts": [1, 50, 51, 52, 53], "k": [1, 2, 1, 1, 1], "x": [5, 0, 5, 0, 5]})
     live = cep.stream(query, levels.schema, partition_by="k")
-    given = [live.push(levels.slice(row, 1)) for row in range(4)]
+    given = [live.push(levels.slice(row, 1)) for row in range(5)]
     # the situation has begun at 1, too long ago for the window
     assert pa.concat_tables([*given, live.finish()]) == cep.match(levels, query, partition_by="k")
     assert live.kept_events == 0

@@ -70,13 +70,14 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, end, end)
-        kept += _number_of_matches(sliced, taken)
+        kept += number_of_matches(sliced, taken)
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
         yield taken
 
 
-def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
+def number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
+    """Return how many matches there are in rows of a result, whose runs give those of a match the same number."""
     if sliced.whole.settings.output != "events":
         return int(rows.num_rows)
     return int(_begins(rows.column(MATCH_ID).to_numpy()).sum())

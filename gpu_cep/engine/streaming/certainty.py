@@ -54,14 +54,14 @@ def _ends_quantified(plan: EventPlan, branch: PlannedBranch) -> bool:
     return any(variable.minimum != variable.maximum for variable in ends)
 
 
-def refuse_unbounded(plan: Plan) -> None:
-    """Raise UnsupportedError if a stream would have to keep events without a bound."""
+def refuse_unbounded(plan: Plan, asked: str) -> None:
+    """Raise UnsupportedError if a stream, or what else is `asked` for, would have to keep events without a bound."""
     window = plan.query.window
     if window is None:
-        message = "a stream needs a window: without one all events would have to be kept"
+        message = f"{asked} needs a window: without one all events would have to be kept"
         raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
     if isinstance(window, CountWindow) and plan.query.partition_by:
-        message = "a stream with a window of a number of events and partition_by is not supported: it would keep events of all keys"
+        message = f"{asked} with a window of a number of events and partition_by is not supported: events of all keys would be kept"
         hint = "give the window a length of time, such as WITHIN 5 minutes, or make a stream for each key"
         raise UnsupportedError([Diagnostic(message, hint=hint)])
 

@@ -1,0 +1,97 @@
+"""Plan a query for events that keep coming; all faults are raised here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.windows import bind_length, length_of
+from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.kinds import refuse_taken_names
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.lang.format import format_query
+from gpu_cep.live_queries import LATE, LiveQuery, check_live, needs_slices
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.sliced_plans import plan_over_slices
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """How events come: how late they may be, what becomes of later ones, and how often the engine runs.
+
+    `lateness`, `late`, `every`: the keywords of :class:`gpu_cep.Stream`.
+    `in_order`: whether they come in order of time.
+    `asked`: what is asked for, for errors.
+    """
+
+    lateness: float | str = 0
+    late: str = "drop"
+    every: float | str | None = None
+    in_order: bool = False
+    asked: str = "a stream"
+
+
+def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings, arrival: Arrival) -> LiveQuery:
+    """Return the query of a stream of events of `schema`, planned over the columns that it reads.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError
+        The query or a keyword has an error.
+    UnsupportedError
+        A stream cannot answer the query.
+    """
+    if arrival.late not in LATE:
+        hint = nearest(str(arrival.late), LATE)
+        raise PatternError([Diagnostic(f"late={arrival.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
+    whole = make_plan(pattern, schema, options, settings)
+    check_live(whole, settings, arrival.asked)
+    read = [schema.names[column] for column in columns_read(whole.query, settings)]
+    narrow, chosen = pa.schema([schema.field(name) for name in read]), narrow_settings(settings, read)
+    # of its text, so that a stream which is loaded has the same plan
+    text = format_query(as_query(pattern))
+    plan = make_plan(text, narrow, options, chosen)
+    sliced = None
+    if isinstance(plan, EventPlan) and needs_slices(settings):
+        sliced = plan_over_slices(text, narrow, options, chosen)
+        # those that end after a time must be told apart
+        sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
+    lateness = _length(whole, "lateness", arrival.lateness, options.time_unit)
+    every = None if arrival.every is None else _length(whole, "every", arrival.every, options.time_unit)
+    live = LiveQuery(plan, narrow, sliced, lateness, every, arrival.late, arrival.in_order)
+    if arrival.late == "rows":
+        _check_rows(live, settings)
+    return live
+
+
+def _check_rows(live: LiveQuery, settings: Settings) -> None:
+    """Refuse late events as rows of a result that has no place for them."""
+    if settings.output != "matches":
+        message = f"late='rows' is not supported with output={settings.output!r}; supported: matches"
+        raise UnsupportedError([Diagnostic(message, hint="give late='drop', which counts late events")])
+    refuse_taken_names(live.result)
+
+
+def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:
+    """Return a length of time that the keyword `name` gives, in ticks."""
+    length, faults = length_of(given), Faults()
+    if length is None:
+        hint = f"write {name}= with a number, or text such as '10 seconds'"
+        raise PatternError([Diagnostic(f"{name}={given!r} is no length of time", hint=hint)])
+    if not length.amount:
+        return 0
+    timestamp = plan.query.schema.attributes[plan.query.timestamp]
+    ticks = bind_length(name, length, timestamp, time_unit, faults, form=f"{name}='{{}}'")
+    faults.raise_any(None)
+    assert ticks is not None, "no length is a fault"
+    return ticks

@@ -1,0 +1,123 @@
+"""Run a query as a stream does, over batches that come one after the other, or over events that are complete until a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.accounting.match_budget import Spent
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.input.batch_readers import schema_of_reader, tables_of
+from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.times import lacks_times
+from gpu_cep.engine.output.readers import reader_of
+from gpu_cep.engine.slices.assembly import number_of_matches, total_of
+from gpu_cep.engine.streaming.state import StreamState, first_state
+from gpu_cep.errors import FEWER_EVENTS, EventError, MatchLimitExceeded, UnsupportedError, ending_in
+from gpu_cep.live_plans import Arrival, plan_live
+from gpu_cep.live_queries import LiveQuery
+from gpu_cep.plan.settings import Settings
+from gpu_cep.stream_steps import certain_matches, is_due, push_events, ticks_of
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Events that are worth a run of the engine.
+_WORTH_A_RUN = 1 << 16
+
+
+def match_live(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, threads: int | None, profile: Profile | None
+) -> pa.RecordBatchReader | None:  # fmt: skip
+    """Return a reader of the matches of events that are complete until a time, or of batches; None for other events.
+
+    Raises as :func:`match_until` and :func:`plan_batches`.
+    """
+    if until is not None:
+        return match_until(events, pattern, options, settings, until, threads, profile).to_reader()
+    live = plan_batches(events, pattern, options, settings) if isinstance(events, pa.RecordBatchReader) else None
+    return None if live is None else read_batches(live, events, threads, profile)
+
+
+def plan_batches(reader: pa.RecordBatchReader, pattern: Pattern, options: Options, settings: Settings) -> LiveQuery | None:
+    """Return how a query is run over batches one after the other; None if the events must be read at once.
+
+    Raises any error of the query.
+    """
+    schema = schema_of_reader(reader)
+    if lacks_times(schema, options):
+        return None
+    try:
+        return plan_live(pattern, schema, options, settings, Arrival(late="error", in_order=True))
+    except UnsupportedError:
+        # if there is another reason, a run over all events says so
+        return None
+
+
+def read_batches(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> pa.RecordBatchReader:
+    """Return a reader of the result, whose rows are found while batches are read.
+
+    Rows come when their windows are over, in the order of first events; those of a run are in the order of results.
+    Counts come once, at the end. Batches must be in order of time, or reading raises an EventError that names the row.
+    """
+    found = _results(live, reader, threads, profile)
+    if live.sliced is not None and live.sliced.totals:
+        found = iter([total_of(live.sliced, found)])
+    return reader_of(live.result, found)
+
+
+def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> Iterator[pa.Table]:
+    """Give the matches, run by run."""
+    state, spent, kept, taken = first_state(live.schema), Spent(), 0, 0
+    for events in tables_of(reader):
+        with ending_in(EventError, "reading the events", FEWER_EVENTS):
+            state, _ = push_events(live, state, events.select(live.schema.names))
+        # each event is looked at about twice, however long the window and however small the batches
+        if len(state.times) - kept >= max(_WORTH_A_RUN, kept) and is_due(live, state.clock):
+            state, found = certain_matches(live, state, threads, profile, spent)
+            kept, taken = len(state.times), taken + _count(live, found, taken)
+            yield found
+    _, found = certain_matches(live, _finished(state), threads, profile, spent)
+    _count(live, found, taken)
+    yield found
+
+
+def _count(live: LiveQuery, found: pa.Table, before: int) -> int:
+    """Return how many matches of ``skip_past_last`` a run kept; raise MatchLimitExceeded if that is too many with those before."""
+    sliced, most = live.sliced, live.plan.settings.max_matches
+    if sliced is None or not sliced.takes or most is None:
+        return 0
+    kept = number_of_matches(sliced, found)
+    if before + kept > most:
+        raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
+    return kept
+
+
+def _finished(state: StreamState) -> StreamState:
+    return replace(state, clock=replace(state.clock, finished=True))
+
+
+def match_until(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, threads: int | None, profile: Profile | None
+) -> pa.Table:  # fmt: skip
+    """Return the matches that are certain if events are complete until a time, that one included.
+
+    Raises
+    ------
+    EventError
+        The events have an error, or `until` is no value of the timestamp column.
+    UnsupportedError
+        The query has no window of time, or it cannot be known when its matches are certain.
+    CepError
+        Any other error of the query or of the run.
+    """
+    with ending_in(EventError, "reading the events", FEWER_EVENTS):
+        table = to_host(read_events(events))
+    live = plan_live(pattern, table.schema, options, settings, Arrival(asked="complete_until="))
+    watermark = ticks_of(live, until, "complete_until")
+    state, _ = push_events(live, first_state(live.schema), table.select(live.schema.names))
+    return certain_matches(live, replace(state, clock=replace(state.clock, watermark=watermark)), threads, profile)[1]
