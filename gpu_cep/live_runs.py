@@ -15,9 +15,10 @@ from gpu_cep.engine.input.batch_readers import schema_of_reader, tables_of
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.times import lacks_times
 from gpu_cep.engine.output.readers import reader_of
-from gpu_cep.engine.slices.assembly import number_of_matches, total_of
+from gpu_cep.engine.slices.assembly import add_up
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.state import StreamState, first_state
-from gpu_cep.errors import FEWER_EVENTS, EventError, MatchLimitExceeded, UnsupportedError, ending_in
+from gpu_cep.errors import FEWER_EVENTS, EventError, UnsupportedError, ending_in
 from gpu_cep.live_plans import Arrival, plan_live
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.settings import Settings
@@ -65,36 +66,29 @@ def read_batches(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | N
     Counts come once, at the end. Batches must be in order of time, or reading raises an EventError that names the row.
     """
     found = _results(live, reader, threads, profile)
-    if live.sliced is not None and live.sliced.totals:
-        found = iter([total_of(live.sliced, found)])
-    return reader_of(live.result, found)
+    return reader_of(live.result, _total(live.sliced, found) if live.sliced is not None and live.sliced.totals else found)
+
+
+def _total(sliced: SlicedPlan, counts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Give the sum of the counts of all runs."""
+    total = next(counts)
+    for more in counts:
+        total = add_up(sliced, pa.concat_tables([total, more]))
+    yield total
 
 
 def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> Iterator[pa.Table]:
     """Give the matches, run by run."""
-    state, spent, kept, taken = first_state(live.schema), Spent(), 0, 0
+    state, spent, kept = first_state(live.schema), Spent(), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):
             state, _ = push_events(live, state, events.select(live.schema.names))
         # each event is looked at about twice, however long the window and however small the batches
         if len(state.times) - kept >= max(_WORTH_A_RUN, kept) and is_due(live, state.clock):
             state, found = certain_matches(live, state, threads, profile, spent)
-            kept, taken = len(state.times), taken + _count(live, found, taken)
+            kept = len(state.times)
             yield found
-    _, found = certain_matches(live, _finished(state), threads, profile, spent)
-    _count(live, found, taken)
-    yield found
-
-
-def _count(live: LiveQuery, found: pa.Table, before: int) -> int:
-    """Return how many matches of ``skip_past_last`` a run kept; raise MatchLimitExceeded if that is too many with those before."""
-    sliced, most = live.sliced, live.plan.settings.max_matches
-    if sliced is None or not sliced.takes or most is None:
-        return 0
-    kept = number_of_matches(sliced, found)
-    if before + kept > most:
-        raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
-    return kept
+    yield certain_matches(live, _finished(state), threads, profile, spent)[1]
 
 
 def _finished(state: StreamState) -> StreamState:

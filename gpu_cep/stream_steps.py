@@ -22,7 +22,7 @@ from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.label_events import label_events
-from gpu_cep.engine.slices.assembly import drop_added, number_matches, number_of_matches, total_of
+from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.certainty import Certain
@@ -149,7 +149,8 @@ def certain_matches(
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
     after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
     if live.sliced is None:
-        return after, run(table, Origin(live.schema, numbers))
+        found = run(table, Origin(live.schema, numbers))
+        return _counted(live, after, _sum(found) if live.plan.settings.output == "count" else found.num_rows), found
     numbered, origin = add_columns(live.sliced, PartOfFiles(table, live.schema, numbers))
     return _put_together(live, live.sliced, after, run(numbered, origin), horizon)
 
@@ -171,18 +172,38 @@ def _put_together(
     if sliced.takes:
         found, held = _take(live, sliced, state.held, found, horizon)
         state = replace(state, held=held)
+    if sliced.totals:
+        total = total_of(sliced, [found])
+        return _counted(live, state, _sum(total)), total
+    matches = found.num_rows
     if sliced.whole.settings.output == "events":
+        before = 0 if state.numbering is None else state.numbering.total
         found, numbering = number_matches(sliced, state.numbering, found)
-        state = replace(state, numbering=numbering)
-    return state, total_of(sliced, [found]) if sliced.totals else drop_added(sliced, found)
+        state, matches = replace(state, numbering=numbering), numbering.total - before
+    return _counted(live, state, matches), drop_added(sliced, found)
+
+
+def _sum(counts: pa.Table) -> int:
+    """Return the sum of the numbers of matches of streams."""
+    return int(counts.column(counts.num_columns - 1).to_numpy().sum())
+
+
+def _counted(live: LiveQuery, state: StreamState, matches: int) -> StreamState:
+    """Return the state with so many more matches that have come out.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        There are more than the settings allow: of a run, or of all runs over batches.
+    """
+    most, reported = live.plan.settings.max_matches, state.clock.reported + matches
+    if most is not None and (reported if live.in_order else matches) > most:
+        raise MatchLimitExceeded(f"more than max_matches={most:,} matches{'' if live.in_order else ' have become certain at once'}")
+    return replace(state, clock=replace(state.clock, reported=reported))
 
 
 def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, horizon: Horizon) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
     before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
     decided = None if live.certain is Certain.WITH_LAST_EVENT else horizon.later
-    taken, after = take_decided(sliced, before, found, decided, horizon.later)
-    most = sliced.whole.settings.max_matches
-    if most is not None and number_of_matches(sliced, taken) > most:
-        raise MatchLimitExceeded(f"more than max_matches={most:,} matches have become certain at once")
-    return taken, after
+    return take_decided(sliced, before, found, decided, horizon.later)

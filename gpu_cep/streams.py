@@ -208,7 +208,7 @@ class Stream:
 
     @property
     def clock(self) -> Clock:
-        """The watermark and the time of the last run, in ticks, and how many events came and how many of them were late."""
+        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
         return self._state.clock
 
     @property

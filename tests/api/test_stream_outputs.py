@@ -157,6 +157,17 @@ def test_what_was_given_holds_whatever_comes_later(case, data):
         assert not rows_of([told], "indices") - rows_of([batch], "indices")
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last"])
+def test_it_is_known_how_many_matches_came_out(output, after_match):
+    live = cep.stream(PAIRS, EVENTS, output=output, after_match=after_match, partition_by="k")
+    for row in range(6):
+        live.push(TRADES.slice(row, 1))
+    live = cep.stream.load(live.save())
+    live.finish()
+    assert live.clock.reported == cep.match(TRADES, PAIRS, after_match=after_match, partition_by="k").num_rows
+
+
 def test_events_are_numbered_on_over_pushes():
     live = cep.stream(PAIRS, EVENTS, output="events", partition_by="k")
     given = [live.push(TRADES.slice(row, 1)) for row in range(6)]

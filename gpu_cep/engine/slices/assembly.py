@@ -70,14 +70,13 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, end, end)
-        kept += number_of_matches(sliced, taken)
+        kept += _number_of_matches(sliced, taken)
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
         yield taken
 
 
-def number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
-    """Return how many matches there are in rows of a result, whose runs give those of a match the same number."""
+def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
     if sliced.whole.settings.output != "events":
         return int(rows.num_rows)
     return int(_begins(rows.column(MATCH_ID).to_numpy()).sum())
@@ -97,6 +96,11 @@ class Numbering:
 
     keys: pa.Table
     counts: Indices
+
+    @property
+    def total(self) -> int:
+        """How many matches have been numbered in all streams."""
+        return int(self.counts.sum())
 
 
 def number_matches(sliced: SlicedPlan, before: Numbering | None, rows: pa.Table) -> tuple[pa.Table, Numbering]:
@@ -132,12 +136,12 @@ def total_of(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
     total: pa.Table | None = None
     for rows in tables:
         counts = rows.select(places)
-        total = _added_up(sliced, counts if total is None else pa.concat_tables([total, counts]))
+        total = add_up(sliced, counts if total is None else pa.concat_tables([total, counts]))
     assert total is not None, "there is a slice"
     return total
 
 
-def _added_up(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
+def add_up(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
     """Return a row for each stream with the sum of its counts; without keys there is one, also of nothing."""
     *keys, last = range(rows.num_columns)
     counts = rows.column(last).to_numpy()

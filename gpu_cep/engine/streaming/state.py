@@ -32,6 +32,7 @@ class Clock:
     `answered`: the watermark at which the engine ran last (None: it has not run).
     `pushed`: the number of events that came, late ones included.
     `late`: how many of them were late.
+    `reported`: how many matches have come out.
     `finished`: whether no event comes any more.
     """
 
@@ -39,6 +40,7 @@ class Clock:
     answered: Tick | None = None
     pushed: int = 0
     late: int = 0
+    reported: int = 0
     finished: bool = False
 
 
