@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
+from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
@@ -46,6 +48,8 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     """
     plan, columns = run.plan, run.columns
     first = phase_one(run)
+    if first.found is None:
+        first = replace(first, ordered=ending_late(run, first.ordered))
     if plan.settings.output == "count" and plan.settings.after_match == "all":
         return _count_table(plan, columns, first.ordered, _counts(run, first, choices))
     graph = _graph(run, first)

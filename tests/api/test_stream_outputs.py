@@ -168,6 +168,22 @@ def test_it_is_known_how_many_matches_came_out(output, after_match):
     assert live.clock.reported == cep.match(TRADES, PAIRS, after_match=after_match, partition_by="k").num_rows
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        # what comes last in one branch, or is bound at the end several times, may come before the end of another match
+        "OR(SEQ(A a, B b), SEQ(A a, B b, C c))", "SEQ(A a, B b+)", "AND(A a, B b)", "SEQ(A a, B b, NOT(C c))", "SEQ(A a, NOT(C c), B b)",
+    ],
+)
+@pytest.mark.parametrize("after_match", ["all", "skip_to_next", "skip_past_last"])
+def test_what_ended_before_may_be_a_part_of_what_ends_later(pattern, after_match):
+    query, options = f"PATTERN {pattern} WITHIN 9", {"strategy": "skip_till_any_match", "after_match": after_match, "output": "indices"}
+    events = pa.table({"ts": range(6), "type": list("AABBCB"), "k": [1] * 6}, EVENTS)
+    live = cep.stream(query, EVENTS, **options)
+    given = [*(live.push(events.slice(row, 1)) for row in range(6)), live.finish()]
+    assert rows_of(given, "indices") == rows_of([cep.match(events, query, **options)], "indices")
+
+
 def test_events_are_numbered_on_over_pushes():
     live = cep.stream(PAIRS, EVENTS, output="events", partition_by="k")
     given = [live.push(TRADES.slice(row, 1)) for row in range(6)]

@@ -6,9 +6,9 @@ from tests.mutants.fault import Fault
 
 _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = f"{_STREAMING}/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
-_STEPS = "gpu_cep/stream_steps.py"
+_STEPS, _LAST = "gpu_cep/stream_steps.py", "gpu_cep/engine/phase_one/last_variables.py"
 _STREAM = ("tests/api/test_stream.py",)
-_OUTPUTS = ("tests/api/test_stream_outputs.py",)
+_OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
 STREAMS = (
     Fault("quantified-end-reported-at-once", _CERTAINTY, " or _ends_quantified(plan, branch)", "", _STREAM),
@@ -17,6 +17,12 @@ STREAMS = (
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "else time + 1", "else time", _STREAM),
     Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _STREAM),
     Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
+    Fault("ends-forgotten-where-the-first-counts", _LAST, ' or run.plan.settings.after_match != "all"', "", _OUTPUTS),
+    Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
+    Fault("quantified-last-variable-forgotten", _LAST, " and pattern.maximum[v] == 1", "", _OUTPUTS),
+    Fault("rows-of-batches-in-any-order", _STEPS, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
+    Fault("what-is-not-certain-yet", "gpu_cep/live_runs.py", "watermark=watermark)), threads", "finished=True)), threads", _BATCHES),
+    Fault("numbered-matches-counted-twice", _STEPS, "numbering.total - before", "numbering.total", _OUTPUTS),
     Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
     Fault("event-before-the-window-forgotten", _HORIZON, "np.concatenate([tied, np", "np.concatenate([tied[:0], np", _OUTPUTS),
