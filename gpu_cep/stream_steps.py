@@ -205,5 +205,6 @@ def _counted(live: LiveQuery, state: StreamState, matches: int) -> StreamState:
 def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, horizon: Horizon) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
     before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
-    decided = None if live.certain is Certain.WITH_LAST_EVENT else horizon.later
+    # what is not closed yet ends with the last event of its stream
+    decided = None if live.certain in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT) else horizon.later
     return take_decided(sliced, before, found, decided, horizon.later)

@@ -10,7 +10,8 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.match_budget import Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.adaptive.choice import Choices
-from gpu_cep.engine.events.own_events import WHOLE, Own, TimeSlice, refuse_slices
+from gpu_cep.engine.events.match_ends import Ends
+from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.read_tables import to_host
@@ -37,7 +38,7 @@ def answer(
     *,
     origin: Origin = AS_GIVEN,
     own: Own = WHOLE,
-    ends: TimeSlice = WHOLE,
+    ends: Ends = WHOLE,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -55,7 +56,8 @@ def answer(
         Report only the matches that start in this slice of time, or at these rows.
         :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
     ends
-        Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it.
+        Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it;
+        or those that are closed by what is known now, and were not before.
         Not for event patterns with ``output="count"``.
     threads
         Threads to use; None: all cores that the process may use.

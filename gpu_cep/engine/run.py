@@ -15,6 +15,7 @@ from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffe
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import Batch, cut_batches
+from gpu_cep.engine.events.match_ends import are_reported
 from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
@@ -150,10 +151,10 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
 
 
 def _reported(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices) -> tuple[AnyMatches, Indices]:
-    """Return the matches whose last event is in the slice `ends`, and their streams."""
+    """Return the matches that the run reports, and their streams."""
     if run.ends == WHOLE:
         return matches, streams
-    kept = np.flatnonzero(run.ends.holds(ordered.times[matches.last]))
+    kept = np.flatnonzero(are_reported(run.ends, ordered, matches.first, matches.last))
     return matches.reorder(kept), streams[kept]
 
 

@@ -136,6 +136,14 @@ def test_a_match_waits_for_its_window_if_later_events_may_change_it(pattern, str
     assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == rows
 
 
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
+def test_under_contiguity_the_next_event_of_the_stream_closes_a_match(after_match):
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 9", EVENTS, strategy="strict_contiguity", partition_by="k", after_match=after_match)
+    assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == [0, 0, 0, 1, 0, 0]
+    # nothing follows the other one, and its window is over at 12
+    assert [live.advance(time).num_rows for time in (11, 12)] == [0, 1]
+
+
 def test_time_moves_without_events():
     live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS)
     assert live.push(TRADES.slice(0, 2)).num_rows == 0

@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = f"{_STREAMING}/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
 _STEPS, _LAST = "gpu_cep/stream_steps.py", "gpu_cep/engine/phase_one/last_variables.py"
+_ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _STREAM = ("tests/api/test_stream.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
@@ -28,6 +29,8 @@ STREAMS = (
     Fault("event-before-the-window-forgotten", _HORIZON, "np.concatenate([tied, np", "np.concatenate([tied[:0], np", _OUTPUTS),
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
-    Fault("detected-before-the-last-run", "gpu_cep/engine/intervals/run.py", "    if run.ends != WHOLE:", "    if False:", _OUTPUTS),
+    Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(run.ends, TimeSlice) and run.ends != WHOLE", "False", _OUTPUTS),
+    Fault("closed-by-another-stream", _ENDS, "followed = behind < stream_ends", "followed = behind < stream_ends.max(initial=0)", _STREAM),
+    Fault("closed-match-reported-again", _ENDS, "reported & ~_are_closed(ends.before,", "reported | ~_are_closed(ends.before,", _STREAM),
     Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),
 )

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
@@ -68,7 +68,7 @@ def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, 
         if plan.settings.output == "count" and run.ends == WHOLE:
             return _Found(derived, counts=join.counts())
         found = matches_at_detection(derived, *join.configurations())
-    if run.ends != WHOLE:
+    if isinstance(run.ends, TimeSlice) and run.ends != WHOLE:
         found = found.reorder(np.flatnonzero(run.ends.holds(found.detected)))
     return _Found(derived, found) if plan.settings.output != "count" else _Found(derived, counts=_counts_of(derived, found))
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
@@ -20,11 +21,11 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 def ending_late(run: EventRun, ordered: OrderedEvents) -> OrderedEvents:
     """Return the events without the bits of last variables before the slice `ends` of the run; as they are, if they might matter."""
-    begin, bits = run.ends.begin, _last_bits(run)
-    if begin is None or not bits:
+    bits = _last_bits(run)
+    if not isinstance(run.ends, TimeSlice) or run.ends.begin is None or not bits:
         return ordered
     times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
-    early, labels = times < begin, ordered.labels.copy()
+    early, labels = times < run.ends.begin, ordered.labels.copy()
     kind = labels.dtype.type
     for number, word in enumerate(labels):
         word[early] &= kind(~(bits >> LABEL_BITS * number) & int(np.iinfo(kind).max))

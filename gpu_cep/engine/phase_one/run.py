@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.own_events import WHOLE, Own, TimeSlice
+from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -19,7 +20,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 class Run:
     """A plan with the columns of its events, and the bounds of what the run may take.
 
-    Matches are reported if they start at an event of `own` and their last event is in the slice `ends`.
+    Matches are reported if they start at an event of `own`, and if they end as `ends` says.
     """
 
     plan: Plan
@@ -29,7 +30,7 @@ class Run:
     budget: Budget
     threads: int
     profile: Profile
-    ends: TimeSlice = field(default=WHOLE, kw_only=True)
+    ends: Ends = field(default=WHOLE, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

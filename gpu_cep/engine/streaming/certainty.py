@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
 
 
 class Certain(Enum):
-    """When a match is certain: with its last event, when its window is over, or when it is detected."""
+    """When a match is certain: with its last event, with the next event of its stream or its window's end, and so on."""
 
     WITH_LAST_EVENT = "with its last event"
+    WITH_NEXT_EVENT = "with the next event of its stream, or when its window is over"
     WITH_WINDOW = "when its window is over"
     AT_DETECTION = "when it is detected"
 
@@ -26,8 +27,14 @@ def certainty_of(plan: Plan) -> Certain:
     """
     if not isinstance(plan, EventPlan):
         return Certain.AT_DETECTION
-    late = plan.settings.output == "events" or any(map(_waits_for_window(plan), plan.branches))
-    return Certain.WITH_WINDOW if late else Certain.WITH_LAST_EVENT
+    if plan.settings.output == "events":
+        return Certain.WITH_WINDOW
+    late = [_waits_for_window(plan)(branch) for branch in plan.branches]
+    if not any(late):
+        return Certain.WITH_LAST_EVENT
+    # phase 1 may drop the event behind a match that needs none
+    in_contact = plan.query.strategy == "strict_contiguity" and all(late) and not any(map(_is_open_behind, plan.branches))
+    return Certain.WITH_NEXT_EVENT if in_contact and isinstance(plan.query.window, TimeWindow) else Certain.WITH_WINDOW
 
 
 def _waits_for_window(plan: EventPlan) -> Callable[[PlannedBranch], bool]:

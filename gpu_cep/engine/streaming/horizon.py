@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.engine.events.match_ends import Ends, Followed, Known
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import positions_of_events
@@ -34,7 +35,7 @@ class Horizon:
 
     known: int
     own: Own
-    ends: TimeSlice
+    ends: Ends
     later: Tick | None
     over: int = 0
     order: Indices | None = None
@@ -50,8 +51,15 @@ def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | N
         return _of_numbers(plan, window, certain, state, until, known, ends)
     assert isinstance(window, TimeWindow), "a query without a window is refused"
     begin, later = (None if at is None else earliest_open(at, window.length) for at in (answered, until))
+    if certain is Certain.WITH_NEXT_EVENT:
+        return Horizon(known, WHOLE, Followed(_known(answered, begin), _known(until, later)), later)
     own = TimeSlice(begin, later) if certain is Certain.WITH_WINDOW else WHOLE
     return Horizon(known, own, ends, later)
+
+
+def _known(until: Tick | None, later: Tick | None) -> Known | None:
+    """Return what is known at a watermark."""
+    return None if until is None else Known(TimeSlice(end=following(until)), TimeSlice(end=later))
 
 
 def _of_numbers(
