@@ -318,7 +318,7 @@ def match(
     if complete_until is not None or result == "reader":
         from gpu_cep.live_runs import match_live
 
-        reader = match_live(events, pattern, options, settings, complete_until, threads, profile)
+        reader = match_live(events, pattern, options, settings, complete_until, allowed, threads, profile)
         if reader is not None:
             return reader if result == "reader" else handed_over(reader.read_all(), hand_over)
     source = open_source(events)

@@ -13,7 +13,7 @@ from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.batch_readers import schema_of_reader, tables_of
 from gpu_cep.engine.input.read_tables import read_events, to_host
-from gpu_cep.engine.input.times import lacks_times
+from gpu_cep.engine.input.times import lacks_times, type_times
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import add_up
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
@@ -22,6 +22,9 @@ from gpu_cep.errors import FEWER_EVENTS, EventError, UnsupportedError, ending_in
 from gpu_cep.live_plans import Arrival, plan_live
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import as_query
+from gpu_cep.query_runs import open_source
+from gpu_cep.sliced_plans import refuse_large
 from gpu_cep.stream_steps import certain_matches, is_due, push_events, ticks_of
 
 if TYPE_CHECKING:
@@ -32,14 +35,15 @@ _WORTH_A_RUN = 1 << 16
 
 
 def match_live(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, threads: int | None, profile: Profile | None
+    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, memory: int | None, threads: int | None,
+    profile: Profile | None,
 ) -> pa.RecordBatchReader | None:  # fmt: skip
     """Return a reader of the matches of events that are complete until a time, or of batches; None for other events.
 
     Raises as :func:`match_until` and :func:`plan_batches`.
     """
     if until is not None:
-        return match_until(events, pattern, options, settings, until, threads, profile).to_reader()
+        return match_until(events, pattern, options, settings, until, memory, threads, profile).to_reader()
     live = plan_batches(events, pattern, options, settings) if isinstance(events, pa.RecordBatchReader) else None
     return None if live is None else read_batches(live, events, threads, profile)
 
@@ -96,7 +100,8 @@ def _finished(state: StreamState) -> StreamState:
 
 
 def match_until(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, threads: int | None, profile: Profile | None
+    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, memory: int | None, threads: int | None,
+    profile: Profile | None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches that are certain if events are complete until a time, that one included.
 
@@ -105,13 +110,27 @@ def match_until(
     EventError
         The events have an error, or `until` is no value of the timestamp column.
     UnsupportedError
-        The query has no window of time, or it cannot be known when its matches are certain.
+        The query has no window, it cannot be known when its matches are certain, or the events that are read take more than `memory`.
     CepError
         Any other error of the query or of the run.
     """
-    with ending_in(EventError, "reading the events", FEWER_EVENTS):
-        table = to_host(read_events(events))
-    live = plan_live(pattern, table.schema, options, settings, Arrival(asked="complete_until="))
+    live, table = _plan_events(events, pattern, options, settings)
+    if memory is not None and not isinstance(events, pa.Table):
+        refuse_large(table, memory)
     watermark = ticks_of(live, until, "complete_until")
-    state, _ = push_events(live, first_state(live.schema), table.select(live.schema.names))
+    state, _ = push_events(live, first_state(live.schema), table)
     return certain_matches(live, replace(state, clock=replace(state.clock, watermark=watermark)), threads, profile)[1]
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[LiveQuery, pa.Table]:
+    """Return the query, and the columns of the events that it reads."""
+    arrival = Arrival(asked="complete_until=")
+    source = open_source(events)
+    if source is not None and not lacks_times(source.schema, options):
+        live = plan_live(pattern, source.schema, options, settings, arrival)
+        return live, source.read(live.schema.names).cast(live.schema)
+    read = to_host(read_events(events if source is None else source))
+    table = type_times(read, as_query(pattern), options)
+    live = plan_live(pattern, table.schema, options, settings, arrival)
+    return live, table.select(live.schema.names)

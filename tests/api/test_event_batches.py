@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
+from pyarrow import csv
+from pyarrow import parquet as pq
 
 import gpu_cep as cep
 from gpu_cep import live_runs
@@ -139,6 +141,21 @@ def test_bounds_are_those_of_all_batches():
 def test_a_negation_at_the_end_waits_for_its_window(until, rows):
     events = pa.table({"ts": [1, 2, 30], "type": ["A", "B", "C"], "k": [1, 1, 1]}, EVENTS)
     assert cep.match(events, "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 5", complete_until=until).num_rows == rows
+
+
+def test_files_are_read_until_a_time(tmp_path):
+    query, events = "PATTERN SEQ(A a, B b+) WHERE a.k = b.k WITHIN 3", TRADES.append_column("more", pa.array(["x"] * 6))
+    certain = cep.match(events, query, complete_until=5)
+    pq.write_table(events, tmp_path / "events.parquet")
+    csv.write_csv(events, tmp_path / "events.csv")
+    assert certain.num_rows == 1
+    for name in ("events.parquet", "events.csv"):
+        assert cep.match(tmp_path / name, query, complete_until=5) == certain
+        assert cep.match(str(tmp_path / name), query, complete_until=5, result="reader").read_all() == certain
+    with pytest.raises(UnsupportedError, match="the query needs about 1MiB for the events, more than memory=1 bytes"):
+        cep.match(tmp_path / "events.csv", query, complete_until=5, memory=1)
+    (tmp_path / "empty.csv").write_text("ts,type,k\n")
+    assert cep.match(tmp_path / "empty.csv", query, complete_until=5).num_rows == 0
 
 
 def test_a_time_may_be_text_and_is_checked():
