@@ -68,8 +68,9 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
     lateness = _length(whole, "lateness", arrival.lateness, options.time_unit)
     every = None if arrival.every is None else _length(whole, "every", arrival.every, options.time_unit)
-    live = LiveQuery(plan, narrow, sliced, lateness, every, arrival.late, arrival.in_order)
-    if arrival.late == "rows":
+    refuses, returns = arrival.late == "error", arrival.late == "rows"
+    live = LiveQuery(plan, narrow, sliced, lateness, every, refuses, returns, arrival.in_order)
+    if returns:
         _check_rows(live, settings)
     return live
 

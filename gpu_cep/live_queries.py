@@ -13,7 +13,7 @@ from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import Certain, certainty_of, refuse_unbounded
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 
@@ -29,7 +29,7 @@ class LiveQuery:
     `sliced`: the plan of the engine's runs if a match is kept or dropped by those of other runs; else None.
     `lateness`: how far, in ticks, the watermark lies behind the latest event.
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
-    `late`: what becomes of a late event, one of :data:`LATE`; it is counted in any case.
+    `refuses_late`, `returns_late`: whether a late event is an error, or comes out as a row; else it is dropped and counted.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     """
 
@@ -38,7 +38,8 @@ class LiveQuery:
     sliced: SlicedPlan | None = None
     lateness: Tick = 0
     every: Tick | None = None
-    late: str = "drop"
+    refuses_late: bool = False
+    returns_late: bool = False
     in_order: bool = False
 
     @property
@@ -62,8 +63,8 @@ class LiveQuery:
         return answer_schema(self.plan, self.schema)
 
 
-def check_live(plan: Plan, settings: Settings, asked: str = "a stream") -> None:
-    """Check that a stream, or what else is `asked` for, can answer a query.
+def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> AnyPlan:
+    """Return the plan if a stream, or what else is `asked` for, can answer it.
 
     Raises
     ------
@@ -86,6 +87,7 @@ def check_live(plan: Plan, settings: Settings, asked: str = "a stream") -> None:
         faults.extend(refused.diagnostics)
     if faults:
         raise UnsupportedError(faults)
+    return plan
 
 
 def needs_slices(settings: Settings) -> bool:

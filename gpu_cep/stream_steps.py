@@ -27,7 +27,7 @@ from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.certainty import Certain
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
-from gpu_cep.engine.streaming.kept_events import add_events
+from gpu_cep.engine.streaming.kept_events import add_events, drop_first
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
@@ -62,9 +62,14 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
     return add_events(replace(state, clock=moved), host, times, clock.pushed + rows), late
 
 
+def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: npt.NDArray[np.int64]) -> StreamState:
+    """Return the state with these events, which were kept elsewhere, in place of its own; raises as :func:`push_events`."""
+    return add_events(drop_first(state, len(state.times)), events, times_of(live, events), numbers)
+
+
 def _refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
     """Raise EventError if late events are an error."""
-    if live.late != "error":
+    if not live.refuses_late:
         return
     if live.in_order:
         told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
@@ -142,6 +147,7 @@ def certain_matches(
     These are the matches that were not certain when the engine ran last. A stream that has finished has no watermark:
     then all other matches are certain. `spent` is what the runs before have used of the bounds.
     """
+    assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
     horizon = horizon_of(live.plan, live.certain, state, until)
     run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)

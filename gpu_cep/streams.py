@@ -129,7 +129,7 @@ class Stream:
         fitting = self._fit(to_host(read_events(events)))
         state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names))
         found = self._run(state, at_once=False)
-        return with_late(found, fitting.take(pa.array(late))) if self._live.late == "rows" else found
+        return with_late(found, fitting.take(pa.array(late))) if self._live.returns_late else found
 
     def advance(self, time: Any) -> pa.Table:
         """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
@@ -204,7 +204,7 @@ class Stream:
     @property
     def schema(self) -> pa.Schema:
         """The schema of what comes out."""
-        return kinds_schema(self._live.result, self._asked.schema) if self._live.late == "rows" else self._live.result
+        return kinds_schema(self._live.result, self._asked.schema) if self._live.returns_late else self._live.result
 
     @property
     def clock(self) -> Clock:
@@ -226,7 +226,7 @@ class Stream:
 
     def _of_kind(self, found: pa.Table) -> pa.Table:
         """Return matches as rows of a kind, if late events are rows, too."""
-        return with_late(found, self._asked.schema.empty_table()) if self._live.late == "rows" else found
+        return with_late(found, self._asked.schema.empty_table()) if self._live.returns_late else found
 
     def _refuse_finished(self) -> None:
         if self._state.clock.finished:
@@ -234,7 +234,7 @@ class Stream:
 
     def _fit(self, events: pa.Table) -> pa.Table:
         """Return the columns that are needed, in the types of the schema: those that the query reads, or all if late events are rows."""
-        wanted = self._asked.schema if self._live.late == "rows" else self._live.schema
+        wanted = self._asked.schema if self._live.returns_late else self._live.schema
         missing = [name for name in self._asked.schema.names if name not in events.column_names]
         if missing:
             near = nearest(missing[0], events.column_names)

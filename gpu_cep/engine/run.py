@@ -154,7 +154,7 @@ def _reported(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, stream
     """Return the matches that the run reports, and their streams."""
     if run.ends == WHOLE:
         return matches, streams
-    kept = np.flatnonzero(are_reported(run.ends, ordered, matches.first, matches.last))
+    kept = np.flatnonzero(are_reported(run.ends, ordered, matches))
     return matches.reorder(kept), streams[kept]
 
 

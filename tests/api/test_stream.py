@@ -136,6 +136,12 @@ def test_a_match_waits_for_its_window_if_later_events_may_change_it(pattern, str
     assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == rows
 
 
+@pytest.mark.parametrize(("after_match", "rows"), [("all", [0, 1, 0, 0, 1, 1]), ("skip_to_next", [0, 0, 0, 0, 1, 1])])
+def test_each_branch_says_when_its_matches_are_certain(after_match, rows):
+    live = cep.stream("PATTERN OR(SEQ(A a, B b), SEQ(A a, B c, NOT(C d))) WITHIN 4", EVENTS, after_match=after_match)
+    assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == rows
+
+
 @pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
 def test_under_contiguity_the_next_event_of_the_stream_closes_a_match(after_match):
     live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 9", EVENTS, strategy="strict_contiguity", partition_by="k", after_match=after_match)

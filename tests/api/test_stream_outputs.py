@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.errors import CepError, UnsupportedError
+from gpu_cep.stream_steps import certain_matches, hold_events
 from tests.api.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, in_numbers, over_time, pushed, ticks_of
 from tests.conformance.expectation import expected
 from tests.conformance.test_intervals import expected as expected_situations
@@ -239,3 +240,19 @@ def test_a_negation_that_looks_back_over_a_number_of_events_gives_no_match_again
     given = [live.push(events.slice(row, 1)) for row in range(8)]
     assert live.kept_events == 4
     assert pa.concat_tables([*given, live.finish()]) == cep.match(events, query, output="indices")
+
+
+def test_events_may_be_kept_elsewhere_between_runs():
+    """As Spark does, which keeps the events of a stream beside the rest of its state."""
+    live = cep.stream(PAIRS, EVENTS)
+    for row in range(4):
+        live.push(TRADES.slice(row, 1))
+    query, state = live._live, live._state
+    rest = hold_events(query, state, EVENTS.empty_table(), state.numbers[:0])
+    assert not rest.times.size
+    disordered = state.events.take(pa.array(range(len(state.times))[::-1])), state.numbers[::-1]
+    again = hold_events(query, rest, *disordered)
+    assert (again.times == state.times).all()
+    assert again.events == state.events
+    with pytest.raises(AssertionError, match="hold_events"):
+        certain_matches(query, replace(rest, events=state.events), None, None)

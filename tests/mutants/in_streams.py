@@ -30,6 +30,7 @@ STREAMS = (
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(run.ends, TimeSlice) and run.ends != WHOLE", "False", _OUTPUTS),
+    Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(matches.counts, branch)", "pass", _STREAM),
     Fault("closed-by-another-stream", _ENDS, "followed = behind < stream_ends", "followed = behind < stream_ends.max(initial=0)", _STREAM),
     Fault("closed-match-reported-again", _ENDS, "reported & ~_are_closed(ends.before,", "reported | ~_are_closed(ends.before,", _STREAM),
     Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),

@@ -17,13 +17,15 @@ class Certain(Enum):
     WITH_LAST_EVENT = "with its last event"
     WITH_NEXT_EVENT = "with the next event of its stream, or when its window is over"
     WITH_WINDOW = "when its window is over"
+    BY_BRANCH = "with its last event or when its window is over, as the branch says whose variables it binds"
     AT_DETECTION = "when it is detected"
 
 
 def certainty_of(plan: Plan) -> Certain:
-    """Return when the matches of a query are certain; for branches of several kinds that is the later time.
+    """Return when the matches of a query are certain.
 
-    Matched events are numbered in the order of first events, and so reported in it: when the window is over.
+    For branches of several kinds that is the later time, unless all matches are kept. Matched events are numbered in the
+    order of first events, and so reported in it: when the window is over.
     """
     if not isinstance(plan, EventPlan):
         return Certain.AT_DETECTION
@@ -34,7 +36,17 @@ def certainty_of(plan: Plan) -> Certain:
         return Certain.WITH_LAST_EVENT
     # phase 1 may drop the event behind a match that needs none
     in_contact = plan.query.strategy == "strict_contiguity" and all(late) and not any(map(_is_open_behind, plan.branches))
-    return Certain.WITH_NEXT_EVENT if in_contact and isinstance(plan.query.window, TimeWindow) else Certain.WITH_WINDOW
+    if not isinstance(plan.query.window, TimeWindow):
+        return Certain.WITH_WINDOW
+    if in_contact:
+        return Certain.WITH_NEXT_EVENT
+    return Certain.BY_BRANCH if not all(late) and plan.settings.after_match == "all" else Certain.WITH_WINDOW
+
+
+def waiting_branches(plan: EventPlan) -> frozenset[int]:
+    """Return the branches whose matches wait for their window, each as the bits of the variables that it binds."""
+    waits = _waits_for_window(plan)
+    return frozenset(sum(1 << number for number in branch.positives) for branch in plan.branches if waits(branch))
 
 
 def _waits_for_window(plan: EventPlan) -> Callable[[PlannedBranch], bool]:

@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.events.match_ends import Ends, Followed, Known
+from gpu_cep.engine.events.match_ends import ByBranch, Ends, Followed, Known
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
-from gpu_cep.engine.streaming.certainty import Certain, earliest_open
+from gpu_cep.engine.streaming.certainty import Certain, earliest_open, waiting_branches
 from gpu_cep.engine.streaming.kept_events import count_until, drop_first, keep_from
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -53,6 +53,9 @@ def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | N
     begin, later = (None if at is None else earliest_open(at, window.length) for at in (answered, until))
     if certain is Certain.WITH_NEXT_EVENT:
         return Horizon(known, WHOLE, Followed(_known(answered, begin), _known(until, later)), later)
+    if certain is Certain.BY_BRANCH:
+        assert isinstance(plan, EventPlan), "situations have no branches"
+        return Horizon(known, WHOLE, ByBranch(waiting_branches(plan), TimeSlice(begin, later), ends), later)
     own = TimeSlice(begin, later) if certain is Certain.WITH_WINDOW else WHOLE
     return Horizon(known, own, ends, later)
 
