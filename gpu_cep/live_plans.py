@@ -11,6 +11,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.kept_events import with_wide_codes
 from gpu_cep.engine.streaming.kinds import refuse_taken_names
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.lang.format import format_query
@@ -57,7 +58,7 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     whole = make_plan(pattern, schema, options, settings)
     check_live(whole, settings, arrival.asked)
     read = [schema.names[column] for column in columns_read(whole.query, settings)]
-    narrow, chosen = pa.schema([schema.field(name) for name in read]), narrow_settings(settings, read)
+    narrow, chosen = with_wide_codes(pa.schema([schema.field(name) for name in read])), narrow_settings(settings, read)
     # of its text, so that a stream which is loaded has the same plan
     text = format_query(as_query(pattern))
     plan = make_plan(text, narrow, options, chosen)

@@ -11,7 +11,8 @@ import pyarrow as pa
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.input.batch_readers import schema_of_reader, tables_of
+from gpu_cep.engine.input.batch_readers import tables_of
+from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.times import lacks_times, type_times
 from gpu_cep.engine.output.readers import reader_of
@@ -53,7 +54,7 @@ def plan_batches(reader: pa.RecordBatchReader, pattern: Pattern, options: Option
 
     Raises any error of the query.
     """
-    schema = schema_of_reader(reader)
+    schema = decode_schema(reader.schema)
     if lacks_times(schema, options):
         return None
     try:
@@ -86,7 +87,7 @@ def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None,
     state, spent, kept = first_state(live.schema), Spent(), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):
-            state, _ = push_events(live, state, events.select(live.schema.names))
+            state, _ = push_events(live, state, events.select(live.schema.names).cast(live.schema))
         # each event is looked at about twice, however long the window and however small the batches
         if len(state.times) - kept >= max(_WORTH_A_RUN, kept) and is_due(live, state.clock):
             state, found = certain_matches(live, state, threads, profile, spent)
@@ -133,4 +134,4 @@ def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Sett
     read = to_host(read_events(events if source is None else source))
     table = type_times(read, as_query(pattern), options)
     live = plan_live(pattern, table.schema, options, settings, arrival)
-    return live, table.select(live.schema.names)
+    return live, table.select(live.schema.names).cast(live.schema)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from gpu_cep import api
+from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
@@ -95,9 +96,9 @@ class Stream:
         **keywords: Unpack[StreamOptions],
     ) -> None:
         given: dict[str, Any] = dict(keywords)
-        arrival = Arrival(lateness, late, every)
-        self._live = plan_live(pattern, schema, *read_keywords(given), arrival)
-        self._asked = _Asked(format_query(as_query(pattern)), schema, arrival, given)
+        arrival, plain = Arrival(lateness, late, every), decode_schema(schema)
+        self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
+        self._asked = _Asked(format_query(as_query(pattern)), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
         self._state = first_state(self._live.schema)
 
@@ -127,7 +128,7 @@ class Stream:
         """
         self._refuse_finished()
         fitting = self._fit(to_host(read_events(events)))
-        state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names))
+        state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names).cast(self._live.schema))
         found = self._run(state, at_once=False)
         return with_late(found, fitting.take(pa.array(late))) if self._live.returns_late else found
 

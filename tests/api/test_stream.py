@@ -292,3 +292,17 @@ def test_a_match_that_was_taken_rules_out_later_ones():
     given = [live.push(crossed.slice(row, 1)) for row in range(6)]
     assert [each.num_rows for each in given] == [0, 0, 1, 0, 0, 1]
     assert pa.concat_tables(given) == cep.match(crossed, PAIRS, after_match="skip_past_last")
+
+
+def test_text_may_come_in_any_encoding_and_old_values_are_given_up():
+    small = pa.dictionary(pa.int8(), pa.string())
+    live = cep.stream(PAIRS, pa.schema({"ts": pa.int64(), "type": pa.string_view(), "k": pa.int64(), "s": small}), partition_by="s")
+    found, sizes = 0, []
+    for time in range(400):
+        # a key for each two events: more than codes of eight bits can tell apart
+        events = pa.table({"ts": [time], "type": ["AB"[time % 2]], "k": [1], "s": pa.array([f"key {time // 2}"]).dictionary_encode()})
+        found += live.push(events).num_rows
+        sizes.append(len(live.save()))
+    assert found == 200
+    assert live.kept_events <= 6
+    assert max(sizes[200:]) < 1.5 * max(sizes[:200])

@@ -28,6 +28,7 @@ STREAMS = (
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
     Fault("event-before-the-window-forgotten", _HORIZON, "np.concatenate([tied, np", "np.concatenate([tied[:0], np", _OUTPUTS),
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
+    Fault("values-of-old-events-kept", _KEPT, "_encode_again(column) if pa.types", "column if pa.types", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(run.ends, TimeSlice) and run.ends != WHOLE", "False", _OUTPUTS),
     Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(matches.counts, branch)", "pass", _STREAM),

@@ -38,12 +38,6 @@ def _batches(given: Any) -> list[pa.RecordBatch]:
     raise EventError(f"events: the iterator gives {type(given).__name__}; expected pyarrow.RecordBatch or pyarrow.Table")
 
 
-def schema_of_reader(reader: pa.RecordBatchReader) -> pa.Schema:
-    """Return the schema of the tables that :func:`read_tables` gives."""
-    schema: pa.Schema = decode_table(reader.schema.empty_table()).schema
-    return schema
-
-
 def tables_of(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Give the batches as tables, one after the other.
 

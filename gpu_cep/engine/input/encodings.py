@@ -21,6 +21,12 @@ def decode_table(table: pa.Table) -> pa.Table:
     return table
 
 
+def decode_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of what :func:`decode_table` returns."""
+    decoded: pa.Schema = decode_table(schema.empty_table()).schema
+    return decoded
+
+
 def plain_type(arrow: pa.DataType) -> pa.DataType:
     """Return the type to which a column of type `arrow` is decoded."""
     if pa.types.is_dictionary(arrow):

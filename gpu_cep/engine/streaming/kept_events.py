@@ -13,6 +13,7 @@ from gpu_cep.engine.streaming.state import StreamState, Times
 
 # Chunks that a table may have before they are joined: every run joins the columns that it reads.
 _MOST_CHUNKS = 32
+_CODES = pa.int32()
 
 
 def add_events(state: StreamState, events: pa.Table, times: Times, numbers: npt.NDArray[np.int64]) -> StreamState:
@@ -53,9 +54,30 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
         return state
     kept = state.events.slice(dropped)
     # a slice holds the memory of all that it was cut from
-    events = kept.combine_chunks() if kept.num_rows <= dropped else _few_chunks(kept)
+    events = _join_chunks(kept) if kept.num_rows <= dropped else _few_chunks(kept)
     return replace(state, events=events, times=state.times[dropped:], numbers=state.numbers[dropped:])
 
 
+def with_wide_codes(schema: pa.Schema) -> pa.Schema:
+    """Return a schema whose dictionaries have codes for any number of values: those of many pushes are joined."""
+    return pa.schema([field.with_type(_with_wide_codes(field.type)) for field in schema])
+
+
+def _with_wide_codes(kind: pa.DataType) -> pa.DataType:
+    narrow = pa.types.is_dictionary(kind) and kind.index_type.bit_width < _CODES.bit_width
+    return pa.dictionary(_CODES, kind.value_type, kind.ordered) if narrow else kind
+
+
 def _few_chunks(table: pa.Table) -> pa.Table:
-    return table.combine_chunks() if table.num_columns and table.column(0).num_chunks > _MOST_CHUNKS else table
+    return _join_chunks(table) if table.num_columns and table.column(0).num_chunks > _MOST_CHUNKS else table
+
+
+def _join_chunks(table: pa.Table) -> pa.Table:
+    """Return the table in one chunk, with dictionaries that have no values of events which were given up."""
+    columns = [_encode_again(column) if pa.types.is_dictionary(column.type) else column for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema).combine_chunks()
+
+
+def _encode_again(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    values = column.cast(column.type.value_type).combine_chunks()
+    return pa.chunked_array([values.dictionary_encode().cast(column.type)], column.type)
