@@ -94,9 +94,10 @@ async def play(readings: asyncio.Queue[Reading | None], speed: float, silence: f
 async def watch(speed: float = 100.0) -> list[Reading]:
     """Print the alarms of what is played, and return them."""
     readings: asyncio.Queue[Reading | None] = asyncio.Queue()
-    playing = asyncio.create_task(play(readings, speed, silence=60))
+    playing = asyncio.create_task(play(readings, speed, silence=100))
     found = []
-    async for alarm in alarms(readings, patience=5 / speed, seconds_per_tick=1 / speed):
+    # longer than readings are ever apart, so that time does not run away from those that still come
+    async for alarm in alarms(readings, patience=30 / speed, seconds_per_tick=1 / speed):
         print(f"{alarm['machine']} is at {alarm['celsius']} °C since {alarm['match_end']} s, and has not cooled down")
         found.append(alarm)
     await playing

@@ -29,7 +29,7 @@ def behind_asyncio(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_an_alarm_goes_out_while_nothing_comes(behind_asyncio: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    found = asyncio.run(behind_asyncio.watch(speed=2_000))
+    found = asyncio.run(behind_asyncio.watch(speed=100))
     assert [(alarm["machine"], alarm["match_end"]) for alarm in found] == [("press", 9)]
     assert capsys.readouterr().out == "press is at 91.0 °C since 9 s, and has not cooled down\n"
 
