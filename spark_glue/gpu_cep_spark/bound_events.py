@@ -47,10 +47,14 @@ class SparkEvents:
         slices: float | str | None = AUTO,
         scan: Scan = "auto",
         report: RunReport | None = None,
+        emit: str = "certain",
+        every: float | str | None = None,
+        late: str = "drop",
         **keywords: Unpack[SparkChoices],
     ) -> DataFrame:
         """Find the matches of `pattern`, as :func:`gpu_cep.gpu_match`."""
         own: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
+        own |= {"emit": emit, "every": every, "late": late}
         return gpu_match(self.data, pattern, **own, **self.roles, **keywords)
 
     @takes_keywords(api.match, SparkChoices)

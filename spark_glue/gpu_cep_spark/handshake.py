@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -11,41 +13,58 @@ from gpu_cep import __version__
 from gpu_cep.analysis.row_patterns.bound import ROW_PATTERN_VERSION
 from gpu_cep.plan.event_plan import PLAN_VERSION
 from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION
-from gpu_cep_spark.row_worker import RowWork
-from gpu_cep_spark.worker import Work
+from gpu_cep_spark.row_worker import RowWork, match_rows
+from gpu_cep_spark.worker import Work, match_partition
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def make_stage(work: Work | RowWork) -> Stage:
-    """Return the function that an executor runs on each Spark partition.
+    """Return the function that an executor runs on each Spark partition to find matches; it raises as that of :func:`send`."""
+    return send(partial(match_rows, work) if isinstance(work, RowWork) else partial(match_partition, work))
 
-    It raises ImportError if the executor lacks gpu_cep, or a package that
-    gpu_cep needs. It raises EngineUnavailable if the plans of the executor's
-    gpu_cep have another version.
+
+def send(run: Stage) -> Stage:
+    """Return a function that does the same as `run` on executors.
+
+    There it raises ImportError or EngineUnavailable as the function that :func:`as_bytes` returns.
     """
-    payload: bytes = cloudpickle.dumps(work)
-    release, versions = __version__, (PLAN_VERSION, INTERVAL_PLAN_VERSION, ROW_PATTERN_VERSION)
+    unpack = as_bytes(run)
 
     # cloudpickle sends a nested function by value: the executor needs nothing of this module to load it
     def stage(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from unpack()(batches)
+
+    return stage
+
+
+def as_bytes(what: Any) -> Callable[[], Any]:
+    """Return a function that gives `what` on executors.
+
+    There it raises ImportError if the executor lacks gpu_cep, or a package that gpu_cep needs, and EngineUnavailable if
+    the plans of the executor's gpu_cep have another version.
+    """
+    payload: bytes = cloudpickle.dumps(what)
+    release, versions = __version__, (PLAN_VERSION, INTERVAL_PLAN_VERSION, ROW_PATTERN_VERSION)
+
+    # nested, so that it travels by value
+    def unpack() -> Any:
         import pickle
         import socket
+        from importlib import import_module
 
         where = f"the Python worker on {socket.gethostname()}"
         remedy = f"install the driver's release there, gpu_cep {release}"
         try:
+            import_module("gpu_cep_spark.worker")
             from gpu_cep.analysis.row_patterns import bound
             from gpu_cep.errors import EngineUnavailable
             from gpu_cep.plan import event_plan, interval_plan
-            from gpu_cep_spark import row_worker, worker
         except ImportError as fault:
             raise ImportError(f"{where} cannot import gpu_cep: {fault}; {remedy}") from None
         found = event_plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION, bound.ROW_PATTERN_VERSION
         if found != versions:
             raise EngineUnavailable(f"{where} has plans of version {found}, and the driver of {versions}; {remedy}")
-        given = pickle.loads(payload)
-        answer = row_worker.match_rows if isinstance(given, row_worker.RowWork) else worker.match_partition
-        yield from answer(given, batches)
+        return pickle.loads(payload)
 
-    return stage
+    return unpack

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from inspect import signature
 from os import PathLike
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Unpack
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -16,15 +17,16 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
-from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.query_plans import is_row_pattern, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
-from gpu_cep_spark.codes import Codes, code, coded_columns
+from gpu_cep_spark.codes import coded_columns
 from gpu_cep_spark.file_matching import match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
+from gpu_cep_spark.live_checks import check_choices, refuse_for_batch, refuse_keywords
+from gpu_cep_spark.live_frames import ZONE, match_stream
+from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
 from gpu_cep_spark.run_report import RunReport
@@ -53,6 +55,9 @@ def gpu_match(
     slices: float | str | None = AUTO,
     scan: Scan = "auto",
     report: RunReport | None = None,
+    emit: str = "certain",
+    every: float | str | None = None,
+    late: str = "drop",
     **keywords: Unpack[SparkOptions],
 ) -> DataFrame:
     """Find the matches of `pattern` among the events of a Spark DataFrame, or of Parquet files.
@@ -66,11 +71,14 @@ def gpu_match(
     all events are one stream. Of a DataFrame that is nothing but Parquet files,
     tasks may read the files themselves, without a shuffle (`scan`).
 
+    Of a streaming DataFrame the result is one, too, in append mode. Spark keeps the events of
+    a window in its state store, and each match comes out once.
+
     Parameters
     ----------
     df
-        The events; a classic or a Spark Connect DataFrame. Or a session, before paths:
-        ``gpu_match(spark, "events/*.parquet", pattern)``.
+        The events; a classic or a Spark Connect DataFrame, also a streaming one with a watermark on its timestamps.
+        Or a session, before paths: ``gpu_match(spark, "events/*.parquet", pattern)``.
     pattern
         As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
         The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it all go to one task.
@@ -112,6 +120,14 @@ def gpu_match(
         by time or by key, and `slices` has no length. The matches are the same.
     report
         Receives the counts and times of the workers, once an action has computed the result.
+    emit
+        When a match of a streaming DataFrame comes out: ``certain``, once, when no event that may still come can change it.
+    every
+        Of a streaming DataFrame, how far the watermark must have moved before the engine runs again: text such as
+        ``"10 seconds"``. Default: whenever it has moved.
+    late
+        Of a streaming DataFrame, what an event is whose time is not after the watermark when it comes. ``drop``: it is dropped
+        and counted. ``error``: the query fails.
     **keywords
         As in :func:`gpu_cep.match`.
 
@@ -125,7 +141,8 @@ def gpu_match(
     PatternSyntaxError, PatternError
         The query has an error.
     UnsupportedError
-        `df` is streaming, or the query is not supported on Spark, or ``scan="files"`` is not possible.
+        The query is not supported on Spark, or not for streaming DataFrames, or ``scan="files"`` is not possible. A streaming
+        DataFrame has no watermark, or its session another state store than RocksDB.
     EventError
         `df` is not a Spark DataFrame, or a file cannot be read.
     """
@@ -136,13 +153,19 @@ def gpu_match(
     _refuse_other_frames(frame)
     check_settings(settings)
     check_scan(scan, slices)
-    zone = str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
+    _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late})
+    zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
+        if frame.isStreaming:
+            raise UnsupportedError([_NO_STREAM_OF_ROWS])
         check_road(slices, scan)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), zone, memory, report)
-    job = Job(frame, NarrowQuery.of(asked, schema, options, settings), zone, memory, report)
-    query = job.query
+    query = NarrowQuery.of(asked, schema, options, settings)
+    job = Job(frame, query, zone, memory, report)
+    if frame.isStreaming:
+        return match_stream(job, every, late)
     if (files := files_of(job, scan, slices, from_paths=of_files is not None)) is not None:
         return match_files(job, files)
     slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(frame, query))
@@ -151,14 +174,27 @@ def gpu_match(
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
 
 
+_NO_STREAM_OF_ROWS = Diagnostic(
+    "MATCH_RECOGNIZE is not supported over streaming DataFrames", hint="ask an event pattern, PATTERN SEQ(…) … WITHIN …, instead"
+)
+
+
+def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError or PatternError for keywords that have no meaning for this kind of DataFrame, or a wrong value."""
+    usual = {name: each.default for name, each in signature(gpu_match).parameters.items()}
+    check_choices(of_stream["emit"], of_stream["late"])
+    if df.isStreaming:
+        refuse_keywords(of_batch, usual)
+    else:
+        refuse_for_batch(of_stream, usual)
+
+
 def _refuse_other_frames(df: object) -> None:
     if isinstance(df, (str, PathLike)):
         raise EventError(f"events: gpu_match() takes a DataFrame, not a path; give {_reading(str(df))}")
     if not isinstance(df, DataFrame):
         name = f"{type(df).__module__}.{type(df).__qualname__}"
         raise EventError(f"events: cannot read {name}; expected a Spark DataFrame; tables in the process are for gpu_cep.match()")
-    if df.isStreaming:
-        raise UnsupportedError("a streaming DataFrame is not supported yet; supported: batch DataFrames")
 
 
 def _reading(path: str) -> str:
@@ -199,7 +235,7 @@ def _in_whole_streams(job: Job) -> DataFrame:
     plan, events, output = query.plan, query.events, query.settings.output
     result = answer_schema(query.plan, events)
     codes = coded_columns(plan)
-    sent = _narrow(df, plan, events, codes)
+    sent = narrow(df, plan, events, codes)
     shuffled = shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
     found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
     in_parts = output == "count" and (plan.derived or not plan.query.partition_by)
@@ -213,22 +249,7 @@ def _in_slices(job: Job, slicing: Slicing) -> DataFrame:
     plan = sliced.plan
     codes = coded_columns(plan)
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
-    cut = in_slices(_narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
+    cut = in_slices(narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
     shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
     found = job.match(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
     return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names)
-
-
-def _narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
-    """Return the events that some variable may bind, in the columns that the query reads.
-
-    Text columns in `codes` hold codes. The columns are called c0, c1, …. `mapInArrow` fails on
-    names with dots, and on names that differ in case alone.
-    """
-    read = read_columns(df, events.names)
-    if plan.query.drops_untimed:
-        read = read.filter(~untimed(plan.query, read.schema))
-    condition = event_filter(plan.query, read.schema) if "filter" in plan.pruning else None
-    bindable = read if condition is None else read.filter(condition)
-    sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
-    return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))

@@ -163,7 +163,7 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
 
 def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own]:
     """Return the events of a part, and its own events; matches start in own events only."""
-    events = _as_events(work, part.events)
+    events = as_events(part.events, work.events, work.codes)
     _refuse_untimed(work, events)
     return separate_own_rows(work.plan, events) if work.sliced else (events, part.time)
 
@@ -192,14 +192,14 @@ def _untimed(name: str, what: str, count: int) -> str:
     return f"timestamp column {name!r} holds {told}; nulls='drop' leaves these events out"
 
 
-def _as_events(work: Work, batches: pa.Table) -> pa.Table:
-    """Return the batches with the names and types of the events.
+def as_events(batches: pa.Table, schema: pa.Schema, codes: Codes) -> pa.Table:
+    """Return the batches with the names and types of events of `schema`.
 
     Text that arrived as codes, or as dictionaries of files, is dictionary-encoded.
     """
-    table = decode_columns(batches.rename_columns(work.events.names), work.codes)
+    table = decode_columns(batches.rename_columns(schema.names), codes)
     encoded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
-    fields = [table.schema.field(number) if encoded[number] else field for number, field in enumerate(work.events)]
+    fields = [table.schema.field(number) if encoded[number] else field for number, field in enumerate(schema)]
     columns = [cast_column(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 

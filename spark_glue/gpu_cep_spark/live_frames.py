@@ -1,0 +1,104 @@
+"""Match a streaming DataFrame: Spark keeps the watermark, the state and the offsets, and the engine runs in each bucket of keys.
+
+The road has four steps. Spark filters events and projects columns. Tasks pack the events of each bucket of keys into one
+row, which Spark shuffles. Its stateful operator calls the engine bucket by bucket. Tasks unpack the matches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.lang.format import format_query
+from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
+from gpu_cep.query_plans import as_query
+from gpu_cep.sliced_plans import plan_over_slices
+from gpu_cep_spark.codes import Codes, coded_columns
+from gpu_cep_spark.handshake import send
+from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
+from gpu_cep_spark.live_buckets import LiveWork
+from gpu_cep_spark.live_checks import check_stream, ticks_of
+from gpu_cep_spark.live_packing import PACKED, Packing, pack_partition, unpack_partition
+from gpu_cep_spark.live_processor import make_processor
+from gpu_cep_spark.narrow_frames import narrow
+from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import batch_schema, spark_schema
+
+# What the stateful operator gives: packed matches, and the figures of a call.
+_FOUND = "found binary, late long, events long, matches long, kept long, bytes long, ahead long"
+_HASH = "keys"
+# The time zone of columns of instants, whatever the session's, so that a checkpoint fits sessions of any zone.
+ZONE = "UTC"
+# The options that bear on which events a query needs, and in which order.
+_MEANING = ("timestamp", "partition_by", "order_by", "type_column", "nulls", "strategy", "ties", "time_unit")
+
+
+def match_stream(job: Job, every: float | str | None, late: str) -> DataFrame:
+    """Return the matches of a streaming DataFrame as they become certain.
+
+    Raises
+    ------
+    UnsupportedError
+        The DataFrame or the query is not one for streams.
+    PatternError
+        `every` is no length of time.
+    """
+    query, df = job.query, job.df
+    check_stream(df, query.plan, query.settings)
+    partitions = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+    work = live_work(query, every, late, partitions)
+    found = _packed(job, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
+    told = found.observe(f"gpu_cep {uuid4()}", *_figures())
+    returned = spark_schema(answer_schema(query.plan, query.events))
+    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+
+
+def live_work(query: NarrowQuery, every: float | str | None, late: str, partitions: int) -> LiveWork:
+    """Return the work on each bucket; `partitions` is the session's number of partitions. Raises as :func:`match_stream`."""
+    plan = query.plan
+    live = _live_query(query, ticks_of(plan, every, query.options.time_unit), refuses_late=late == "error")
+    codes = coded_columns(plan)
+    result = batch_schema(spark_schema(answer_schema(plan, query.events)), ZONE)
+    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, result, partitions)
+
+
+def _live_query(query: NarrowQuery, every: Tick | None, *, refuses_late: bool) -> LiveQuery:
+    plan = check_live(query.plan, query.settings)
+    apart = needs_slices(query.settings)
+    sliced = plan_over_slices(query.pattern, query.events, query.options, query.settings) if apart else None
+    return LiveQuery(plan, query.events, sliced, every=every, refuses_late=refuses_late)
+
+
+def _packed(job: Job, work: LiveWork) -> DataFrame:
+    """Return the events, packed by bucket."""
+    live = work.live
+    sent = narrow(job.df, live.plan, live.schema, work.codes)
+    keys = [F.col(f"c{key}") for key in keys_of_shuffle(live.plan)]
+    hashed = sent.select("*", F.hash(*keys).alias(_HASH)) if keys else sent
+    time = live.plan.query.timestamp
+    packing = Packing(batch_schema(hashed.schema, ZONE), time, live.schema.names[time], bool(keys), work.partitions)
+    return hashed.mapInArrow(send(partial(pack_partition, packing)), PACKED)
+
+
+def _figures() -> list[Any]:
+    """Return what Spark tells of each micro-batch beside its own metrics."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes")]
+    largest = F.coalesce(F.max("kept"), F.lit(0)).alias("largest")
+    return [*sums, largest, (F.coalesce(F.max("ahead"), F.lit(0)) / 1e6).alias("seconds_ahead")]
+
+
+def _digest(query: NarrowQuery, codes: Codes) -> str:
+    """Return a digest of what a bucket's state depends on: the question, and the columns and codes in which events are kept."""
+    options, settings = query.options, query.settings
+    functions = tuple(function.name for function in options.functions)
+    meaning = [getattr(options, name) for name in _MEANING]
+    asked = [format_query(as_query(query.pattern)), meaning, functions, settings.after_match, settings.output, settings.columns]
+    kept = [str(query.events.remove_metadata()), sorted(codes.items())]
+    return hashlib.sha256(repr([*asked, *kept]).encode()).hexdigest()

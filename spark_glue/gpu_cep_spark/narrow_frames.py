@@ -1,0 +1,37 @@
+"""Push a query down: choose the events that some variable may bind, and the columns that the query reads."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.engine.input.ticks import EARLIEST
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_spark.codes import Codes, code
+from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
+
+
+def narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes) -> DataFrame:
+    """Return the events that some variable may bind, in the columns that the query reads.
+
+    Text columns in `codes` hold codes. The columns are called c0, c1, …. `mapInArrow` fails on
+    names with dots, and on names that differ in case alone.
+    """
+    read = read_columns(df, events.names)
+    if plan.query.drops_untimed:
+        read = read.filter(~untimed(plan.query, read.schema))
+    condition = event_filter(plan.query, read.schema) if "filter" in plan.pruning else None
+    if condition is not None and df.isStreaming:
+        condition = _behind_watermark(condition, read.columns[plan.query.timestamp])
+    bindable = read if condition is None else read.filter(condition)
+    sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
+    return bindable.select(*(each.alias(f"c{number}") for number, each in enumerate(sent)))
+
+
+def _behind_watermark(condition: Column, time: str) -> Column:
+    """Return the condition so that Spark does not let it pass the watermark, which moves with all events.
+
+    Spark moves filters that do not read the time before the watermark. No event has the time that is read here.
+    """
+    return condition | (F.unix_micros(column(time)) == F.lit(EARLIEST))
