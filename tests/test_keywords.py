@@ -32,7 +32,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.stream: (StreamOptions, {"lateness", "late", "every"}),
-    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report"}),
+    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
 }
 LEFT_OUT = {
     cep.explain: {"result", "memory", "complete_until"},

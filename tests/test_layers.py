@@ -104,7 +104,7 @@ HOMES = {
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},
     "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep.sql_answers"},
-    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
+    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep_spark.live_buckets"},
     "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events", "gpu_cep.sql_answers"},
     "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},

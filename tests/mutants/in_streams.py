@@ -9,6 +9,7 @@ _CERTAINTY, _HORIZON, _KEPT = f"{_STREAMING}/certainty.py", f"{_STREAMING}/horiz
 _STEPS, _LAST = "gpu_cep/stream_steps.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _STREAM = ("tests/api/test_stream.py",)
+_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
 STREAMS = (
@@ -35,4 +36,16 @@ STREAMS = (
     Fault("closed-by-another-stream", _ENDS, "followed = behind < stream_ends", "followed = behind < stream_ends.max(initial=0)", _STREAM),
     Fault("closed-match-reported-again", _ENDS, "reported & ~_are_closed(ends.before,", "reported | ~_are_closed(ends.before,", _STREAM),
     Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),
+    Fault("event-at-sparks-watermark-in-time", _BUCKETS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
+    Fault("buckets-lose-an-event", _BUCKETS, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
+    Fault("chunks-numbered-from-zero", _BUCKETS, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
+    Fault("buckets-called-late", _BUCKETS, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
+    Fault("another-querys-state-is-taken", _BUCKETS, 'told["query"] != work.digest', "False", _OF_BUCKETS),
+    Fault(
+        "filters-pass-the-watermark",
+        "spark_glue/gpu_cep_spark/narrow_frames.py",
+        " and df.isStreaming:",
+        " and not df:",
+        ("tests/spark/test_streaming.py",),
+    ),
 )

@@ -81,11 +81,6 @@ def test_faults_are_raised_on_the_driver(
         cep.gpu_match(source, query, **options)
 
 
-def test_a_stream_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(UnsupportedError, match="streaming"):
-        cep.gpu_match(spark.readStream.format("rate").load(), "PATTERN SEQ(a, b)", timestamp="timestamp")
-
-
 @pytest.mark.parametrize("table", [streams(1, seed=0), streams(1, seed=0).to_pandas(), None])
 def test_other_tables_are_refused(table: object) -> None:
     with pytest.raises(EventError, match=r"cannot read .*(Table|DataFrame|NoneType); expected a Spark DataFrame; .* gpu_cep.match"):

@@ -1,0 +1,129 @@
+"""Spark's stateful operator in one process: state variables and timers for each bucket, and a watermark that lags a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep_spark.jobs import keys_of_shuffle
+from gpu_cep_spark.live_buckets import TICKS, LiveWork, match_bucket
+from gpu_cep_spark.live_packing import Packing, pack_partition, unpack_partition
+from gpu_cep_spark.spill import stream_hashes
+
+
+@dataclass
+class Variable:
+    """A state variable, of a value or a list."""
+
+    values: list[Any] = field(default_factory=list)
+
+    def get(self) -> Any:
+        return iter(self.values)
+
+    def appendValue(self, value: Any) -> None:  # noqa: N802
+        self.values.append(value)
+
+    def put(self, values: list[Any]) -> None:
+        self.values = list(values)
+
+    def clear(self) -> None:
+        self.values = []
+
+
+@dataclass
+class Value(Variable):
+    def exists(self) -> bool:
+        return bool(self.values)
+
+    def get(self) -> Any:
+        return self.values[0]
+
+    def update(self, value: Any) -> None:
+        self.values = [value]
+
+
+@dataclass
+class Bucket:
+    about: Value = field(default_factory=Value)
+    chunks: Variable = field(default_factory=Variable)
+    timers: set[int] = field(default_factory=set)
+
+    def registerTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.add(at)
+
+    def deleteTimer(self, at: int) -> None:  # noqa: N802
+        self.timers.discard(at)
+
+
+@dataclass
+class Operator:
+    """The operator; `frames` are what it gave, and `late` says which of the events that came were late."""
+
+    work: LiveWork
+    delay: int = 0
+    watermark: int = 0
+    buckets: dict[int, Bucket] = field(default_factory=dict)
+    frames: list[Any] = field(default_factory=list)
+    latest: int = 0
+
+    def batch(self, *tasks: pa.Table) -> np.ndarray:
+        """One micro-batch of the events that each task packs; which of them are late."""
+        arrived: dict[int, list[bytes]] = {}
+        for table in tasks:
+            for packed in self._packed(table):
+                for bucket, chunk in zip(*(column.to_pylist() for column in packed.columns), strict=True):
+                    arrived.setdefault(bucket, []).append(chunk)
+        for number, given in sorted(arrived.items()):
+            self._call(number, given)
+        for number in sorted(self.buckets):
+            for timer in sorted(self.buckets[number].timers):
+                if timer <= self.watermark:
+                    self._call(number, None)
+                    self.buckets[number].deleteTimer(timer)
+        times = np.concatenate([_times(self.work, table) for table in tasks]) if tasks else np.zeros(0, np.int64)
+        late = times <= self.watermark * TICKS
+        self.latest = max(self.latest, int(times.max(initial=0)))
+        self.watermark = max(self.watermark, self.latest // TICKS - self.delay)
+        return late
+
+    def idle(self, watermark: int) -> None:
+        """Micro-batches without events, once the watermark is so far."""
+        self.watermark = watermark
+        self.batch()
+
+    @property
+    def found(self) -> pa.Table:
+        packed = pa.array([piece for frame in self.frames for piece in frame["found"] if piece is not None], pa.binary())
+        return pa.Table.from_batches(unpack_partition([pa.record_batch({"found": packed})]), schema=self.work.result)
+
+    def total(self, figure: str) -> int:
+        return sum(int(frame[figure].sum()) for frame in self.frames)
+
+    def _packed(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        plan = self.work.live.plan
+        keys = keys_of_shuffle(plan)
+        named = table.rename_columns([f"c{number}" for number in range(table.num_columns)])
+        if keys:
+            hashes = stream_hashes(EventColumns(table, plan.query), keys).astype(np.uint32).view(np.int32)
+            named = named.append_column("keys", pa.array(hashes))
+        for number, constants in self.work.codes.items():
+            codes = pc.index_in(named.column(number), pa.array(constants)).cast(pa.int8())
+            named = named.set_column(number, f"c{number}", codes)
+        time = plan.query.timestamp
+        packing = Packing(named.schema, time, self.work.live.schema.names[time], bool(keys), self.work.partitions)
+        return pack_partition(packing, named.to_batches())
+
+    def _call(self, number: int, given: Any) -> None:
+        bucket = self.buckets.setdefault(number, Bucket())
+        self.frames += match_bucket(self.work, (bucket.about, bucket.chunks, bucket), given, self.watermark)
+
+
+def _times(work: LiveWork, table: pa.Table) -> np.ndarray:
+    times: np.ndarray = table.column(work.live.plan.query.timestamp).cast(pa.int64()).to_numpy()
+    return times

@@ -1,0 +1,74 @@
+"""Sources, sinks and queries of streams for tests; as a command, a query in a process of its own, which may be killed.
+
+``python -m tests.spark.live_sources FOLDER`` answers :data:`OPEN` over the files in FOLDER/in.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+import gpu_cep as cep
+from gpu_cep_spark.live_checks import ROCKS, STORE
+
+SECOND, START = 1_000_000, 1_800_000_000_000_000
+INSTANT = pa.timestamp("us", "UTC")
+SCHEMA = "ts timestamp, type string, k double, x long"
+OPEN = "PARTITION BY k PATTERN SEQ(A a, B b+) WHERE a.x < b.x WITHIN 5 seconds"
+
+
+def events(rows: int, seed: int) -> pa.Table:
+    """A second between events, which come up to a second and a half too late, of few keys: NULL, NaN, zeros of either sign."""
+    random = np.random.default_rng(seed)
+    places = np.argsort(np.arange(rows) + random.integers(0, 2, rows), kind="stable")
+    return pa.table(
+        {
+            "ts": pa.array(START + np.repeat(np.arange(rows // 2), 2)[:rows] * SECOND, INSTANT),
+            "type": pa.array(random.choice(list("ABC"), rows)),
+            "k": pa.array(random.choice([0.0, -0.0, np.nan, 1.5, 2.5], rows), mask=random.random(rows) < 0.2),
+            "x": pa.array(random.integers(0, 9, rows)),
+        }
+    ).take(pa.array(places))
+
+
+def write(folder: Path, table: pa.Table, files: int) -> None:
+    """Further files of a source, each a micro-batch; the source takes them by their times."""
+    folder.mkdir(exist_ok=True)
+    size, known = -(-table.num_rows // files), len(list(folder.glob("*.parquet")))
+    for number in range(files):
+        path = folder / f".{known + number}"
+        pq.write_table(table.slice(number * size, size), path)
+        os.utime(path, (10**9 + known + number,) * 2)
+        path.rename(folder / f"{known + number}.parquet")
+
+
+def source(spark: SparkSession, folder: Path, delay: str = "2 seconds") -> DataFrame:
+    read = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder))
+    return read.withWatermark("ts", delay)
+
+
+def run(found: DataFrame, folder: Path) -> Any:
+    """All that has come goes into files; returns what Spark told of each micro-batch."""
+    writing = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    query = writing.trigger(availableNow=True).start(str(folder / "found"))
+    query.awaitTermination()
+    return query.recentProgress
+
+
+def end() -> pa.Table:
+    """An event so late that all before it is certain."""
+    return pa.table({"ts": pa.array([START + 1_000 * SECOND], INSTANT), "type": ["Z"], "k": [0.0], "x": [0]})
+
+
+if __name__ == "__main__":
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS}
+    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    place = Path(sys.argv[1])
+    run(cep.gpu_match(source(session, place / "in"), OPEN), place)

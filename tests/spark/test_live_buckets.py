@@ -1,0 +1,225 @@
+"""The buckets of a stream have the matches of a batch over the events that were not late, whatever comes in which micro-batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from gpu_cep.engine.answers import answer
+from gpu_cep.errors import EventError, UnsupportedError
+from gpu_cep.keywords import read_keywords
+from gpu_cep_spark import live_buckets, live_packing
+from gpu_cep_spark.live_buckets import TICKS
+from gpu_cep_spark.live_frames import live_work
+from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.worker import as_promised
+from tests.conformance.expectation import expected
+from tests.drawn.queries import Case, trend_cases, whole_language
+from tests.effort import examples
+from tests.spark.buckets import Operator
+from tests.spark.samples import as_set
+
+SECOND, START = 1_000_000, 1_800_000_000_000_000
+INSTANT = pa.timestamp("us", "UTC")
+AFTER_MATCH = ("all", "all", "skip_to_next", "skip_past_last")
+FOR_EVER = 1 << 51
+# Types that DataFrames have not, and those in their place.
+PLAIN = {
+    pa.dictionary(pa.int32(), pa.string()): pa.string(),
+    pa.large_string(): pa.string(),
+    pa.uint8(): pa.int16(),
+    pa.timestamp("ms"): pa.timestamp("us"),
+}
+
+
+def asked(text: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop", **options: Any) -> tuple[NarrowQuery, Any]:
+    query = NarrowQuery.of(text, schema, *read_keywords(options))
+    return query, live_work(query, every, late, 1)
+
+
+def over_instants(case: Case, shifts: tuple[int, ...]) -> Case:
+    """The same question over instants a second apart, but for a shift by microseconds, with a window of time."""
+    _, ranks = np.unique(case.events.column("ts").to_numpy(), return_inverse=True)
+    times = START + ranks * SECOND + np.array(shifts)[ranks % len(shifts)]
+    text = re.sub(r"WITHIN .*$", "", case.text).rstrip() + f"\nWITHIN {window_of(case.text)} seconds"
+    options = {name: value for name, value in case.options.items() if name != "time_unit"}
+    return Case(text, as_spark_has_it(case.events.set_column(0, "ts", pa.array(times, INSTANT))), options)
+
+
+def as_spark_has_it(events: pa.Table) -> pa.Table:
+    """The events with the columns' types as a DataFrame has them."""
+    kinds = [PLAIN.get(kind, kind) for kind in events.schema.types]
+    return events.cast(pa.schema(list(zip(events.schema.names, kinds, strict=True))))
+
+
+def window_of(text: str) -> int:
+    found = re.search(r"WITHIN (\d)", text)
+    return 4 if found is None else int(found[1])
+
+
+def in_tasks(events: pa.Table) -> list[pa.Table]:
+    """The events of a micro-batch as two tasks pack them, or one of a few."""
+    cut = 0 if events.num_rows < 4 else events.num_rows // 2
+    return [part for part in (events.slice(0, cut), events.slice(cut)) if part.num_rows]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_buckets() -> Iterator[None]:
+    """Two buckets, whose chunks are joined soon, so that each has many keys and its list is written anew."""
+    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_buckets, "MOST_CHUNKS", 3):
+        yield
+
+
+def check_buckets(case: Case, data: st.DataObject) -> None:
+    case = over_instants(case, data.draw(st.sampled_from(((0,), (0, 1), (0, 999, 1_000))), "shifts"))
+    expected(case)  # not too many
+    every = data.draw(st.sampled_from((None, None, "2 seconds")), "every")
+    try:
+        query, work = asked(case.text, case.events.schema, every=every, **case.options)
+    except UnsupportedError as refusal:
+        if "() of these arguments is not supported" in str(refusal):
+            reject()
+        raise
+    rows = np.argsort(case.events.column("ts").to_numpy(), kind="stable")
+    order = data.draw(st.one_of(st.just("sorted"), st.randoms(use_true_random=False)), "order")
+    if order != "sorted":
+        rows = np.arange(len(rows))
+        order.shuffle(rows)
+    events = case.events.take(rows).select(query.events.names)
+    operator = Operator(work, delay=data.draw(st.sampled_from((0, 1, 1_000, 3_000)), "delay"))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=6), "cuts"))
+    late = [operator.batch(*in_tasks(events.slice(low, high - low))) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
+    operator.idle(FOR_EVER)
+    in_time = np.concatenate(late) == 0
+    assert operator.total("late") == np.count_nonzero(~in_time)
+    assert operator.total("events") == np.count_nonzero(in_time)
+    batch = answer(query.plan, events.filter(pa.array(in_time)))
+    assert as_set(operator.found) == as_set(pa.Table.from_batches([as_promised(batch, work.result)]))
+    assert all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
+
+
+@examples(60, 400)
+@given(whole_language(max_size=12, after_match=AFTER_MATCH), st.data())
+def test_buckets_have_the_matches_of_a_batch(case, data):
+    check_buckets(case, data)
+
+
+@examples(60, 400)
+@given(trend_cases(after_match=AFTER_MATCH), st.data())
+def test_buckets_tell_strategies_apart(case, data):
+    check_buckets(case, data)
+
+
+EVENTS = pa.schema({"ts": INSTANT, "type": pa.string(), "k": pa.int64()})
+PAIRS = "PATTERN SEQ(A a, B b) WHERE a.k = b.k WITHIN 5 seconds RETURN a.ts AS a, b.ts AS b"
+
+
+def events_at(*times: int, kinds: str, k: int = 1) -> pa.Table:
+    """Events of one key, at times in microseconds."""
+    return pa.table({"ts": pa.array(times, INSTANT), "type": list(kinds), "k": [k] * len(times)}, EVENTS)
+
+
+def operator_of(text: str = PAIRS, **options: Any) -> Operator:
+    return Operator(asked(text, EVENTS, **options)[1])
+
+
+def test_an_event_at_the_watermark_is_late_and_one_a_microsecond_behind_it_is_not():
+    operator = operator_of()
+    operator.batch(events_at(START, START + 2_999, kinds="AA"))
+    assert operator.watermark * TICKS == START + 2_000
+    late = operator.batch(events_at(START + 2_000, START + 2_001, START + 1, kinds="BBB"))
+    assert late.tolist() == [True, False, True]
+    assert (operator.total("late"), operator.total("events")) == (2, 3)
+    assert operator.total("ahead") == 1
+    operator.idle(FOR_EVER)
+    assert operator.found.num_rows == 1
+
+
+def test_a_late_event_is_an_error_if_that_is_asked_for():
+    operator = operator_of(late="error")
+    operator.batch(events_at(START + SECOND, kinds="A"))
+    told = r"2 events are late: .* 1800000001000000 microseconds .* withWatermark\(\).* the pattern is PATTERN SEQ"
+    with pytest.raises(EventError, match=told):
+        operator.batch(events_at(START, START + SECOND, kinds="BB"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "waits"), [("SEQ(A a, B b)", 0), ("SEQ(A a, B b+)", 4 * SECOND), ("SEQ(A a, B b, NOT(C c))", 4 * SECOND)]
+)
+def test_a_match_comes_out_with_the_millisecond_in_which_it_is_certain(pattern: str, waits: int) -> None:
+    operator = operator_of(f"PATTERN {pattern} WITHIN 5 seconds")
+    operator.batch(events_at(START, START + SECOND, kinds="AB"))
+    certain = (START + SECOND + waits) // TICKS
+    operator.idle(certain - 1)
+    assert operator.found.num_rows == 0
+    operator.idle(certain)
+    assert operator.found.num_rows == 1
+
+
+def test_the_engine_runs_as_seldom_as_is_asked_for():
+    operator = operator_of(every="4 seconds")
+    operator.batch(events_at(START, START + SECOND, kinds="AB"))
+    begun = operator.watermark
+    operator.idle(begun + 3_999)
+    assert operator.found.num_rows == 1, "the first watermark is 0, so the engine ran with the second one"
+    operator.batch(events_at(*[(begun + 4_500) * TICKS] * 2, kinds="AA"), events_at((begun + 4_600) * TICKS, kinds="B"))
+    operator.idle(begun + 3_999 + 3_999)
+    assert operator.found.num_rows == 1
+    operator.idle(begun + 3_999 + 4_000)
+    assert operator.found.num_rows == 3
+
+
+def test_the_state_of_another_query_is_refused():
+    operator = operator_of()
+    operator.batch(events_at(START, kinds="A"))
+    for other in (PAIRS.replace("5", "6"), PAIRS.replace("a.ts AS a", "a.k AS a")):
+        operator.work = asked(other, EVENTS)[1]
+        with pytest.raises(EventError, match=r"kept for another query, whose pattern is .*WITHIN 5 .*a checkpointLocation of its own"):
+            operator.batch(events_at(START + 1, kinds="B"))
+
+
+def test_the_same_query_is_taken_whatever_it_runs_by():
+    operator = operator_of()
+    operator.batch(events_at(START, kinds="A"))
+    operator.work = asked(PAIRS.replace(" WITHIN", "\n  WITHIN"), EVENTS, every="1 second", max_matches=9, algorithm="nfab")[1]
+    operator.batch(events_at(START + 1, kinds="B"))
+    operator.idle(FOR_EVER)
+    assert operator.found.num_rows == 1
+
+
+def test_keys_are_not_spread_anew():
+    operator = operator_of()
+    operator.batch(events_at(START, kinds="A"))
+    operator.work = replace(operator.work, partitions=2)
+    with pytest.raises(EventError, match="the checkpoint spreads keys over 2 buckets, and this run over 4"):
+        operator.idle(FOR_EVER)
+
+
+def test_events_without_a_time_are_an_error():
+    operator = operator_of()
+    with pytest.raises(EventError, match="timestamp column 'ts' holds 1 NULL in one partition of the events; nulls='drop'"):
+        operator.batch(pa.concat_tables([events_at(START, kinds="A"), events_at(kinds="").take(pa.array([None], pa.int64()))]))
+
+
+def test_a_bucket_keeps_no_more_than_a_window_of_fresh_keys():
+    operator, kept = operator_of(), []
+    for number in range(60):
+        times = START + number * SECOND + np.arange(0, SECOND, 10_000)
+        keys = range(number * 100, number * 100 + 100)
+        operator.batch(pa.table({"ts": pa.array(times, INSTANT), "type": ["A"] * 100, "k": keys}, EVENTS))
+        stored = [chunk for bucket in operator.buckets.values() for _, chunk in bucket.chunks.values]
+        kept.append(sum(map(len, stored)))
+    # two windows, a micro-batch and the chunks' headers
+    assert max(kept) < 2 * 40 * 700
+    assert max(kept[40:]) <= 1.1 * max(kept[:40])
+    operator.idle(FOR_EVER)
+    assert all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())

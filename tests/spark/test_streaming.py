@@ -1,0 +1,220 @@
+"""gpu_match over a streaming DataFrame: with Spark's watermark, state store, checkpoints and sinks."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from signal import SIGKILL
+from subprocess import DEVNULL, Popen
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import gpu_cep as cep
+from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep_spark.live_checks import ROCKS, STORE
+from tests.docs.blocks import BLOCK
+from tests.spark.conftest import ROOT
+from tests.spark.live_sources import INSTANT, OPEN, SCHEMA, SECOND, START, end, events, run, source, write
+from tests.spark.samples import as_set, physical_plan
+
+PAIRS = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
+TAKEN = "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < c.x WITHIN 9 seconds RETURN a.x AS x, c.ts AS at"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rocks(spark: SparkSession) -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in (STORE, "spark.sql.shuffle.partitions")}
+    spark.conf.set(STORE, ROCKS)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def figures(progress: Any, name: str) -> int:
+    told = [row.asDict() for each in progress for told, row in each["observedMetrics"].items() if told.startswith("gpu_cep")]
+    return sum(by_name(row)[name] for row in told)
+
+
+def by_name(row: dict[str, Any]) -> dict[str, Any]:
+    """The figures by their names, which Spark Connect tells apart from them."""
+    return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True)) if "schema" in row else row
+
+
+@pytest.mark.parametrize(("query", "options"), [(OPEN, {}), (TAKEN, {"after_match": "skip_past_last"})])
+def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
+    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]
+) -> None:
+    told = events(300, seed=5)
+    write(tmp_path / "in", told.slice(0, 150), 2)
+    found = cep.gpu_match(source(spark, tmp_path / "in"), query, **options)
+    progress = run(found, tmp_path)
+    write(tmp_path / "in", told.slice(150), 2)
+    write(tmp_path / "in", end(), 1)
+    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    progress += run(cep.gpu_match(source(spark, tmp_path / "in"), query, **options), tmp_path)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    expected = cep.gpu_match(spark.createDataFrame(told), query, **options).toArrow()
+    assert expected.num_rows > 5
+    rows = spark.read.parquet(str(tmp_path / "found"))
+    assert rows.schema.names == found.schema.names == expected.column_names
+    assert as_set(rows.toArrow()) == as_set(expected)
+    assert figures(progress, "late") == 0
+    assert figures(progress, "matches") == expected.num_rows
+    # the last micro-batch has emptied all buckets
+    assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.full)])
+def test_a_process_that_is_killed_neither_loses_nor_repeats_a_match(spark: SparkSession, tmp_path: Path, kills: int) -> None:
+    chance, told = Random(kills), events(160, seed=8)
+    write(tmp_path / "in", told, 3 * kills + 2)
+    write(tmp_path / "in", end(), 1)
+    for number in range(kills):
+        kill_between(tmp_path, 1 + 3 * number, chance.random())
+    run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN), tmp_path)
+    expected = cep.gpu_match(spark.createDataFrame(told), OPEN).toArrow()
+    assert expected.num_rows > 5
+    assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
+
+
+def kill_between(folder: Path, commits: int, share: float) -> None:
+    """Run the query in a process of its own, and kill it a share of a second behind so many commits."""
+    process = Popen([sys.executable, "-m", "tests.spark.live_sources", str(folder)], cwd=ROOT, start_new_session=True, stderr=DEVNULL)
+    try:
+        ends = time.monotonic() + 120
+        while len(list((folder / "checkpoint" / "commits").glob("[0-9]*"))) < commits:
+            assert process.poll() is None, "it ended by itself"
+            assert time.monotonic() < ends
+            time.sleep(0.05)
+        time.sleep(share)
+    finally:
+        os.killpg(process.pid, SIGKILL)
+        process.wait()
+
+
+def test_the_recipe_in_the_docs(spark: SparkSession, tmp_path: Path) -> None:
+    blocks = BLOCK.findall((ROOT / "docs" / "streams.md").read_text(encoding="utf-8"))
+    (recipe,) = (code for language, code in blocks if language == "python" and "readStream" in code)
+    times = pa.array([START, START + 5 * SECOND, START + 90 * SECOND], INSTANT)
+    rows = pa.table({"ts": times, "type": ["Small", "Large", "Small"], "card": [7, 7, 8], "amount": [1, 500, 1]})
+    write(tmp_path / "payments", rows, 1)
+    # its paths are relative, and Java does not follow Python into another folder
+    names = {name: str(tmp_path / name) for name in ("payments", "alarms", "alarms-state")}
+    for name, path in names.items():
+        recipe = recipe.replace(f'"{name}"', repr(path))
+    known: dict[str, Any] = {"spark": spark}
+    exec(recipe, known)
+    known["query"].processAllAvailable()
+    known["query"].stop()
+    found = spark.read.parquet(names["alarms"]).toArrow()
+    assert found.column("card").to_pylist() == [7]
+    assert found.column_names == ["match_start", "match_end", "card", "at"]
+
+
+def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "in", events(40, seed=1), 1)
+    run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS, partition_by="k"), tmp_path)
+    write(tmp_path / "in", events(80, seed=2).slice(40), 1)
+    with pytest.raises(StreamingQueryException, match="the checkpoint holds events that are kept for another query, whose pattern is"):
+        run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS.replace("5", "6"), partition_by="k"), tmp_path)
+
+
+@pytest.mark.surface
+def test_late_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    first = pa.table({"ts": pa.array([START, START + 10 * SECOND], INSTANT), "type": ["A", "A"], "k": [1.0] * 2, "x": [1, 1]})
+    border = pa.array([START + 8 * SECOND, START + 8 * SECOND + 1], INSTANT)
+    second = pa.table({"ts": border, "type": ["A", "B"], "k": [1.0] * 2, "x": [1, 2]})
+    write(tmp_path / "in", pa.concat_tables([first, second]), 2)
+    progress = run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS), tmp_path)
+    assert (figures(progress, "late"), figures(progress, "events")) == (1, 3)
+
+
+def test_the_watermark_moves_with_events_that_no_variable_binds(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark pushes filters that do not read the time below the watermark, also where it knows that no time is NULL."""
+    (tmp_path / "in").mkdir()
+    known = source(spark, tmp_path / "in").withColumn("ts", F.coalesce("ts", F.timestamp_seconds(F.lit(0)))).withWatermark("ts", "1 second")
+    plan = physical_plan(cep.gpu_match(known, PAIRS, columns=["x"]))
+    assert plan.index("Filter") < plan.index("EventTimeWatermark")
+    assert not re.search(r"Filter [^\n]*type", plan[plan.index("EventTimeWatermark") :])
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
+    (tmp_path / "in").mkdir()
+    return source(spark, tmp_path / "in")
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "message"),
+    [
+        ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: give the window a length of time, such as WITHIN 5 minutes"),
+        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "keeps the last events of every key for ever"),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "a window of a number of events is not supported for a streaming DataFrame yet"),
+        ("DEFINE H AS x > 1, L AS x > 2 PATTERN H before L WITHIN 5 seconds", {}, "a streaming DataFrame of situations is not supported"),
+        ("MATCH_RECOGNIZE (PATTERN (A B) DEFINE B AS x > 1)", {}, "MATCH_RECOGNIZE is not supported over streaming DataFrames"),
+        (PAIRS, {"output": "count"}, r"output='count' is not supported for a streaming DataFrame; supported: matches\n.*groupBy"),
+        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for a streaming DataFrame; supported: matches"),
+        (PAIRS, {"output": "events"}, "output='events' is not supported for a streaming DataFrame; supported: matches"),
+        (PAIRS, {"output": "indices"}, "supported: matches"),
+        (PAIRS, {"algorithm": "brute_force"}, "brute_force"),
+        (PAIRS, {"slices": "1 hour"}, "slices= has no meaning for a streaming DataFrame\n.*hint: leave it out"),
+        (PAIRS, {"scan": "spark", "worker_memory": "1GB"}, r"(?s)worker_memory= has no meaning.*scan= has no meaning"),
+        (PAIRS, {"report": cep.RunReport()}, r"report= has no meaning .*\n.*query.lastProgress\['observedMetrics'\]"),
+    ],
+)
+def test_what_streams_cannot_be_asked_is_refused_by_name(stream: DataFrame, query: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UnsupportedError, match=message):
+        cep.gpu_match(stream, query, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"late": "drpo"}, "late='drpo' is unknown; expected drop or error\n.*did you mean 'drop'"),
+        ({"emit": "window"}, "emit='window' is unknown; expected certain"),
+        ({"every": "soon"}, "every='soon' is no length of time"),
+        ({"every": 5}, "every"),
+    ],
+)
+def test_faults_of_keywords_are_told_at_once(stream: DataFrame, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PatternError, match=message):
+        cep.gpu_match(stream, PAIRS, **options)
+
+
+@pytest.mark.parametrize("name", ["emit", "every", "late"])
+def test_keywords_of_streams_are_refused_for_a_batch(spark: SparkSession, name: str) -> None:
+    given = {"emit": "certain", "every": "5 seconds", "late": "error"}
+    frame = spark.createDataFrame(events(2, seed=1))
+    if name == "emit":
+        assert cep.gpu_match(frame, PAIRS, emit="certain").columns
+        return
+    with pytest.raises(PatternError, match=f"{name}= is for a streaming DataFrame, and this one is not"):
+        cep.gpu_match(frame, PAIRS, **{name: given[name]})
+
+
+def test_all_that_is_wrong_with_a_stream_is_told_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    plain = spark.readStream.schema(SCHEMA + ", day date, n long, local timestamp_ntz, at timestamp").parquet(str(tmp_path / "in"))
+    spark.conf.unset(STORE)
+    with pytest.raises(UnsupportedError) as caught:
+        cep.gpu_match(plain, "PATTERN SEQ(A a, B b)", output="count")
+    spark.conf.set(STORE, ROCKS)
+    told = str(caught.value)
+    assert all(part in told for part in ("needs a window", "'count'", "no watermark on timestamp column 'ts'", "RocksDB", STORE))
+    assert "hint: df.withWatermark('ts', '10 seconds')" in told
+    with pytest.raises(UnsupportedError, match=r"no watermark on timestamp column 'ts'; it has one on 'at'"):
+        cep.gpu_match(plain.withWatermark("at", "1 second"), PAIRS)
+    for name, kind, window in (("day", "DATE", "5 days"), ("n", "BIGINT", "5"), ("local", "TIMESTAMP_NTZ", "5 seconds")):
+        with pytest.raises(UnsupportedError, match=f"'{name}' is {kind}, of which Spark keeps no watermark\n.*hint: make a TIMESTAMP"):
+            cep.gpu_match(plain, f"PATTERN SEQ(A a, B b) WITHIN {window}", timestamp=name)
