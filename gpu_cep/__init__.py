@@ -11,12 +11,15 @@ from gpu_cep.errors import (
     CepError,
     EngineUnavailable,
     EventError,
+    FailedPatternWarning,
     MatchLimitExceeded,
     PatternError,
     PatternSyntaxError,
     UnsupportedError,
 )
 from gpu_cep.keywords import Tuning
+from gpu_cep.rule_sets import explain_all, match_all
+from gpu_cep.rules import Rule
 
 if TYPE_CHECKING:
     from gpu_cep.display.plotting import Picture, Timeline, plot, waterfall
@@ -58,12 +61,14 @@ __all__ = [
     "EngineUnavailable",
     "EventError",
     "Events",
+    "FailedPatternWarning",
     "MatchLimitExceeded",
     "PatternError",
     "PatternSyntaxError",
     "Picture",
     "Profile",
     "Report",
+    "Rule",
     "RunReport",
     "SparkEvents",
     "Stream",
@@ -79,6 +84,7 @@ __all__ = [
     "duration",
     "events",
     "explain",
+    "explain_all",
     "first",
     "fn",
     "gpu_match",
@@ -86,6 +92,7 @@ __all__ = [
     "last",
     "literal",
     "match",
+    "match_all",
     "max",
     "median",
     "min",

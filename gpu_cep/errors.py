@@ -125,6 +125,10 @@ class AbsentValueWarning(UserWarning):
     """A query without matches asks for a text that no event has, such as ``View`` where events have ``view``."""
 
 
+class FailedPatternWarning(UserWarning):
+    """One of many patterns failed, and the caller asked that it stop no other."""
+
+
 class MatchLimitExceeded(CepError):
     """There are more matches than the caller allows, or finding them takes more work.
 

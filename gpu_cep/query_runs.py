@@ -33,13 +33,21 @@ def run_plan(
     """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events."""
     from gpu_cep.engine.answers import has_matches
 
-    if plan.algorithm == "brute_force":
-        found = _by_definition(plan, query, options, events.table)
-    else:
-        found = run_engine(plan, events, threads, profile)
+    found = answer_query(plan, query, options, events, threads=threads, profile=profile)
     if not has_matches(plan, found):
-        _warn_absent(plan, events)
+        for sentence in absent_texts(plan, events):
+            warn_caller(sentence, AbsentValueWarning)
     return found
+
+
+def answer_query(
+    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *,
+    threads: int | None = None, profile: Profile | None = None, concurrent: int = 1,
+) -> pa.Table:  # fmt: skip
+    """Return the result as :func:`run_plan`, without a warning; `concurrent` such runs share the memory."""
+    if plan.algorithm == "brute_force":
+        return _by_definition(plan, query, options, events.table)
+    return run_engine(plan, events, threads, profile, concurrent)
 
 
 def read_run(
@@ -53,26 +61,33 @@ def read_run(
     return reader_of(schema, (run_plan(plan, query, options, each, threads=threads, profile=profile) for each in (events,)))
 
 
-def run_engine(plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None) -> pa.Table:
+def run_engine(plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, concurrent: int = 1) -> pa.Table:
     """Return the engine's result; `profile` receives what was read and done."""
     from gpu_cep.engine.answers import answer
 
     if profile is not None and events.groups is not None:
         profile.add_groups(events.groups.read, events.groups.all)
-    return answer(plan, events.table, origin=events.origin, threads=threads, profile=profile)
+    return answer(
+        plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile, concurrent=concurrent
+    )
 
 
-def _warn_absent(plan: AnyPlan, events: InputEvents) -> None:
-    """Warn of texts that the query asks for and no event has."""
+def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, pa.Array] | None = None) -> list[str]:
+    """Return a sentence for each text that the query asks for and no event has.
+
+    `known` keeps what the events have, for further queries over the same events.
+    """
     from gpu_cep.engine.input.absent_values import absent_values, asked_columns
+    from gpu_cep.engine.input.picked_rows import PickedRows
 
-    sentences = absent_values(plan.query, events.table)
-    if events.read_all is not None and (sentences or not events.table.num_rows):
-        # the events that were left out may have them
-        asked = asked_columns(plan.query)
-        sentences = absent_values(plan.query, events.read_all(asked)) if asked else []
-    for sentence in sentences:
-        warn_caller(sentence, AbsentValueWarning)
+    assert not isinstance(events.table, PickedRows), "what other rows have is not absent"
+    if events.read_all is None:
+        return absent_values(plan.query, events.table, known)
+    if events.table.num_rows and not absent_values(plan.query, events.table):
+        return []
+    # the events that were left out may have them
+    asked = asked_columns(plan.query)
+    return absent_values(plan.query, events.read_all(asked), known) if asked else []
 
 
 def open_source(events: Any) -> Source | None:

@@ -31,6 +31,8 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.explain: (ExplainOptions, {"run"}),
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
+    cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
+    cep.explain_all: (ExplainOptions, set()),
     cep.stream: (StreamOptions, {"lateness", "late", "every"}),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
 }
@@ -38,6 +40,8 @@ LEFT_OUT = {
     cep.explain: {"result", "memory", "complete_until"},
     cep.plot: {"result", "memory", "complete_until", "output", "columns"},
     cep.report: {"result", "memory", "complete_until", "output"},
+    cep.match_all: set(),
+    cep.explain_all: {"result", "memory", "complete_until"},
     cep.stream: {"result", "memory", "complete_until"},
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
 }

@@ -24,6 +24,7 @@ ROAD = [
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
         "live_queries", "stream_steps", "live_plans", "live_runs", "result_forms", "api",
+        "rules", "rule_files", "rule_plans", "rule_runs", "rule_explain", "rule_tables", "rule_sets",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -31,7 +32,7 @@ ENGINE = [
     f"gpu_cep.engine.{folder}"
     for folder in (
         "accounting", "input", "lowering", "events", "windows", "phase_one", "output", "slices",
-        "matchers", "adaptive", "compressed", "intervals", "brute_force", "row_patterns", "streaming",
+        "matchers", "adaptive", "compressed", "intervals", "brute_force", "row_patterns", "streaming", "rule_sets",
     )
 ]  # fmt: skip
 # The algorithms, none of which imports another.
@@ -64,7 +65,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:-1], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:15], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -72,6 +73,11 @@ BELOW |= {
         *ROAD, "gpu_cep.keywords", "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
+    "gpu_cep.rules": {*ROAD[:15], "gpu_cep.keywords"},
+    "gpu_cep.rule_plans": {*ROAD[:18], "gpu_cep.keywords"},
+    "gpu_cep.rule_runs": {*ROAD[:19], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_explain": {*ROAD[:20], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets": {*ROAD[:22], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
@@ -119,6 +125,10 @@ HOMES = {
         "gpu_cep.query_plans",
         "gpu_cep.query_runs",
         "gpu_cep.result_forms",
+        "gpu_cep.rule_plans",
+        "gpu_cep.rule_runs",
+        "gpu_cep.rule_sets",
+        "gpu_cep.rule_tables",
         "gpu_cep.sliced_plans",
         "gpu_cep.sliced_runs",
         "gpu_cep.sql_answers",
@@ -137,6 +147,7 @@ HOMES = {
         "gpu_cep.engine.intervals",
         "gpu_cep.engine.output",
         "gpu_cep.engine.row_patterns",
+        "gpu_cep.engine.rule_sets.row_lists",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
         "gpu_cep.live_plans",

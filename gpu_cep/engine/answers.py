@@ -13,7 +13,9 @@ from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
+from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.intervals.results import interval_schema
 from gpu_cep.engine.intervals.run import OrderChooser, match_situations
@@ -34,9 +36,10 @@ AnyPlan = EventPlan | IntervalPlan
 
 def answer(
     plan: AnyPlan,
-    table: pa.Table | ResidentTable,
+    table: pa.Table | ResidentTable | PickedRows,
     *,
     origin: Origin = AS_GIVEN,
+    shared: EventColumns | None = None,
     own: Own = WHOLE,
     ends: Ends = WHOLE,
     threads: int | None = None,
@@ -52,6 +55,8 @@ def answer(
     ----------
     origin
         The input of which the table is a part; its types and row numbers are those of the result.
+    shared
+        The columns of the same table that other plans read, too. What does not depend on the plan is converted there.
     own
         Report only the matches that start in this slice of time, or at these rows.
         :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
@@ -89,7 +94,7 @@ def answer(
     # situations are found on the device only if the engine is asked for by name
     stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
-        columns = event_columns(plan, table if stays else to_host(table), origin)
+        columns = event_columns(plan, table if stays else to_host(table), origin, shared)
     profile.add("events", len(columns))
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):

@@ -55,6 +55,10 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 
     NULLs are one key value, and so are NaNs.
     """
+    return columns.once("stream keys", keys, lambda: _encode_columns(columns, keys))
+
+
+def _encode_columns(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
     encoded = StreamKeys(None, 1, np.zeros(1, np.int64))
     for column in keys:
         encoded = _combine(encoded, _encode_column(columns, column), len(columns))

@@ -18,13 +18,17 @@ _COMPARED = 1_000  # most distinct values that are searched for a similar one
 _LISTED = 8  # most distinct values that a message lists
 
 
-def absent_values(query: BoundQuery, table: pa.Table | ResidentTable) -> list[str]:
+def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dict[str, pa.Array] | None = None) -> list[str]:
     """Return a sentence for each text that a variable must have in a column, and that no event of the table has.
 
-    A query for which there is such a sentence has no match that binds the variable.
+    A query for which there is such a sentence has no match that binds the variable. `known` keeps the distinct texts
+    of columns for further queries over the same table.
     """
     asked = dict.fromkeys(_asked_texts(query)) if table.num_rows else {}
-    present = {column: _present(_texts_of(table, query.column_name(column))) for column, _ in asked}
+    kept = {} if known is None else known
+    for name in {query.column_name(column) for column, _ in asked} - kept.keys():
+        kept[name] = _present(_texts_of(table, name))
+    present = {column: kept[query.column_name(column)] for column, _ in asked}
     absent = [(column, texts) for column, texts in asked if not pc.any(pc.is_in(present[column], pa.array(texts, _TEXT))).as_py()]
     return [_sentence(query.column_name(column), texts, present[column]) for column, texts in absent]
 
@@ -64,8 +68,10 @@ def _texts(conjunct: Bound) -> tuple[int, tuple[str, ...]] | None:
 
 def _present(values: pa.ChunkedArray) -> pa.Array:
     """Return the distinct texts of a column."""
-    distinct = pc.drop_null(pc.unique(values))
-    return (distinct.dictionary_decode() if pa.types.is_dictionary(distinct.type) else distinct).cast(_TEXT)
+    if not pa.types.is_dictionary(values.type):
+        return pc.drop_null(pc.unique(values)).cast(_TEXT)
+    used = [pc.take(chunk.dictionary, pc.drop_null(chunk.indices.unique())).cast(_TEXT) for chunk in values.chunks]
+    return pc.drop_null(pc.unique(pa.chunked_array(used, _TEXT)))
 
 
 def _sentence(name: str, texts: Sequence[str], present: pa.Array) -> str:

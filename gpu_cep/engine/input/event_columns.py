@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +13,19 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import BoundQuery, ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.input.chunks import LARGE, combine_chunks, is_long, one_array
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
-from gpu_cep.engine.input.pieces import FEWEST_ROWS, Pieces
+from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep_kernels.compile.launch import spread
+
+Result = TypeVar("Result")
 
 # Unsigned Arrow types by their bits, of codes that are read as they are.
 _NARROW = {8: pa.uint8(), 16: pa.uint16()}
@@ -33,14 +38,16 @@ class EventColumns:
     Computed columns that are expressions are set by :meth:`put`. `dictionaries` are the groups of
     text columns that share an ordered dictionary. `numbers` are the numbers of the table's rows in
     the caller's input, if some of its rows are not in the table. `types` are those that the columns
-    have in that input, if text was read as dictionaries.
+    have in that input, if text was read as dictionaries. `shared` are the columns of the same table
+    that other queries read, too: what does not depend on the query is converted there, once for all.
     """
 
-    table: pa.Table | ResidentTable
+    table: pa.Table | ResidentTable | PickedRows
     query: BoundQuery
     dictionaries: tuple[tuple[int, ...], ...] = ()
     numbers: npt.NDArray[np.int64] | None = None
     types: pa.Schema | None = None
+    shared: EventColumns | None = None
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
     _pieces: dict[int, Pieces] = field(default_factory=dict)
@@ -49,6 +56,7 @@ class EventColumns:
     _coded: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
     _own_codes: dict[int, Codes] = field(default_factory=dict)
     _shared: dict[int, SharedDictionary] = field(default_factory=dict)
+    _found: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -69,9 +77,12 @@ class EventColumns:
     def arrow(self, column: int) -> pa.Array:
         """Return the column as one Arrow array."""
         if column not in self._arrow:
-            if column < len(self.query.schema.attributes):
+            elsewhere = self._elsewhere(column)
+            if elsewhere is not None:
+                self._arrow[column] = elsewhere.arrow(column)
+            elif column < len(self.query.schema.attributes):
                 source = self.table.column(column)
-                self._arrow[column] = _one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
+                self._arrow[column] = one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
                 self._arrow[column] = self._compute(column)
         return self._arrow[column]
@@ -90,6 +101,23 @@ class EventColumns:
         """Load a column in pieces if it can be; text is not encoded."""
         text = self.type(column).kind is Kind.STRING
         return self.pieces(column) if not text else self._coded_chunks(column) or self.arrow(column)
+
+    def once(self, what: str, columns: tuple[int, ...], found: Callable[[], Result]) -> Result:
+        """Return what `found` makes of the `columns`, made once: for all queries that share them, if they are the table's own."""
+        common = self.shared is not None and all(map(self._is_common, columns))
+        kept = self.shared._found if self.shared is not None and common else self._found
+        if (what, columns) not in kept:
+            kept[what, columns] = found()
+        result: Result = kept[what, columns]
+        return result
+
+    def _elsewhere(self, column: int) -> EventColumns | None:
+        """Return the columns that hold a column of the table for all queries; None if they are these."""
+        return self.shared if column < len(self.query.schema.attributes) else None
+
+    def _is_common(self, column: int) -> bool:
+        """Return whether the machine representation of a column is the same for all queries that share it."""
+        return column < len(self.query.schema.attributes) and not any(column in group for group in self.dictionaries)
 
     def put(self, column: int, values: pa.Array) -> None:
         """Set the values of a computed column that is an expression."""
@@ -146,7 +174,7 @@ class EventColumns:
                 return array.take(rows)
             if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
                 return array.take(rows).cast(own)
-            return array.take(rows).cast(own) if own in _LARGE else _combine_chunks(self.table.column(column).take(rows))
+            return array.take(rows).cast(own) if own in LARGE else combine_chunks(self.table.column(column).take(rows))
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
@@ -194,22 +222,26 @@ class EventColumns:
 
     def _divide(self, column: int) -> Pieces:
         """Return the pieces of a column."""
-        source, data_type = None if column in self._values else self._chunks(column), self.type(column)
+        elsewhere, data_type = self._elsewhere(column), self.type(column)
+        if elsewhere is not None and data_type.kind is not Kind.STRING:
+            return elsewhere.pieces(column)
+        source = None if column in self._values else self._chunks(column)
         plain = data_type.kind not in (Kind.STRING, Kind.OTHER) and data_type.precision <= EXACT_DIGITS
-        if source is None or not plain or not _is_long(source):
+        if source is None or not plain or not is_long(source):
             return Pieces.of([self.values(column)])
         return Pieces.of([machine_values(chunk, self.name(column)) for chunk in source.chunks])
 
     def _coded_chunks(self, column: int) -> list[pa.DictionaryArray] | None:
         """Return the chunks of a text column if they are long, and have one dictionary without NULLs or repeated values."""
         if column not in self._coded:
-            self._coded[column] = self._find_coded(column)
+            elsewhere = None if self._groups_of(column) else self._elsewhere(column)
+            self._coded[column] = self._find_coded(column) if elsewhere is None else elsewhere._coded_chunks(column)
         return self._coded[column]
 
     def _find_coded(self, column: int) -> list[pa.DictionaryArray] | None:
         """Return the chunks as :meth:`_coded_chunks` does, which keeps them."""
         source = self._chunks(column)
-        if source is None or not pa.types.is_dictionary(source.type) or not _is_long(source) or self._groups_of(column):
+        if source is None or not pa.types.is_dictionary(source.type) or not is_long(source) or self._groups_of(column):
             return None
         first, *others = source.chunks
         same = plain_dictionary(first) is first and all(chunk.dictionary.equals(first.dictionary) for chunk in others)
@@ -220,6 +252,9 @@ class EventColumns:
         data_type = self.type(column)
         if data_type.kind is Kind.STRING:
             return self.text(column).codes
+        elsewhere = self._elsewhere(column)
+        if elsewhere is not None:
+            return elsewhere.values(column)
         if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
             # conditions may only ask whether it is NULL
             return np.zeros(len(self), np.int64)
@@ -242,6 +277,9 @@ class EventColumns:
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """Return True where the column is NULL; None if it never is."""
+        elsewhere = self._elsewhere(column)
+        if elsewhere is not None:
+            return elsewhere.null_mask(column)
         if column not in self._nulls:
             missing = self.null_count(column)
             self._nulls[column] = self.arrow(column).is_null().to_numpy(zero_copy_only=False) if missing else None
@@ -256,7 +294,7 @@ class EventColumns:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""
         if column in self._arrow or column >= len(self.query.schema.attributes):
             return None
-        source = self.table.column(column)
+        source = (self.shared or self).table.column(column)
         return source if isinstance(source, pa.ChunkedArray) else None
 
     def text(self, column: int) -> Codes:
@@ -331,7 +369,8 @@ class EventColumns:
     def _encode_own(self, column: int) -> Codes:
         """Return codes for the column's own dictionary."""
         if column not in self._own_codes:
-            self._own_codes[column] = encode_text(self.arrow(column))
+            elsewhere = self._elsewhere(column)
+            self._own_codes[column] = encode_text(self.arrow(column)) if elsewhere is None else elsewhere._encode_own(column)
         return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
@@ -359,29 +398,3 @@ class EventColumns:
     def _types(self) -> tuple[DataType, ...]:
         """Return the data types of all columns, computed ones last."""
         return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)
-
-
-_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-# Bytes of text that an array with offsets of 32 bits holds.
-_MOST_TEXT = (1 << 31) - 1
-
-
-def _is_long(column: pa.ChunkedArray) -> bool:
-    """Return whether the chunks of a column are so long that reading them one by one costs less than joining them."""
-    return bool(column.num_chunks > 0 and column.num_chunks * FEWEST_ROWS <= len(column))
-
-
-def _combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """Return all chunks as one array; text of more than 2 GiB gets larger offsets."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    if column.type in _LARGE and column.nbytes > _MOST_TEXT:
-        column = column.cast(_LARGE[column.type])
-    joined = column.combine_chunks()
-    return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
-    array = _combine_chunks(column)
-    return plain_dictionary(array) if pa.types.is_dictionary(array.type) else array

@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import pyarrow as pa
@@ -57,16 +57,23 @@ def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:
     schema
         The Arrow schema of the events, for which the plan was made.
     """
-    if not isinstance(plan, EventPlan) or "filter" not in plan.pruning or not _never_fails(plan, schema):
-        return None
-    if plan.settings.output == "compressed":
-        # its nodes number all streams, also those without an event that counts
+    if not may_leave_out(plan, schema):
         return None
     conjuncts = list(property_conjuncts(plan.query))
     of_variables = (
         [conjunct for _, conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))
     )  # fmt: skip
     return _any([_all_known(own, schema) for own in of_variables])
+
+
+def may_leave_out(plan: Plan, schema: pa.Schema) -> TypeGuard[EventPlan]:
+    """Return whether the events that no variable may bind have no effect: neither on matches, nor by an error.
+
+    Their timestamps are left to the caller: one that is missing is an error, unless the query drops such events.
+    """
+    # the nodes of a graph number all streams, also those without an event that counts
+    keeps_none = isinstance(plan, EventPlan) and "filter" in plan.pruning and plan.settings.output != "compressed"
+    return keeps_none and isinstance(plan, EventPlan) and _never_fails(plan, schema)
 
 
 def _never_fails(plan: EventPlan, schema: pa.Schema) -> bool:

@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.parquet_files import GroupCounts
+from gpu_cep.engine.input.picked_rows import PickedRows
 
 Rows = npt.NDArray[np.int64]
 
@@ -40,9 +42,11 @@ class InputEvents:
 
     `groups`: how many row groups of Parquet were read (None: none could be left out).
     `read_all`: reads columns of all rows of the input, if some rows are not in the table.
+    `shared`: the columns of the table, if other queries read them, too.
     """
 
-    table: pa.Table | ResidentTable
+    table: pa.Table | ResidentTable | PickedRows
     origin: Origin = AS_GIVEN
     groups: GroupCounts | None = None
     read_all: Callable[[Sequence[str]], pa.Table] | None = None
+    shared: EventColumns | None = None

@@ -32,6 +32,7 @@ from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
 from gpu_cep.engine.input.file_systems import location_of
 from gpu_cep.engine.input.formats import read_files
+from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.sources import source_of
 from gpu_cep.errors import EventError, PatternError
 
@@ -169,11 +170,11 @@ def _naming_a_column() -> Iterator[None]:
         raise EventError(f"events: cannot read column {column!r} of type {found[2]}: {reason}; {remedy}") from fault
 
 
-def is_resident(table: pa.Table | ResidentTable) -> bool:
+def is_resident(table: pa.Table | ResidentTable | PickedRows) -> bool:
     """Return whether a table of events lies on a device."""
     return isinstance(table, ResidentTable)
 
 
-def to_host(table: pa.Table | ResidentTable) -> pa.Table:
-    """Return a table of events, downloaded if it lies on a device."""
-    return table.to_arrow() if isinstance(table, ResidentTable) else table
+def to_host(table: pa.Table | ResidentTable | PickedRows) -> pa.Table:
+    """Return a table of events, downloaded if it lies on a device, or with its rows gathered."""
+    return table if isinstance(table, pa.Table) else table.to_arrow()

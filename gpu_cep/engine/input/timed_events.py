@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -9,12 +11,14 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import to_host
 
+AnyTable: TypeAlias = pa.Table | ResidentTable | PickedRows
 Rows = npt.NDArray[np.int64]
 
 
-def timed_events(query: BoundQuery, table: pa.Table | ResidentTable) -> tuple[pa.Table | ResidentTable, Rows | None]:
+def timed_events(query: BoundQuery, table: AnyTable) -> tuple[AnyTable, Rows | None]:
     """Return the events that `query` reads, and their row numbers in `table` (None: those of the result).
 
     These are all events, unless the query leaves out those whose timestamp is NULL or NaN. A table
@@ -27,7 +31,7 @@ def timed_events(query: BoundQuery, table: pa.Table | ResidentTable) -> tuple[pa
     return to_host(table).take(kept), kept
 
 
-def _untimed(query: BoundQuery, table: pa.Table | ResidentTable) -> npt.NDArray[np.bool_] | None:
+def _untimed(query: BoundQuery, table: AnyTable) -> npt.NDArray[np.bool_] | None:
     """Return True for each event whose timestamp is NULL or NaN; None if there is no such event."""
     column = table.column(query.timestamp)
     times = column if isinstance(column, pa.ChunkedArray) else column.to_arrow()

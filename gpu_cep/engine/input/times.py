@@ -35,6 +35,16 @@ def load_pieces_of_times(columns: EventColumns, column: int) -> Pieces:
     return pieces.astype(np.float64)
 
 
+def has_missing_times(columns: EventColumns, column: int) -> bool:
+    """Return whether a timestamp is NULL or NaN."""
+
+    def found() -> bool:
+        times = columns.arrow(column)
+        return bool(times.null_count) or (pa.types.is_floating(times.type) and bool(np.isnan(columns.values(column)).any()))
+
+    return columns.once("missing times", (column,), found)
+
+
 def type_times(table: pa.Table, query: Query | IntervalQuery, options: Options) -> pa.Table:
     """Return a table with a type for its timestamps if none has a value, as behind a header of CSV.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -110,16 +110,27 @@ def constant_codes(array: pa.Array, predicates: Predicates) -> tuple[Callable[[i
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return None
     constants = constants_of(Identity(predicates))
-    if constants is None:
-        return None
-    table, text = constants.table, _text_buffers(array)
+    return None if constants is None else (_find_in(constants.table, array), constants.values)
+
+
+def find_texts(array: pa.Array, texts: Sequence[str]) -> Callable[[int, int], npt.NDArray[np.int32]]:
+    """Return a function that gives, for a range of rows of plain text, the place of each among some different `texts`.
+
+    Other text has the place behind the last of them, and NULL the one behind that.
+    """
+    return _find_in(constant_table([each.encode() for each in texts]), array)
+
+
+def _find_in(table: ConstantTable, array: pa.Array) -> Callable[[int, int], npt.NDArray[np.int32]]:
+    """Return a function that gives the number of the constant that each of a range of rows equals."""
+    text = _text_buffers(array)
 
     def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
         codes = np.empty(high - low, np.int32)
         find_constants(0, high - low, text.offsets[low : high + 1], text.bytes, text.validity, array.offset + low, table, codes)
         return codes
 
-    return of_block, constants.values
+    return of_block
 
 
 class _TextBuffers(NamedTuple):

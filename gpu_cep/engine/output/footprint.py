@@ -84,6 +84,10 @@ def _row_bytes(columns: EventColumns, column: int) -> int:
     attributes = len(columns.query.schema.attributes)
     if column >= attributes:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
+    return columns.once("mean bytes", (column,), lambda: _mean_bytes(columns, column))
+
+
+def _mean_bytes(columns: EventColumns, column: int) -> int:
     values = columns.table.column(column)
     if not pa.types.is_dictionary(values.type):
         return -(-int(values.nbytes) // max(1, len(values)))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.input import event_columns
+from gpu_cep.engine.input import chunks, event_columns
 from gpu_cep.engine.input.pieces import Pieces
 from tests.effort import examples
 
@@ -63,7 +63,7 @@ def _encode_keys(part, place=5):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("text", "options"), QUERIES)
 def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, options, threads):
-    monkeypatch.setattr(event_columns, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(chunks, "FEWEST_ROWS", 0)
 
     @examples(25, 150)
     @given(events=chunked_events(), output=st.sampled_from(["indices", "matches", "count"]))
@@ -79,8 +79,8 @@ def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, opt
 def test_long_chunks_are_not_joined(monkeypatch):
     """The times, values and types of a query; the keys have a dictionary for each chunk, and are."""
     joined = []
-    combine = event_columns._combine_chunks
-    monkeypatch.setattr(event_columns, "_combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    combine = event_columns.combine_chunks
+    monkeypatch.setattr(event_columns, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
     size = 1 << 16
     random = np.random.default_rng(1)
     types = pa.array(random.choice(list("ABC"), size)).dictionary_encode()

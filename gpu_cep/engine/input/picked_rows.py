@@ -1,0 +1,55 @@
+"""Hold some rows of a table of events; a column is gathered when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+# A dictionary with more than this share of values for each row is made anew of those that the rows have.
+_SHARE = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PickedRows:
+    """Some rows of a table, with the attributes of an Arrow table: `schema`, `num_rows` and `column`.
+
+    `whole` returns a column of the table by its number. `rows` are the numbers of the rows, ascending.
+    """
+
+    schema: pa.Schema
+    whole: Callable[[int], pa.Array]
+    rows: npt.NDArray[np.int32]
+    _gathered: dict[int, pa.ChunkedArray] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.rows)
+
+    @property
+    def num_columns(self) -> int:
+        return len(self.schema)
+
+    def column(self, number: int) -> pa.ChunkedArray:
+        """Return the values of a column in these rows."""
+        if number not in self._gathered:
+            taken = self.whole(number).take(pa.array(self.rows))
+            self._gathered[number] = pa.chunked_array([_without_unused(taken) if pa.types.is_dictionary(taken.type) else taken])
+        return self._gathered[number]
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows with all columns."""
+        columns = [self.column(number).cast(field.type) for number, field in enumerate(self.schema)]
+        return pa.table(columns, schema=self.schema)
+
+
+def _without_unused(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Return a dictionary array without values that no row has, if there may be many of these."""
+    if _SHARE * len(array.dictionary) <= len(array):
+        return array
+    used = array.indices.dictionary_encode()
+    codes = used.indices.cast(array.type.index_type)
+    return pa.DictionaryArray.from_arrays(codes, array.dictionary.take(used.dictionary), ordered=array.type.ordered)

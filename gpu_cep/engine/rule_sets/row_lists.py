@@ -1,0 +1,122 @@
+"""List the rows of each value of a column, by one counting sort for all values that are asked for.
+
+Values that the same plans ask for are one group: a plan whose values are in one group finds its rows
+in one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.lowering.text_predicates import find_texts
+from gpu_cep.engine.phase_one.order_events import find_stream_places
+from gpu_cep.engine.rule_sets.bound_values import Values
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.phase_one.ordering import find_destinations, put
+
+Rows = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class RowLists:
+    """The rows of each group of values, ascending, one group behind the other.
+
+    ``rows[offsets[g]:offsets[g + 1]]`` are those of group g. `groups` are the groups of each plan, `of_value` is the
+    group of each value.
+    """
+
+    rows: Rows
+    offsets: npt.NDArray[np.int64]
+    groups: Sequence[tuple[int, ...]]
+    of_value: Mapping[int | str, int]
+
+    def count(self, groups: tuple[int, ...]) -> int:
+        """Return the number of rows of some groups."""
+        return int(sum(self.offsets[group + 1] - self.offsets[group] for group in groups))
+
+    def of(self, groups: tuple[int, ...]) -> Rows:
+        """Return the rows of some groups, ascending."""
+        parts = [self.rows[self.offsets[group] : self.offsets[group + 1]] for group in groups]
+        return parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.int32), *parts]))
+
+
+def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], threads: int) -> RowLists:
+    """Return the rows that have one of the values that each plan wants in a column.
+
+    Parameters
+    ----------
+    columns
+        All events.
+    column
+        A column of text or of integers.
+    wanted
+        The values of each plan.
+    threads
+        How many threads to use.
+    """
+    of_value = _group_values(wanted)
+    count = len(set(of_value.values()))
+    groups_in = _group_coder(columns, column, of_value, count)
+    codes = np.empty(len(columns), np.int32)
+
+    def find(span: tuple[int, int]) -> Rows:
+        codes[slice(*span)] = groups_in(*span)
+        rows = np.flatnonzero(codes[slice(*span)] != count).astype(np.int32)
+        rows += np.int32(span[0])
+        return rows
+
+    parts = spread(find, slices(len(codes), threads), threads)
+    offsets, places = find_stream_places(parts, Pieces.of([codes]), count + 1, np.empty(0, np.int64), threads)
+    rows = np.empty(int(offsets[-1]), np.int32)
+
+    def place(part: int) -> None:
+        destinations = np.empty(len(parts[part]), np.int32)
+        find_destinations(parts[part], 0, codes, places[part], destinations)
+        put(0, len(parts[part]), destinations, parts[part], rows)
+
+    spread(place, range(len(parts)), threads)
+    groups = [tuple(sorted({of_value[value] for value in values})) for values in wanted]
+    return RowLists(rows, offsets, groups, of_value)
+
+
+def _group_values(wanted: Sequence[Values]) -> dict[int | str, int]:
+    """Return a group for each value; values that the same plans want share one."""
+    plans: dict[int | str, list[int]] = {}
+    for number, values in enumerate(wanted):
+        for value in values:
+            plans.setdefault(value, []).append(number)
+    numbers: dict[tuple[int, ...], int] = {}
+    return {value: numbers.setdefault(tuple(own), len(numbers)) for value, own in plans.items()}
+
+
+def _group_coder(columns: EventColumns, column: int, of_value: Mapping[int | str, int], others: int) -> Callable[[int, int], Rows]:
+    """Return a function that gives the group of each row's value in a range of rows; `others` where the value is in none."""
+    group_of = np.full(len(of_value) + 2, others, np.int32)
+    group_of[: len(of_value)] = list(of_value.values())
+    array = columns.arrow(column)
+    if columns.type(column).kind is not Kind.STRING:
+        numbers = pa.array([value for value in of_value if isinstance(value, int)], pa.int64())
+        return lambda low, high: group_of[_places_of(array.slice(low, high - low), numbers)]
+    texts = [value for value in of_value if isinstance(value, str)]
+    if not pa.types.is_dictionary(array.type):
+        places_in = find_texts(array, texts)
+        return lambda low, high: group_of[places_in(low, high)]
+    codes, values = columns.label_codes(column)
+    group_of_code = np.append(group_of[_places_of(values, pa.array(texts, pa.large_string()))], np.int32(others))
+    return lambda low, high: group_of_code[codes.between(low, high)]
+
+
+def _places_of(array: pa.Array, values: pa.Array) -> Rows:
+    """Return the place of each element among `values`; their number for other elements, and for NULL."""
+    found = pc.index_in(array.cast(values.type), values)
+    places: Rows = pc.fill_null(found, len(values)).to_numpy(zero_copy_only=False)
+    return places

@@ -1,0 +1,204 @@
+"""Plan the rules of a rule set over events that are opened and read once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.errors import FEWER_EVENTS, CepError, EventError, ending_in
+from gpu_cep.keywords import read_keywords
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
+from gpu_cep.query_plans import as_query, is_row_pattern, make_plan
+from gpu_cep.query_runs import is_path, open_source
+from gpu_cep.rules import Rule, naming
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.parquet_files import Wanted
+    from gpu_cep.engine.input.sources import Source
+    from gpu_cep.query_plans import AnyQuery
+
+# Up to so many filters are united to one by which row groups of Parquet are left out.
+_MOST_FILTERS = 256
+# Rows from which files are worth a look at whether they fit in memory.
+_MANY_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRule:
+    """A rule over the events that all rules share: its query and the plan that answers it."""
+
+    name: str
+    query: AnyQuery
+    options: Options
+    plan: AnyPlan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRules:
+    """The rules of a set, planned over events.
+
+    `events`: what the `planned` rules read together. `opened`: all that there is, as :func:`gpu_cep.match` takes it.
+    `alone`: why a rule runs by a call of its own, by its name. `failed`: the error of each rule that has one, by its name.
+    """
+
+    events: InputEvents
+    opened: Any
+    planned: tuple[PlannedRule, ...]
+    alone: Mapping[str, str]
+    failed: Mapping[str, CepError]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The rules while they are planned: what is known of those that have no error so far, and the errors of the others."""
+
+    planned: dict[str, PlannedRule] = field(default_factory=dict)
+    alone: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, CepError] = field(default_factory=dict)
+
+    def each(self, names: Iterable[str], work: Callable[[str], None]) -> None:
+        """Do the work for each name; an error is kept with it."""
+        for name in names:
+            try:
+                with naming(name):
+                    work(name)
+            except CepError as fault:
+                self.failed[name] = fault
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, Any], *, read: bool = True) -> PlannedRules:
+    """Return the plans of all rules, and the events that they read together.
+
+    Nothing of a source is read if not even one rule can run, or unless `read` is set.
+
+    Raises
+    ------
+    EventError
+        The events cannot be read.
+    """
+    from gpu_cep.engine.input.read_tables import read_events
+    from gpu_cep.sliced_plans import refuse_large
+
+    draft, asked = _Draft(), {}
+
+    def read_options(name: str) -> None:
+        options, settings = read_keywords({**keywords, **rules[name].options})
+        _check_engine(settings)
+        asked[name] = options, settings
+        if is_row_pattern(rules[name].pattern):
+            draft.alone[name] = "MATCH_RECOGNIZE returns rows of its own"
+
+    draft.each(rules, read_options)
+    source = open_source(events)
+    opened = read_events(events) if source is None else source
+    _plan_each(draft, rules, asked, opened.schema)
+    allowed = memory_bytes(keywords.get("memory"), "memory")
+    if source is not None:
+        return _with_source(draft, source, allowed, read=read)
+    if is_path(events):
+        refuse_large(opened, allowed)
+    return _with_table(draft, opened)
+
+
+def _plan_each(draft: _Draft, rules: Mapping[str, Rule], asked: Mapping[str, tuple[Options, Settings]], schema: pa.Schema) -> None:
+    """Plan each rule over events of `schema`."""
+    from gpu_cep.engine.input.times import lacks_times
+
+    def plan(name: str) -> None:
+        options, settings = asked[name]
+        query = as_query(rules[name].pattern)
+        if lacks_times(schema, options):
+            draft.alone[name] = "no event has a timestamp"
+            return
+        planned = PlannedRule(name, query, options, make_plan(rules[name].pattern, schema, options, settings))
+        if planned.plan.algorithm == "brute_force":
+            draft.alone[name] = "brute_force reads all rows"
+        else:
+            draft.planned[name] = planned
+
+    draft.each([name for name in asked if name not in draft.alone], plan)
+
+
+def _with_table(draft: _Draft, table: Any) -> PlannedRules:
+    from gpu_cep.engine.input.input_events import InputEvents
+
+    return PlannedRules(InputEvents(table), table, tuple(draft.planned.values()), draft.alone, draft.failed)
+
+
+def _with_source(draft: _Draft, source: Source, memory: int | None, *, read: bool) -> PlannedRules:
+    """Return the rules with the columns and row groups of the source that some rule reads."""
+    from gpu_cep.engine.input.input_events import InputEvents, Origin
+
+    columns = _columns_of(draft.planned.values())
+    names = [source.schema.names[column] for column in columns]
+    wanted = _wanted_by_any(draft.planned.values(), source)
+    nothing = InputEvents(source.schema.empty_table())
+    if draft.planned and _exceeds(source, names, next(iter(draft.planned.values())), wanted, memory):
+        alone = dict.fromkeys(draft.planned, "together the events do not fit in memory")
+        return PlannedRules(nothing, source, (), {**draft.alone, **alone}, draft.failed)
+    if not read or not draft.planned:
+        return PlannedRules(nothing, source, tuple(draft.planned.values()), draft.alone, draft.failed)
+    part = source.read_part(names, wanted)
+    given = InputEvents(part.table, Origin(part.schema, part.numbers), part.groups, None if part.numbers is None else source.read)
+
+    def narrow(name: str) -> None:
+        whole = draft.planned[name]
+        settings = narrow_settings(whole.plan.settings, names)
+        draft.planned[name] = replace(whole, plan=make_plan(whole.query, part.schema, whole.options, settings))
+
+    draft.each(draft.planned if names != source.schema.names else (), narrow)
+    return PlannedRules(given, source, tuple(draft.planned.values()), draft.alone, draft.failed)
+
+
+def _columns_of(planned: Iterable[PlannedRule]) -> list[int]:
+    """Return the columns that some rule reads, in the order of the schema."""
+    return sorted({column for each in planned for column in columns_read(each.plan.query, each.plan.settings)})
+
+
+def _wanted_by_any(planned: Iterable[PlannedRule], source: Source) -> Wanted | None:
+    """Return which events some rule may bind; None for all."""
+    from gpu_cep.engine.input.event_filter import wanted_events
+    from gpu_cep.engine.input.parquet_files import Wanted
+
+    conditions, timed = {}, set()
+    for each in planned:
+        wanted = wanted_events(each.plan, source.schema)
+        if wanted is None:
+            return None
+        conditions[str(wanted.condition)] = wanted.condition
+        timed.add(wanted.timed)
+    columns = timed - {None}
+    if not 0 < len(conditions) <= _MOST_FILTERS or len(columns) > 1:
+        return None
+    return Wanted(reduce(or_, conditions.values()), next(iter(columns), None))
+
+
+def _exceeds(source: Source, names: list[str], first: PlannedRule, wanted: Wanted | None, memory: int | None) -> bool:
+    """Return whether the events that some rule reads surely take more memory than they may."""
+    from gpu_cep.engine.accounting.host_memory import free_memory
+    from gpu_cep.engine.slices.budget import AT_ONCE, SHARE, bytes_of
+
+    rows = source.count_rows()
+    if rows is None or (memory is None and rows < _MANY_ROWS):
+        return False
+    files = source.group(names, source.schema.names[first.plan.query.timestamp], wanted)
+    return files is not None and AT_ONCE * bytes_of(files.groups) > (int(SHARE * free_memory()) if memory is None else memory)
+
+
+def _check_engine(settings: Settings) -> None:
+    """Raise if a setting is unknown, or the engine cannot run here."""
+    from gpu_cep.engine.phase_one.engine_choice import require_device
+
+    check_settings(settings)
+    if settings.engine == "gpu":
+        require_device()

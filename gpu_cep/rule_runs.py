@@ -1,0 +1,187 @@
+"""Run the planned rules of a set: each over the few events that it may bind, or over all that are shared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.answers import has_matches
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.event_filter import may_leave_out
+from gpu_cep.engine.input.input_events import InputEvents, Origin
+from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.input.read_tables import is_resident
+from gpu_cep.engine.input.times import has_missing_times
+from gpu_cep.engine.phase_one.engine_choice import require_device
+from gpu_cep.engine.rule_sets.bound_values import Values, bound_values
+from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
+from gpu_cep.errors import CepError, EngineUnavailable
+from gpu_cep.query_runs import absent_texts, answer_query
+from gpu_cep.rule_plans import PlannedRule, PlannedRules
+from gpu_cep.rules import naming
+from gpu_cep_kernels.compile.launch import available_threads, spread
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Rows are gathered for a rule if they are at most this share of all, for each rule that needs the same rows.
+_SHARE = 8
+# Rows from which a rule uses all threads; of smaller ones, each thread works on others.
+_MANY_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class RuleGroup:
+    """Rules that run over the same rows; `values` of the `column` tell these, None stands for all rows."""
+
+    rules: tuple[PlannedRule, ...]
+    rows: int
+    column: str | None = None
+    groups: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What the rules of a set share: the columns of all events, the lists of rows by column, and the groups of rules."""
+
+    columns: EventColumns | None
+    lists: Mapping[str, RowLists]
+    groups: tuple[RuleGroup, ...]
+
+
+def share_events(given: PlannedRules, threads: int) -> Sharing:
+    """Return how the rules share the events that they were planned over; the rows of each group are listed."""
+    events, planned = given.events, given.planned
+    if not planned or is_resident(events.table):
+        return Sharing(None, {}, tuple(RuleGroup((each,), int(events.table.num_rows)) for each in planned))
+    columns = EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema)
+    by_column = _rules_by_column(planned, columns)
+    lists: dict[str, RowLists] = {}
+    groups: list[RuleGroup] = []
+    for column, rules in by_column.items():
+        name = columns.name(column)
+        lists[name] = list_rows(columns, column, [values for _, values in rules], threads)
+        groups += _grouped([each for each, _ in rules], name, lists[name], len(columns))
+    grouped = {each.name for group in groups for each in group.rules}
+    rest = tuple(each for each in planned if each.name not in grouped)
+    return Sharing(columns, lists, (*groups, *([RuleGroup(rest, len(columns))] if rest else ())))
+
+
+def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> dict[int, list[tuple[PlannedRule, Values]]]:
+    """Return, for each column by whose values rows are listed, the rules that it serves, and the values that these need."""
+    found = {each.name: _values_of(each, columns) for each in planned}
+    counts: dict[int, int] = {}
+    for values in found.values():
+        for column in values:
+            counts[column] = counts.get(column, 0) + 1
+    served: dict[int, list[tuple[PlannedRule, Values]]] = {}
+    for each in planned:
+        own = found.get(each.name, {})
+        if own:
+            column = max(own, key=lambda column: (counts[column], -column))
+            served.setdefault(column, []).append((each, own[column]))
+    # for a single rule, a pass that labels events does as much
+    return {column: rules for column, rules in served.items() if len(rules) > 1}
+
+
+def _values_of(rule: PlannedRule, columns: EventColumns) -> dict[int, Values]:
+    """Return the values that all events of a rule have, by column, if it has the same matches among these events alone."""
+    plan = rule.plan
+    if not may_leave_out(plan, columns.schema):
+        return {}
+    timed = plan.query.drops_untimed or not has_missing_times(columns, plan.query.timestamp)
+    return bound_values(plan.query) if timed else {}
+
+
+def _grouped(rules: Sequence[PlannedRule], column: str, lists: RowLists, size: int) -> Iterator[RuleGroup]:
+    """Yield the rules by the rows that they need, but for those that need too many."""
+    by_rows: dict[tuple[int, ...], list[PlannedRule]] = {}
+    for each, groups in zip(rules, lists.groups, strict=True):
+        by_rows.setdefault(groups, []).append(each)
+    for groups, same in by_rows.items():
+        rows = lists.count(groups)
+        if _SHARE * rows <= size * len(same):
+            yield RuleGroup(tuple(same), rows, column, groups)
+
+
+def run_shared(
+    given: PlannedRules, sharing: Sharing, threads: int | None, profile: Profile | None, failed: Callable[[str, CepError], None]
+) -> dict[str, pa.Table]:
+    """Return the result of each planned rule by name; `failed` is told of errors, and raises those that end the run."""
+    used = threads or available_threads()
+    if profile is not None and given.events.groups is not None:
+        profile.add_groups(given.events.groups.read, given.events.groups.all)
+    large = [group for group in sharing.groups if group.rows >= _MANY_ROWS]
+    small = [group for group in sharing.groups if group.rows < _MANY_ROWS]
+    at_once = 1 if _may_use_device(given.planned) else used
+
+    def run(group: RuleGroup, own: int, concurrent: int) -> list[tuple[str, pa.Table | CepError]]:
+        events = _events_of(group, given.events, sharing)
+        return [(each.name, _run_rule(each, events, own, profile, concurrent, failed)) for each in group.rules]
+
+    units = small if len(small) > 2 * at_once else [part for group in small for part in _cut(group, at_once)]
+    done = spread(lambda group: run(group, 1 if at_once > 1 else used, at_once), units, at_once)
+    done += [run(group, used, 1) for group in large]
+    return {name: found for part in done for name, found in part if not isinstance(found, CepError)}
+
+
+def _run_rule(
+    rule: PlannedRule, events: InputEvents, threads: int, profile: Profile | None, concurrent: int, failed: Callable[[str, CepError], None]
+) -> pa.Table | CepError:
+    try:
+        with naming(rule.name):
+            return answer_query(rule.plan, rule.query, rule.options, events, threads=threads, profile=profile, concurrent=concurrent)
+    except CepError as fault:
+        failed(rule.name, fault)
+        return fault
+
+
+def _events_of(group: RuleGroup, events: InputEvents, sharing: Sharing) -> InputEvents:
+    """Return the events of a group of rules."""
+    if group.column is None or sharing.columns is None:
+        return InputEvents(events.table, events.origin, shared=sharing.columns)
+    rows = sharing.lists[group.column].of(group.groups)
+    picked = PickedRows(sharing.columns.table.schema, sharing.columns.arrow, rows)
+    origin = Origin(events.origin.schema, events.origin.numbers_of(rows.astype("int64")))
+    shared = EventColumns(picked, group.rules[0].plan.query, (), origin.numbers, origin.schema) if len(group.rules) > 1 else None
+    return InputEvents(picked, origin, shared=shared)
+
+
+def _cut(group: RuleGroup, parts: int) -> Iterator[RuleGroup]:
+    """Yield a group in at most `parts` parts of nearly as many rules."""
+    step = -(-len(group.rules) // parts)
+    yield from (replace(group, rules=group.rules[begin : begin + step]) for begin in range(0, len(group.rules), step))
+
+
+def _may_use_device(planned: Iterable[PlannedRule]) -> bool:
+    """Return whether a rule may run on a device, which serves one at a time."""
+    if all(each.plan.settings.engine == "cpu" for each in planned):
+        return False
+    try:
+        require_device()
+    except EngineUnavailable:
+        return False
+    return True
+
+
+def absent_warnings(given: PlannedRules, found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what rules without a match ask for and no event has, a sentence for each rule."""
+    read: dict[tuple[str, ...], pa.Table] = {}
+    read_all = given.events.read_all
+
+    def read_once(columns: Sequence[str]) -> pa.Table:
+        assert read_all is not None, "it is in the place of a function"
+        names = tuple(columns)
+        if names not in read:
+            read[names] = read_all(names)
+        return read[names]
+
+    events = given.events if read_all is None else replace(given.events, read_all=read_once)
+    known: dict[str, pa.Array] = {}
+    for each in given.planned:
+        if each.name in found and not has_matches(each.plan, found[each.name]):
+            sentences = absent_texts(each.plan, events, known)
+            if sentences:
+                yield f"pattern {each.name!r}: {'; '.join(sentences)}"

@@ -1,0 +1,231 @@
+"""Many patterns at once have the matches, and the errors, that each has by itself."""
+
+from __future__ import annotations
+
+import warnings
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep import rule_runs
+from gpu_cep.rules import named
+from tests.drawn.rule_sets import RuleCase, rule_sets
+from tests.effort import examples
+
+OUTPUTS = ("matches", "events", "indices", "count")
+STEPS = pa.table({
+    "ts": [1, 2, 3, 4, 5, 6],
+    "user": ["ann", "bob", "ann", "bob", "ann", "bob"],
+    "type": ["View", "View", "Buy", "Leave", "View", "Buy"],
+    "price": [5, 6, 7, 8, 9, 10],
+})  # fmt: skip
+RULES = {
+    "bought": "PATTERN SEQ(View v, Buy b) WITHIN 5 RETURN v.ts AS at",
+    "left": "PATTERN SEQ(View v, Leave x) WITHIN 5 RETURN v.ts AS at",
+    "costly": "PATTERN SEQ(v) WHERE v.price > 8 RETURN v.ts AS at",
+}
+
+
+def one_by_one(events, rules, **options):
+    """The result of each rule by a call of its own, and the errors of those that have none."""
+    found, failed = {}, {}
+    for name, rule in rules.items():
+        try:
+            found[name] = cep.match(events, rule.pattern, **{**options, **rule.options})
+        except cep.CepError as fault:
+            failed[name] = fault
+    return found, failed
+
+
+def together(events, rules, **options):
+    """The same by one call."""
+    failed = {}
+    try:
+        found = cep.match_all(events, rules, on_error="report", failures=failed, split=True, **options)
+    except cep.CepError:
+        # it is raised if no rule is left
+        assert len(rules) == len(one_by_one(events, rules, **options)[1])
+        return {}, None
+    return found, failed
+
+
+def same(case: RuleCase, events, output: str, picked: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, wrong = one_by_one(events, case.rules, output=output)
+        with patch.object(rule_runs, "_SHARE", 0 if picked else 1 << 30):
+            found, failed = together(events, case.rules, output=output)
+    assert list(found) == list(expected)
+    for name, table in expected.items():
+        assert found[name].schema == table.schema
+        # NaN is no equal of its own
+        assert str(found[name].to_pylist()) == str(table.to_pylist()), name
+    if failed is not None:
+        assert {name: (type(fault), str(fault)) for name, fault in failed.items()} == {
+            name: (type(fault), str(named(name, fault))) for name, fault in wrong.items()
+        }
+
+
+@examples(60, 300)
+@given(rule_sets(), st.sampled_from(OUTPUTS), st.booleans())
+def test_each_has_the_matches_that_it_has_by_itself(case, output, picked):
+    same(case, case.events, output, picked)
+
+
+@examples(15, 60)
+@given(rule_sets(), st.sampled_from(OUTPUTS), st.booleans())
+def test_files_are_read_once_for_all(tmp_path_factory, case, output, picked):
+    path = tmp_path_factory.mktemp("rules") / "events.parquet"
+    pa.parquet.write_table(case.events, path, row_group_size=4)
+    same(case, str(path), output, picked)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+@pytest.mark.parametrize("nulls", ["error", "drop"])
+def test_a_missing_timestamp_is_seen_wherever_it_is(missing, nulls):
+    events = STEPS.set_column(0, "ts", pa.array([1.0, 2.0, 3.0, missing, 5.0, 6.0]))
+    rules = {name: cep.Rule(RULES[name]) for name in ("bought", "bought", "costly")} | {"again": cep.Rule(RULES["bought"])}
+    expected, wrong = one_by_one(events, rules, nulls=nulls)
+    with patch.object(rule_runs, "_SHARE", 0):
+        found, failed = together(events, rules, nulls=nulls)
+    assert found == expected
+    assert failed is None or failed.keys() == wrong.keys()
+
+
+def test_one_table_has_the_name_of_the_pattern_first():
+    found = cep.match_all(STEPS, RULES, partition_by="user")
+    assert found.column_names == ["pattern", "user", "match_start", "match_end", "at"]
+    parts = {name: cep.match(STEPS, text, partition_by="user").to_pylist() for name, text in RULES.items()}
+    assert found.to_pylist() == [{"pattern": name, **row} for name, rows in parts.items() for row in rows]
+
+
+def test_many_small_results_are_one_piece():
+    found = cep.match_all(STEPS, {f"rule {n}": RULES["bought"] for n in range(20)})
+    assert found["pattern"].num_chunks == 1
+    assert found.num_rows == 20 * cep.match(STEPS, RULES["bought"]).num_rows
+
+
+def test_results_with_other_columns_are_no_one_table():
+    rules = {"a": "PATTERN SEQ(View v) RETURN v.ts AS at", "b": "PATTERN SEQ(View v) RETURN v.ts AS then"}
+    with pytest.raises(cep.PatternError, match=r"the patterns 'a' and 'b' have not the same columns: .*at int64.*then int64.*split=True"):
+        cep.match_all(STEPS, rules)
+    assert {name: table.column_names[-1] for name, table in cep.match_all(STEPS, rules, split=True).items()} == {"a": "at", "b": "then"}
+    with pytest.raises(cep.PatternError, match="has a column 'pattern' already"):
+        cep.match_all(STEPS, {"a": 'PATTERN SEQ(View v) RETURN v.ts AS "pattern"'})
+
+
+def test_all_faults_are_told_at_once_by_name():
+    with pytest.raises(cep.PatternError) as caught:
+        cep.match_all(STEPS, {"fine": RULES["bought"], "x": "PATTERN SEQ(v) WHERE v.pric > 1", "y": "PATTERN SEQ(v) WHERE v.k > 1"})
+    assert "pattern 'x': " in str(caught.value)
+    assert "pattern 'y': " in str(caught.value)
+
+
+def test_a_limit_stops_no_other_pattern():
+    rules = RULES | {"many": cep.Rule("PATTERN SEQ(a, b) RETURN a.ts AS at", {"max_matches": 1, "strategy": "skip_till_any_match"})}
+    with pytest.raises(cep.MatchLimitExceeded, match="pattern 'many': more than max_matches=1 "):
+        cep.match_all(STEPS, rules)
+    failures = {}
+    found = cep.match_all(STEPS, rules, on_error="report", failures=failures)
+    assert list(failures) == ["many"]
+    assert found == cep.match_all(STEPS, RULES)
+    with pytest.warns(cep.FailedPatternWarning, match="pattern 'many': more than max_matches=1 "):
+        assert cep.match_all(STEPS, rules, on_error="report") == found
+
+
+def test_what_no_event_has_is_told_by_name():
+    with pytest.warns(cep.AbsentValueWarning, match="pattern 'typo': no event has type 'Byu'; did you mean 'Buy'?"):
+        cep.match_all(STEPS, {"typo": "PATTERN SEQ(View v, Byu b) RETURN v.ts AS at", "fine": RULES["bought"]})
+
+
+@pytest.mark.parametrize(
+    ("patterns", "options", "message"),
+    [
+        ([], {}, "patterns must be a mapping of names"),
+        ({}, {}, "there is no pattern"),
+        ({1: "PATTERN SEQ(a)"}, {}, "the name of a pattern must be text, not 1"),
+        ({"a": cep.Rule("PATTERN SEQ(a)", {"partitionby": "k"})}, {}, "did you mean 'partition_by'?"),
+        ({"a": cep.Rule("PATTERN SEQ(a)", {"output": "count"})}, {}, "'output' is no option of a rule"),
+        (RULES, {"on_error": "rais"}, "did you mean 'raise'?"),
+        (RULES, {"failures": []}, "failures must be a dictionary"),
+        (RULES, {"result": "reader"}, "result='reader' is not supported for many patterns"),
+        (RULES, {"output": "compressed"}, "give split=True"),
+    ],
+)
+def test_what_cannot_be_is_refused(patterns, options, message):
+    with pytest.raises((cep.PatternError, cep.UnsupportedError)) as caught:
+        cep.match_all(STEPS, patterns, **options)
+    assert message in str(caught.value)
+
+
+def test_results_come_in_every_form():
+    assert cep.match_all(STEPS, RULES, result="pandas")["pattern"].tolist()[0] == "bought"
+    found = cep.match_all(STEPS, RULES, output="compressed", split=True)
+    assert {name: graph.count() for name, graph in found.items()} == {name: cep.match(STEPS, text).num_rows for name, text in RULES.items()}
+
+
+def test_rules_of_other_kinds_run_beside_the_others():
+    rows = "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS at PATTERN (A) DEFINE A AS price > 9)"
+    rules = RULES | {
+        "rows": cep.Rule(rows, {"algorithm": "brute_force"}),
+        "literally": cep.Rule(RULES["bought"], {"algorithm": "brute_force"}),
+        "situations": "DEFINE High AS price > 7 AT LEAST 1, Low AS price < 9 PATTERN Low overlaps High WITHIN 9",
+    }
+    found = cep.match_all(STEPS, rules, split=True)
+    assert found["literally"].to_pylist() == found["bought"].to_pylist()
+    assert found["rows"].num_rows == 1
+    assert found["situations"] == cep.match(STEPS, rules["situations"])
+
+
+def many_types(size: int, types: int) -> pa.Table:
+    scatter = np.random.default_rng(31)
+    names = pa.array([f"T{n}" for n in range(types)])
+    return pa.table({
+        "ts": np.arange(size), "k": scatter.integers(0, 50, size), "type": names.take(pa.array(scatter.integers(0, types, size))),
+        "x": scatter.integers(0, 9, size),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.uint8(), pa.string())])
+def test_each_funnel_touches_its_own_rows(kind):
+    events = many_types(20_000, 90)
+    events = events.set_column(2, "type", events["type"].cast(kind))
+    funnel = "PATTERN SEQ(T{} a, T{} b+, T{} c) WHERE a.x < c.x WITHIN 4000 RETURN a.ts AS a, b.ts AS b"
+    rules = {f"funnel {n}": funnel.format(3 * n, 3 * n + 1, 3 * n + 2) for n in range(30)}
+    told = cep.explain_all(events, rules, partition_by="k")
+    assert dict(told.looked_up) == {"type": 90}
+    assert len(told.groups) == 30
+    assert all(group.rows < 1_000 for group in told.groups)
+    assert sum(group.rows for group in told.groups) == len(events)
+    found = cep.match_all(events, rules, partition_by="k", split=True)
+    for name, text in rules.items():
+        assert found[name].to_pylist() == cep.match(events, text, partition_by="k").to_pylist()
+
+
+def test_the_explanation_says_what_is_shared_and_what_is_wrong():
+    events = many_types(1_000, 20)
+    same, other = "PATTERN SEQ(T1 a, T2 b)", "PATTERN SEQ(a) WHERE a.x > 7"
+    rules = {"a": same, "b": f"{same} WHERE a.x > 3", "c": other, "d": "PATTERN SEQ(T1 a"}
+    told = str(cep.explain_all(events, rules))
+    assert "4 patterns over 1,000 events" in told
+    assert "looked up together: 2 constants of type" in told
+    assert "(by type): a, b" in told
+    assert "1,000 events (all): c" in told
+    assert "error: line 1, column 17: pattern 'd': " in told
+
+
+def test_little_memory_makes_each_run_alone(tmp_path):
+    path = tmp_path / "events.parquet"
+    events = many_types(400_000, 9)
+    pa.parquet.write_table(events, path, row_group_size=10_000)
+    rules = {f"{n}": f"PATTERN SEQ(T{n} a, T{n + 1} b) WITHIN 9 RETURN a.ts AS at" for n in range(2)}
+    told = cep.explain_all(str(path), rules)
+    assert not told.alone
+    found = cep.match_all(str(path), rules, memory="4MiB")
+    assert found == cep.match_all(str(path), rules)
