@@ -76,10 +76,10 @@ class _Draft:
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, Any], *, read: bool = True) -> PlannedRules:
+def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> PlannedRules:
     """Return the plans of all rules, and the events that they read together.
 
-    Nothing of a source is read if not even one rule can run, or unless `read` is set.
+    Nothing of a source is read if not even one rule can run.
 
     Raises
     ------
@@ -89,44 +89,36 @@ def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, An
     from gpu_cep.engine.input.read_tables import read_events
     from gpu_cep.sliced_plans import refuse_large
 
-    draft, asked = _Draft(), {}
-
-    def read_options(name: str) -> None:
-        options, settings = read_keywords({**keywords, **rules[name].options})
-        _check_engine(settings)
-        asked[name] = options, settings
-        if is_row_pattern(rules[name].pattern):
-            draft.alone[name] = "MATCH_RECOGNIZE returns rows of its own"
-
-    draft.each(rules, read_options)
+    draft = _Draft()
     source = open_source(events)
     opened = read_events(events) if source is None else source
-    _plan_each(draft, rules, asked, opened.schema)
+    draft.each(rules, lambda name: _plan_rule(draft, name, rules[name], keywords, opened.schema))
     allowed = memory_bytes(keywords.get("memory"), "memory")
     if source is not None:
-        return _with_source(draft, source, allowed, read=read)
+        return _with_source(draft, source, allowed)
     if is_path(events):
         refuse_large(opened, allowed)
     return _with_table(draft, opened)
 
 
-def _plan_each(draft: _Draft, rules: Mapping[str, Rule], asked: Mapping[str, tuple[Options, Settings]], schema: pa.Schema) -> None:
-    """Plan each rule over events of `schema`."""
+def _plan_rule(draft: _Draft, name: str, rule: Rule, keywords: Mapping[str, Any], schema: pa.Schema) -> None:
+    """Plan a rule over events of `schema`, or say why it runs alone."""
     from gpu_cep.engine.input.times import lacks_times
 
-    def plan(name: str) -> None:
-        options, settings = asked[name]
-        query = as_query(rules[name].pattern)
-        if lacks_times(schema, options):
-            draft.alone[name] = "no event has a timestamp"
-            return
-        planned = PlannedRule(name, query, options, make_plan(rules[name].pattern, schema, options, settings))
-        if planned.plan.algorithm == "brute_force":
-            draft.alone[name] = "brute_force reads all rows"
-        else:
-            draft.planned[name] = planned
-
-    draft.each([name for name in asked if name not in draft.alone], plan)
+    options, settings = read_keywords({**keywords, **rule.options})
+    _check_engine(settings)
+    if is_row_pattern(rule.pattern):
+        draft.alone[name] = "MATCH_RECOGNIZE returns rows of its own"
+        return
+    query = as_query(rule.pattern)
+    if lacks_times(schema, options):
+        draft.alone[name] = "no event has a timestamp"
+        return
+    planned = PlannedRule(name, query, options, make_plan(rule.pattern, schema, options, settings))
+    if planned.plan.algorithm == "brute_force":
+        draft.alone[name] = "brute_force reads all rows"
+    else:
+        draft.planned[name] = planned
 
 
 def _with_table(draft: _Draft, table: Any) -> PlannedRules:
@@ -135,7 +127,7 @@ def _with_table(draft: _Draft, table: Any) -> PlannedRules:
     return PlannedRules(InputEvents(table), table, tuple(draft.planned.values()), draft.alone, draft.failed)
 
 
-def _with_source(draft: _Draft, source: Source, memory: int | None, *, read: bool) -> PlannedRules:
+def _with_source(draft: _Draft, source: Source, memory: int | None) -> PlannedRules:
     """Return the rules with the columns and row groups of the source that some rule reads."""
     from gpu_cep.engine.input.input_events import InputEvents, Origin
 
@@ -146,7 +138,7 @@ def _with_source(draft: _Draft, source: Source, memory: int | None, *, read: boo
     if draft.planned and _exceeds(source, names, next(iter(draft.planned.values())), wanted, memory):
         alone = dict.fromkeys(draft.planned, "together the events do not fit in memory")
         return PlannedRules(nothing, source, (), {**draft.alone, **alone}, draft.failed)
-    if not read or not draft.planned:
+    if not draft.planned:
         return PlannedRules(nothing, source, tuple(draft.planned.values()), draft.alone, draft.failed)
     part = source.read_part(names, wanted)
     given = InputEvents(part.table, Origin(part.schema, part.numbers), part.groups, None if part.numbers is None else source.read)

@@ -21,7 +21,6 @@ from gpu_cep.keywords import ExplainOptions, MatchOptions, takes_keywords
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_explain import RuleSetExplanation, explain_rules
 from gpu_cep.rule_plans import PlannedRules, plan_rules
-from gpu_cep.rule_tables import check_one_schema, one_table
 from gpu_cep.rules import Rule, as_rules, naming, united
 
 if TYPE_CHECKING:
@@ -96,6 +95,9 @@ def match_all(
     FailedPatternWarning
         A pattern failed, and the caller gave no `failures`.
     """
+    # it loads the compiler
+    from gpu_cep.rule_tables import check_one_schema, one_table
+
     rules = as_rules(patterns)
     _check_choices(on_error, failures, split, keywords)
     hand_over = result_form(keywords.get("result", "arrow"), keywords.get("output", "matches"))

@@ -27,12 +27,14 @@ from gpu_cep.cli.options import (
     EventsArgument,
     Limit,
     MatchesOut,
+    OptionalEvents,
     TimestampFormat,
     takes,
 )
 from gpu_cep.cli.outcome import QUERY_FAULT, USAGE_FAULT, fail, json_of, report_faults, say
 from gpu_cep.cli.progress import show_count, watch
 from gpu_cep.cli.row_patterns import bound_rows, check_query, sql
+from gpu_cep.cli.rule_commands import OnFailure, RulesFrom, match_rules, validate_rules
 from gpu_cep.cli.samples import CHUNK, SAMPLES
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows, print_table
 from gpu_cep.cli.whole_files import PIPE, print_line, write_whole
@@ -84,16 +86,26 @@ def root(
 @takes(QUERY | OUTPUT | COLUMNS | BOUNDS)
 def match(
     text: str,
-    events: EventsArgument,
     asked: Mapping[str, Any],
+    events: OptionalEvents = None,
+    rules: RulesFrom = None,
+    on_error: OnFailure = "raise",
     timestamp_format: TimestampFormat = None,
     out: MatchesOut = None,
     limit: Limit = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the matches of a pattern. Without -o, print them for reading, or with --json as lines of JSON."""
+    """Find the matches of a pattern, or of many. Without -o, print them for reading, or with --json as lines of JSON."""
+    if events is None:
+        fail("EVENTS is missing", USAGE_FAULT)
     if out is not None and limit is not None:
         fail("--limit is for what is printed, and -o writes all matches: leave one of them out", USAGE_FAULT)
+    if rules is not None:
+        target = None if out is None else table_target(out)
+        rows = match_rules(events, rules, asked, timestamp_format, on_error, target, limit, as_json=as_json)
+        if out is not None:
+            say(f"{out}: {count_of(rows, 'row')}", {"out": out, "rows": rows}, as_json=as_json, aside=out == PIPE)
+        return
     if out is not None:
         rows = _write_matches(table_target(out), events, text, asked, timestamp_format)
         say(f"{out}: {count_of(rows, 'row')}", {"out": out, "rows": rows}, as_json=as_json, aside=out == PIPE)
@@ -165,10 +177,14 @@ def validate(
     text: str,
     asked: Mapping[str, Any],
     events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is to be bound to.")] = None,
+    rules: RulesFrom = None,
     timestamp_format: TimestampFormat = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a pattern, and with EVENTS also whether it fits their columns; nothing is run."""
+    """Check a pattern, or many, and with EVENTS also whether they fit their columns; nothing is run."""
+    if rules is not None:
+        validate_rules(events, rules, asked, timestamp_format, as_json=as_json)
+        return
     try:
         check_query(None if events is None else _events(events, asked, timestamp_format), text, asked)
     except DiagnosedError as error:

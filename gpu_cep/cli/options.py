@@ -33,7 +33,9 @@ ABOUT_EVENTS, ABOUT_MATCHES, ABOUT_RUN, ABOUT_OUTPUT = "What the events are", "W
 
 EVENTS = "Events: a file (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), a folder of Parquet, a glob, a URI, or - for stdin."
 PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help="A file with the query's text, or the text itself.")]
+PatternOrEvents = Annotated[str | None, typer.Argument(metavar="PATTERN", help="As for other commands; none with --rules.")]
 EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS)]
+OptionalEvents = Annotated[str | None, typer.Argument(metavar="EVENTS", help=EVENTS)]
 TimestampFormat = Annotated[
     str | None,
     typer.Option(
@@ -125,15 +127,16 @@ def takes(options: Mapping[str, Any]) -> Callable[[Command], Command]:
 
     def command_of(function: Command) -> Command:
         @wraps(function)
-        def command(pattern: str, **values: Any) -> None:
+        def command(pattern: str | None = None, **values: Any) -> None:
             given = {name: values.pop(name) for name in options}
-            _refuse_swapped(function.__name__, pattern, values.get("events"))
-            text = query_text(pattern)
+            text = _text_asked(function.__name__, pattern, values)
             with report_faults(text), print_warnings():
                 function(text, asked={name: value for name, value in given.items() if value not in (None, [])}, **values)
 
         own = [each for each in signature(function, eval_str=True).parameters.values() if each.name not in ("text", "asked")]
-        first = Parameter("pattern", Parameter.POSITIONAL_OR_KEYWORD, annotation=PatternArgument)
+        many = "rules" in signature(function).parameters
+        pattern = {"annotation": PatternOrEvents, "default": None} if many else {"annotation": PatternArgument}
+        first = Parameter("pattern", Parameter.POSITIONAL_OR_KEYWORD, **pattern)
         added = [Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in options.items()]
         command.__signature__ = signature(function).replace(parameters=[first, *own, *added])  # type: ignore[attr-defined]
         return command
@@ -152,6 +155,20 @@ def named_files(tables: Sequence[str]) -> dict[str, str]:
             fail(f"two tables are called {name}", USAGE_FAULT)
         found[name] = file
     return found
+
+
+def _text_asked(command: str, pattern: str | None, values: dict[str, Any]) -> str:
+    """Return the text of the query that a command is given; none with ``--rules``, where the first argument is the events."""
+    events = values.get("events")
+    if values.get("rules") is not None:
+        if events is not None:
+            fail(f"--rules stands for PATTERN: gpu-cep {command} EVENTS --rules RULES", USAGE_FAULT)
+        values["events"] = pattern
+        return ""
+    if pattern is None:
+        fail("PATTERN is missing; --rules gives many patterns in its place", USAGE_FAULT)
+    _refuse_swapped(command, pattern, events)
+    return query_text(pattern)
 
 
 def query_text(pattern: str, argument: str = "PATTERN") -> str:

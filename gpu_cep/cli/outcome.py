@@ -16,12 +16,14 @@ from rich.text import Text
 
 from gpu_cep.cli.told_options import tell_options, tell_options_of
 from gpu_cep.cli.whole_files import give_up_stdout, print_line
-from gpu_cep.errors import AbsentValueWarning, CepError, DiagnosedError, EventError
+from gpu_cep.errors import AbsentValueWarning, CepError, DiagnosedError, EventError, FailedPatternWarning
 
 QUERY_FAULT = 1
 USAGE_FAULT = 2
 EVENT_FAULT = 3
 OTHER_FAULT = 4
+# The warnings about queries.
+_TOLD = (AbsentValueWarning, FailedPatternWarning)
 
 
 @contextmanager
@@ -57,11 +59,12 @@ def fail(message: str, code: int) -> NoReturn:
 def print_warnings() -> Iterator[None]:
     """Print a line to stderr for each warning about the query that is given inside."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", AbsentValueWarning)
+        for told in _TOLD:
+            warnings.simplefilter("always", told)
         plain = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, AbsentValueWarning):
+            if issubclass(category, _TOLD):
                 Console(stderr=True).print(Text(f"gpu-cep: warning: {message}"), soft_wrap=True)
             else:
                 plain(message, category, *place, **more)
