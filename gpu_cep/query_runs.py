@@ -21,6 +21,7 @@ from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
@@ -33,21 +34,14 @@ def run_plan(
     """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events."""
     from gpu_cep.engine.answers import has_matches
 
-    found = answer_query(plan, query, options, events, threads=threads, profile=profile)
+    if plan.algorithm == "brute_force":
+        found = _by_definition(plan, query, options, events.table)
+    else:
+        found = run_engine(plan, events, threads, profile)
     if not has_matches(plan, found):
         for sentence in absent_texts(plan, events):
             warn_caller(sentence, AbsentValueWarning)
     return found
-
-
-def answer_query(
-    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *,
-    threads: int | None = None, profile: Profile | None = None, concurrent: int = 1,
-) -> pa.Table:  # fmt: skip
-    """Return the result as :func:`run_plan`, without a warning; `concurrent` such runs share the memory."""
-    if plan.algorithm == "brute_force":
-        return _by_definition(plan, query, options, events.table)
-    return run_engine(plan, events, threads, profile, concurrent)
 
 
 def read_run(
@@ -61,15 +55,18 @@ def read_run(
     return reader_of(schema, (run_plan(plan, query, options, each, threads=threads, profile=profile) for each in (events,)))
 
 
-def run_engine(plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, concurrent: int = 1) -> pa.Table:
-    """Return the engine's result; `profile` receives what was read and done."""
+def run_engine(
+    plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, *, concurrent: int = 1, spent: Spent | None = None
+) -> pa.Table:
+    """Return the engine's result; `profile` receives what was read and done, the others are as for :func:`answer`."""
     from gpu_cep.engine.answers import answer
 
     if profile is not None and events.groups is not None:
         profile.add_groups(events.groups.read, events.groups.all)
     return answer(
-        plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile, concurrent=concurrent
-    )
+        plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile,
+        concurrent=concurrent, spent=spent,
+    )  # fmt: skip
 
 
 def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, pa.Array] | None = None) -> list[str]:

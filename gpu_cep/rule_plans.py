@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -34,11 +34,9 @@ _MANY_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PlannedRule:
-    """A rule over the events that all rules share: its query and the plan that answers it."""
+    """The plan of a rule, over the events that all rules share."""
 
     name: str
-    query: AnyQuery
-    options: Options
     plan: AnyPlan
 
 
@@ -62,6 +60,7 @@ class _Draft:
     """The rules while they are planned: what is known of those that have no error so far, and the errors of the others."""
 
     planned: dict[str, PlannedRule] = field(default_factory=dict)
+    asked: dict[str, tuple[AnyQuery, Options]] = field(default_factory=dict)
     alone: dict[str, str] = field(default_factory=dict)
     failed: dict[str, CepError] = field(default_factory=dict)
 
@@ -114,11 +113,11 @@ def _plan_rule(draft: _Draft, name: str, rule: Rule, keywords: Mapping[str, Any]
     if lacks_times(schema, options):
         draft.alone[name] = "no event has a timestamp"
         return
-    planned = PlannedRule(name, query, options, make_plan(rule.pattern, schema, options, settings))
+    planned = PlannedRule(name, make_plan(rule.pattern, schema, options, settings))
     if planned.plan.algorithm == "brute_force":
         draft.alone[name] = "brute_force reads all rows"
     else:
-        draft.planned[name] = planned
+        draft.planned[name], draft.asked[name] = planned, (query, options)
 
 
 def _with_table(draft: _Draft, table: Any) -> PlannedRules:
@@ -144,9 +143,9 @@ def _with_source(draft: _Draft, source: Source, memory: int | None) -> PlannedRu
     given = InputEvents(part.table, Origin(part.schema, part.numbers), part.groups, None if part.numbers is None else source.read)
 
     def narrow(name: str) -> None:
-        whole = draft.planned[name]
-        settings = narrow_settings(whole.plan.settings, names)
-        draft.planned[name] = replace(whole, plan=make_plan(whole.query, part.schema, whole.options, settings))
+        query, options = draft.asked[name]
+        settings = narrow_settings(draft.planned[name].plan.settings, names)
+        draft.planned[name] = PlannedRule(name, make_plan(query, part.schema, options, settings))
 
     draft.each(draft.planned if names != source.schema.names else (), narrow)
     return PlannedRules(given, source, tuple(draft.planned.values()), draft.alone, draft.failed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import has_matches
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -18,7 +19,7 @@ from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.rule_sets.bound_values import Values, bound_values
 from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
 from gpu_cep.errors import CepError, EngineUnavailable
-from gpu_cep.query_runs import absent_texts, answer_query
+from gpu_cep.query_runs import absent_texts, run_engine
 from gpu_cep.rule_plans import PlannedRule, PlannedRules
 from gpu_cep.rules import naming
 from gpu_cep_kernels.compile.launch import available_threads, spread
@@ -107,9 +108,20 @@ def _grouped(rules: Sequence[PlannedRule], column: str, lists: RowLists, size: i
 
 
 def run_shared(
-    given: PlannedRules, sharing: Sharing, threads: int | None, profile: Profile | None, failed: Callable[[str, CepError], None]
-) -> dict[str, pa.Table]:
-    """Return the result of each planned rule by name; `failed` is told of errors, and raises those that end the run."""
+    given: PlannedRules, sharing: Sharing, threads: int | None, profile: Profile | None, failed: Callable[[str, CepError], None],
+    *, concurrent: int = 1, spent: Mapping[str, Spent] | None = None,
+) -> dict[str, pa.Table]:  # fmt: skip
+    """Return the result of each planned rule by name, in no particular order.
+
+    Parameters
+    ----------
+    failed
+        Is told of each rule that fails, and raises the errors that end the run.
+    concurrent
+        The number of such runs that share this machine's memory.
+    spent
+        What each rule has used of its bounds in runs over other parts of the events, by its name.
+    """
     used = threads or available_threads()
     if profile is not None and given.events.groups is not None:
         profile.add_groups(given.events.groups.read, given.events.groups.all)
@@ -117,25 +129,23 @@ def run_shared(
     small = [group for group in sharing.groups if group.rows < _MANY_ROWS]
     at_once = 1 if _may_use_device(given.planned) else used
 
-    def run(group: RuleGroup, own: int, concurrent: int) -> list[tuple[str, pa.Table | CepError]]:
+    def run(group: RuleGroup, own: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
         events = _events_of(group, given.events, sharing)
-        return [(each.name, _run_rule(each, events, own, profile, concurrent, failed)) for each in group.rules]
+        return [(each.name, answer_rule(each, events, own, beside)) for each in group.rules]
+
+    def answer_rule(rule: PlannedRule, events: InputEvents, own: int, beside: int) -> pa.Table | CepError:
+        try:
+            with naming(rule.name):
+                used_up = None if spent is None else spent[rule.name]
+                return run_engine(rule.plan, events, own, profile, concurrent=beside * concurrent, spent=used_up)
+        except CepError as fault:
+            failed(rule.name, fault)
+            return fault
 
     units = small if len(small) > 2 * at_once else [part for group in small for part in _cut(group, at_once)]
     done = spread(lambda group: run(group, 1 if at_once > 1 else used, at_once), units, at_once)
     done += [run(group, used, 1) for group in large]
     return {name: found for part in done for name, found in part if not isinstance(found, CepError)}
-
-
-def _run_rule(
-    rule: PlannedRule, events: InputEvents, threads: int, profile: Profile | None, concurrent: int, failed: Callable[[str, CepError], None]
-) -> pa.Table | CepError:
-    try:
-        with naming(rule.name):
-            return answer_query(rule.plan, rule.query, rule.options, events, threads=threads, profile=profile, concurrent=concurrent)
-    except CepError as fault:
-        failed(rule.name, fault)
-        return fault
 
 
 def _events_of(group: RuleGroup, events: InputEvents, sharing: Sharing) -> InputEvents:
