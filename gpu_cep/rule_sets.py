@@ -99,7 +99,8 @@ def match_all(
     from gpu_cep.rule_tables import check_one_schema, one_table
 
     rules = as_rules(patterns)
-    _check_choices(on_error, failures, split, keywords)
+    check_error_choices(on_error, failures)
+    _check_choices(split, keywords)
     hand_over = result_form(keywords.get("result", "arrow"), keywords.get("output", "matches"))
     given = plan_rules(events, rules, keywords)
     failed = dict(given.failed)
@@ -110,19 +111,23 @@ def match_all(
     found = _run(given, rules, keywords, failed, raises=on_error == "raise")
     if not split:
         found_table = one_table(found, failed)
-    _report(failed, failures)
+    report_failures(failed, failures)
     if not split:
         return handed_over(found_table, hand_over)
     return {name: handed_over(table, hand_over) for name, table in found.items()}
 
 
-def _check_choices(on_error: object, failures: object, split: object, keywords: Mapping[str, Any]) -> None:
-    """Raise unless the keywords of :func:`match_all` have values that it takes."""
+def check_error_choices(on_error: object, failures: object) -> None:
+    """Raise PatternError unless `on_error` and `failures` have values that :func:`match_all` takes."""
     if on_error not in ON_ERROR:
         message = f"on_error={on_error!r} is unknown; expected one of {', '.join(ON_ERROR)}"
         raise PatternError([Diagnostic(message, hint=nearest(str(on_error), ON_ERROR))])
     if failures is not None and not isinstance(failures, MutableMapping):
         raise PatternError(f"failures must be a dictionary, which receives the error of each failed pattern, not {failures!r}")
+
+
+def _check_choices(split: object, keywords: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError unless many patterns may have such a result."""
     if keywords.get("result") == "reader":
         raise UnsupportedError("result='reader' is not supported for many patterns; supported: arrow, pandas, polars, duckdb, cudf")
     if keywords.get("output") == "compressed" and not split:
@@ -156,7 +161,7 @@ def _run(
     return {name: found[name] for name in rules if name in found}
 
 
-def _report(failed: Mapping[str, CepError], failures: MutableMapping[str, CepError] | None) -> None:
+def report_failures(failed: Mapping[str, CepError], failures: MutableMapping[str, CepError] | None) -> None:
     """Tell the caller which patterns failed."""
     if failures is not None:
         failures.update(failed)

@@ -24,21 +24,21 @@ def check_one_schema(given: PlannedRules) -> None:
     same_columns({each.name: answer_schema(each.plan, schema) for each in given.planned})
 
 
-def same_columns(schemas: Mapping[str, pa.Schema]) -> pa.Schema | None:
+def same_columns(schemas: Mapping[str, pa.Schema], *, named: bool = True) -> pa.Schema | None:
     """Return the schema of a table for results of these schemas, by the name of their pattern, without the column ``pattern``.
 
-    The result is None if there are none.
+    The result is None if there are none. With `named`, that column is to stand before theirs.
 
     Raises
     ------
     PatternError
-        They differ, or one has a column ``pattern``.
+        They differ, or one has a column ``pattern`` beside that of the name.
     """
     first = next(iter(schemas), None)
     if first is None:
         return None
     for name, schema in schemas.items():
-        if PATTERN in schema.names:
+        if named and PATTERN in schema.names:
             raise PatternError(f"pattern {name!r}: its result has a column {PATTERN!r} already; name it otherwise, or give split=True")
         if not _alike(schemas[first], schema):
             raise PatternError(
@@ -57,8 +57,8 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def one_table(found: Mapping[str, pa.Table], failed: Mapping[str, CepError]) -> pa.Table:
-    """Return the results as one table, with the name of its pattern before each row.
+def one_table(found: Mapping[str, pa.Table], failed: Mapping[str, CepError], *, named: bool = True) -> pa.Table:
+    """Return the results as one table, with the name of its pattern before each row; `named` is as for :func:`same_columns`.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def one_table(found: Mapping[str, pa.Table], failed: Mapping[str, CepError]) -> 
     MatchLimitExceeded
         The table does not fit in memory.
     """
-    schema = same_columns({name: table.schema for name, table in found.items()})
+    schema = same_columns({name: table.schema for name, table in found.items()}, named=named)
     if schema is None:
         raise next(iter(failed.values()))
     with ending_in(MatchLimitExceeded, "building one table of the results", LESS_MEMORY):

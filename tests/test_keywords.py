@@ -35,6 +35,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.explain_all: (ExplainOptions, set()),
     cep.stream: (StreamOptions, {"lateness", "late", "every"}),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
+    cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }
 LEFT_OUT = {
     cep.explain: {"result", "memory", "complete_until"},
@@ -44,6 +45,7 @@ LEFT_OUT = {
     cep.explain_all: {"result", "memory", "complete_until"},
     cep.stream: {"result", "memory", "complete_until"},
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
+    cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }
 # The methods that take the keywords of a function, but for the columns' roles.
 METHODS: dict[Callable[..., Any], Callable[..., Any]] = {

@@ -14,14 +14,20 @@ from gpu_cep.analysis.row_patterns.bound import ROW_PATTERN_VERSION
 from gpu_cep.plan.event_plan import PLAN_VERSION
 from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION
 from gpu_cep_spark.row_worker import RowWork, match_rows
+from gpu_cep_spark.rule_worker import RuleWork, match_rules_of_partition
 from gpu_cep_spark.worker import Work, match_partition
 
 Stage = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def make_stage(work: Work | RowWork) -> Stage:
+def make_stage(work: Work | RowWork | RuleWork) -> Stage:
     """Return the function that an executor runs on each Spark partition to find matches; it raises as that of :func:`send`."""
-    return send(partial(match_rows, work) if isinstance(work, RowWork) else partial(match_partition, work))
+    match work:
+        case RowWork():
+            return send(partial(match_rows, work))
+        case RuleWork():
+            return send(partial(match_rules_of_partition, work))
+    return send(partial(match_partition, work))
 
 
 def send(run: Stage) -> Stage:

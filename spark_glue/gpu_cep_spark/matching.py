@@ -150,7 +150,7 @@ def gpu_match(
     asked: Any = pattern if of_files is None else of_files
     refuse_swapped("gpu_match", frame, asked)
     options, settings = read_keywords(keywords)
-    _refuse_other_frames(frame)
+    refuse_other_frames(frame)
     check_settings(settings)
     check_scan(scan, slices)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
@@ -189,7 +189,8 @@ def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[s
         refuse_for_batch(of_stream, usual)
 
 
-def _refuse_other_frames(df: object) -> None:
+def refuse_other_frames(df: object) -> None:
+    """Raise EventError or UnsupportedError unless the events are a batch DataFrame."""
     if isinstance(df, (str, PathLike)):
         raise EventError(f"events: gpu_match() takes a DataFrame, not a path; give {_reading(str(df))}")
     if not isinstance(df, DataFrame):

@@ -94,7 +94,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     profile.add("tasks", 1)
     plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
     try:
-        with closing(_parts(work, batches, _room(work, context), profile)) as parts:
+        with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
             matches = (as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
             yield from add_figures(matches, profile, work.result) if work.reports else matches
     except CepError as fault:
@@ -102,7 +102,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
 
 
-def _parts(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:
+def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:
     """Give the events of a partition in parts that fit in memory, each stream whole in one, or each slice of it."""
     if work.files is None:
         yield from (Part(events, WHOLE) for events in whole_streams(batches, room))
@@ -123,7 +123,9 @@ def room_of(memory: int | None, hashes: Callable[[pa.Table], Hashes] | None, con
     return Room(bytes_of_events(memory, os.environ, tasks_at_once(context)), folder, hashes)
 
 
-def _room(work: Work, context: TaskContext | None) -> Room:
+def room_for(work: Work, context: TaskContext | None) -> Room:
+    """Return the bytes that the worker holds at a time, and the folder for the other events."""
+
     def hashes(batches: pa.Table) -> Hashes:
         events, _ = _own_events(work, Part(batches, WHOLE))
         return stream_hashes(EventColumns(events, work.plan.query), work.keys)
@@ -164,7 +166,7 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
 def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own]:
     """Return the events of a part, and its own events; matches start in own events only."""
     events = as_events(part.events, work.events, work.codes)
-    _refuse_untimed(work, events)
+    refuse_untimed(work, work.plan, events)
     return separate_own_rows(work.plan, events) if work.sliced else (events, part.time)
 
 
@@ -173,17 +175,17 @@ def _plain(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema])
 
 
-def _refuse_untimed(work: Work, events: pa.Table) -> None:
+def refuse_untimed(work: Work, plan: AnyPlan, events: pa.Table) -> None:
     """Raise EventError if an event has no timestamp, before the engine does, which takes a partition's events for all there are."""
-    times = events.column(work.plan.query.timestamp)
-    if work.plan.query.drops_untimed or not (times.null_count or pa.types.is_floating(times.type)):
+    times = events.column(plan.query.timestamp)
+    if plan.query.drops_untimed or not (times.null_count or pa.types.is_floating(times.type)):
         return
     marks = events.column(events.num_columns - 1) if work.sliced else None
     own = True if marks is None else pc.not_equal(pc.bit_wise_and(marks, 1), 0)
     null, missing = pc.is_null(times), pc.is_null(times, nan_is_null=True)
     for what, flags in (("NULL", null), ("NaN", pc.xor(null, missing))):
         if pc.any(flags).as_py():
-            raise EventError(_untimed(work.events.field(work.plan.query.timestamp).name, what, pc.sum(pc.and_(flags, own)).as_py()))
+            raise EventError(_untimed(work.events.field(plan.query.timestamp).name, what, pc.sum(pc.and_(flags, own)).as_py()))
 
 
 def _untimed(name: str, what: str, count: int) -> str:

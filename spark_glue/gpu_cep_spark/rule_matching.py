@@ -1,0 +1,240 @@
+"""Match many patterns on Spark: those with the same keys share one shuffle and one Python stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any, Unpack
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.api import match
+from gpu_cep.choices import OnError
+from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.errors import CepError, UnsupportedError
+from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
+from gpu_cep.plan.columns_read import narrow_settings
+from gpu_cep.plan.settings import memory_bytes
+from gpu_cep.query_plans import make_plan
+from gpu_cep.rule_plans import PlannedRule
+from gpu_cep.rule_sets import check_error_choices, report_failures
+from gpu_cep.rule_tables import PATTERN, same_columns
+from gpu_cep.rules import Rule, as_rules, naming, united
+from gpu_cep_spark.assembly import total_counts
+from gpu_cep_spark.handshake import make_stage
+from gpu_cep_spark.jobs import keys_of_shuffle
+from gpu_cep_spark.matching import check_settings, gpu_match, refuse_other_frames
+from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
+from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.rule_worker import RuleWork
+from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.shuffle_tasks import shuffle
+from gpu_cep_spark.worker import Work
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Up to so many filters are united to one that Spark applies before the shuffle.
+_MOST_FILTERS = 256
+
+Keys = frozenset[str]
+
+
+@takes_keywords(match, SparkOptions)
+def gpu_match_all(
+    df: DataFrame,
+    patterns: Mapping[str, Pattern | Rule],
+    *,
+    on_error: OnError = "raise",
+    failures: MutableMapping[str, CepError] | None = None,
+    split: bool = False,
+    worker_memory: int | str | None = None,
+    **keywords: Unpack[SparkOptions],
+) -> Any:
+    """Find the matches of many patterns among the events of a Spark DataFrame.
+
+    Each pattern has the matches that :func:`gpu_match` finds for it. Patterns whose streams have the
+    same keys share one shuffle and one Python stage. So do patterns whose keys contain those of
+    another pattern. A pattern whose streams have no keys is matched by a :func:`gpu_match` of its own.
+    Nothing runs until an action needs the result, but errors in queries are raised at once.
+
+    Parameters
+    ----------
+    df
+        The events; a classic or a Spark Connect DataFrame.
+    patterns
+        As in :func:`gpu_cep.match_all`.
+    on_error, failures
+        As in :func:`gpu_cep.match_all`, for errors that are known before a job runs. An error that
+        only workers see, such as a limit that is reached, ends the job; its message names the pattern.
+    split
+        Whether the result is a dictionary of DataFrames by name. Each is computed when it is used;
+        what they share is shared in one DataFrame only.
+    worker_memory
+        As in :func:`gpu_match`.
+    **keywords
+        As in :func:`gpu_match`; ``output="compressed"`` is not supported.
+
+    Returns
+    -------
+    DataFrame, or dict of DataFrame
+        One DataFrame with the column ``pattern`` before those of :func:`gpu_match`, in no particular
+        order. With `split`, one for each pattern that has no error.
+
+    Raises
+    ------
+    PatternError
+        `patterns` is no mapping of names to patterns, or the results have not the same columns and cannot be one DataFrame.
+    CepError
+        Any error that :func:`gpu_match` raises. The message names the pattern.
+    """
+    refuse_other_frames(df)
+    rules = as_rules(patterns)
+    check_error_choices(on_error, failures)
+    if keywords.get("output") == "compressed":
+        raise UnsupportedError("output='compressed' is not supported for many patterns under Spark; supported: matches, events, count")
+    zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    queries, failed = _plan_rules(rules, keywords, arrow_schema(df.schema, zone))
+    if failed and (on_error == "raise" or len(failed) == len(rules)):
+        raise united(failed)
+    if not split:
+        same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
+    report_failures(failed, failures)
+    job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"))
+    shared = [job.match(group, keys) for group, keys in group_rules(queries)]
+    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name, query in queries.items() if not _keys(query)}
+    alone = {name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **rule.options) for name, rule in own.items()}
+    if split:
+        apart = {name: _of_one(found, name) for group, found in shared for name in group}
+        return {name: (apart | alone)[name] for name in queries}
+    frames = [found for _, found in shared]
+    frames += [frame.select(F.lit(name).alias(PATTERN), *map(column, frame.columns)) for name, frame in alone.items()]
+    return reduce(DataFrame.unionAll, frames)
+
+
+def _of_one(found: DataFrame, name: str) -> DataFrame:
+    """Return the matches of one rule."""
+    mark, *columns = found.columns
+    return found.filter(column(mark) == F.lit(name)).select(*map(column, columns))
+
+
+def _plan_rules(
+    rules: Mapping[str, Rule], keywords: Mapping[str, Any], schema: pa.Schema
+) -> tuple[dict[str, NarrowQuery], dict[str, CepError]]:
+    """Return the plans of rules by name, and the errors of the others."""
+    queries: dict[str, NarrowQuery] = {}
+    failed: dict[str, CepError] = {}
+    for name, rule in rules.items():
+        try:
+            with naming(name):
+                options, settings = read_keywords({**keywords, **rule.options})
+                check_settings(settings)
+                queries[name] = NarrowQuery.of(rule.pattern, schema, options, settings)
+        except CepError as fault:
+            failed[name] = fault
+    return queries, failed
+
+
+def _keys(query: NarrowQuery) -> Keys:
+    """Return the columns by whose values rows may be sent to different partitions."""
+    return frozenset(query.events.names[key] for key in keys_of_shuffle(query.plan))
+
+
+def group_rules(queries: Mapping[str, NarrowQuery]) -> list[tuple[dict[str, NarrowQuery], Keys]]:
+    """Return the rules that share a shuffle and have results of the same schema, with the keys of the shuffle.
+
+    Events with equal values of some keys are together in a shuffle by fewer of these keys, too. A rule is served by the
+    keys of the rule that has the fewest of its own. Those without keys are left out.
+    """
+    keys = {name: _keys(query) for name, query in queries.items()}
+    known = sorted({own for own in keys.values() if own}, key=lambda own: (len(own), sorted(own)))
+    groups: dict[tuple[Keys, tuple[Any, ...]], dict[str, NarrowQuery]] = {}
+    for name, query in queries.items():
+        if keys[name]:
+            serving = next(fewer for fewer in known if fewer <= keys[name])
+            columns = tuple((field.name, str(field.type)) for field in answer_schema(query.plan, query.events))
+            groups.setdefault((serving, columns), {})[name] = query
+    return [(group, serving) for (serving, _), group in groups.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One call of :func:`gpu_match_all`: its events, the session's time zone and the worker's memory."""
+
+    df: DataFrame
+    zone: str
+    memory: int | None
+
+    def match(self, group: Mapping[str, NarrowQuery], keys: Keys) -> tuple[list[str], DataFrame]:
+        """Return the names of the rules, and their matches after one shuffle by `keys`."""
+        schema = arrow_schema(self.df.schema, self.zone)
+        read = {name for query in group.values() for name in query.events.names}
+        events = pa.schema([field for field in schema if field.name in read])
+        rules = tuple(PlannedRule(name, _plan_over(query, events)) for name, query in group.items())
+        result = spark_schema(self._result(rules, events))
+        places = tuple(number for number, name in enumerate(events.names) if name in keys)
+        shuffled = shuffle(self._narrow(rules, events), [F.col(f"c{key}") for key in places])
+        warn_of_types(shuffled, events.names, result)
+        work = Work(rules[0].plan, "", events, {}, places, batch_schema(result, self.zone), self.memory)
+        found = shuffled.mapInArrow(make_stage(RuleWork(work, rules)), result)
+        return list(group), self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
+
+    def _result(self, rules: Sequence[PlannedRule], events: pa.Schema) -> pa.Schema:
+        """Return the schema of the rules' results, with the name of the pattern first."""
+        found = same_columns({rule.name: answer_schema(rule.plan, events) for rule in rules}, named=False)
+        assert found is not None, "a group has a rule"
+        name = PATTERN
+        while name in found.names:
+            name += "_"
+        return pa.schema([pa.field(name, pa.string(), nullable=False), *found])
+
+    def _narrow(self, rules: Sequence[PlannedRule], events: pa.Schema) -> DataFrame:
+        """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, …."""
+        read = read_columns(self.df, events.names)
+        dropped = [untimed(rule.plan.query, read.schema) for rule in rules if rule.plan.query.drops_untimed]
+        if len(dropped) == len(rules) and len({rule.plan.query.timestamp for rule in rules}) == 1:
+            read = read.filter(~dropped[0])
+        condition = _any_filter([rule.plan for rule in rules], read)
+        bindable = read if condition is None else read.filter(condition)
+        return bindable.select(*(column(name).alias(f"c{number}") for number, name in enumerate(events.names)))
+
+    def _total(self, found: DataFrame, parted: Sequence[PlannedRule]) -> DataFrame:
+        """Return counts with those that several partitions have of one stream added up.
+
+        A rule without `partition_by` has a count even if there is no event.
+        """
+        if not parted:
+            return found
+        whole = [(rule.name, 0) for rule in parted if not rule.plan.query.partition_by]
+        counted = found.unionAll(self.df.sparkSession.createDataFrame(whole, found.schema)) if whole else found
+        return total_counts(counted, counted.columns[:-1])
+
+
+def _plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:
+    """Return the plan of a query over the columns that a group of rules reads; ties are ordered as by those of its own."""
+    return make_plan(query.pattern, events, query.options, narrow_settings(query.settings, events.names))
+
+
+def _counts_in_parts(plan: AnyPlan) -> bool:
+    """Return whether several partitions may count matches of one stream."""
+    return plan.settings.output == "count" and bool(plan.derived or not plan.query.partition_by)
+
+
+def _any_filter(plans: Sequence[AnyPlan], read: DataFrame) -> Column | None:
+    """Return a filter that holds for every event that a variable of some plan may bind; None if no useful one is known."""
+    if len(plans) > _MOST_FILTERS:
+        return None
+    filters = [event_filter(plan.query, read.schema) if "filter" in plan.pruning else None for plan in plans]
+    known = [each for each in filters if each is not None]
+    return _balanced(known) if len(known) == len(filters) else None
+
+
+def _balanced(conditions: Sequence[Column]) -> Column:
+    """Return the disjunction of some conditions as a tree that is not deep."""
+    half = len(conditions) // 2
+    return conditions[0] if not half else or_(_balanced(conditions[:half]), _balanced(conditions[half:]))
