@@ -17,6 +17,7 @@ from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import has_missing_times
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.rule_sets.bound_values import Values, bound_values
+from gpu_cep.engine.rule_sets.compact_texts import compact_texts
 from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.query_runs import absent_texts, run_engine
@@ -45,8 +46,12 @@ class RuleGroup:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What the rules of a set share: the columns of all events, the lists of rows by column, and the groups of rules."""
+    """What the rules of a set share: the events and their columns, the lists of rows by column, and the groups of rules.
 
+    `columns` is None if each rule reads the `events` by itself, since they lie on a device.
+    """
+
+    events: InputEvents
     columns: EventColumns | None
     lists: Mapping[str, RowLists]
     groups: tuple[RuleGroup, ...]
@@ -56,7 +61,10 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     """Return how the rules share the events that they were planned over; the rows of each group are listed."""
     events, planned = given.events, given.planned
     if not planned or is_resident(events.table):
-        return Sharing(None, {}, tuple(RuleGroup((each,), int(events.table.num_rows)) for each in planned))
+        return Sharing(events, None, {}, tuple(RuleGroup((each,), int(events.table.num_rows)) for each in planned))
+    types = events.table.schema if events.origin.schema is None else events.origin.schema
+    compact = compact_texts(events.table, [each.plan for each in planned])
+    events = replace(events, table=compact, origin=replace(events.origin, schema=types))
     columns = EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema)
     by_column = _rules_by_column(planned, columns)
     lists: dict[str, RowLists] = {}
@@ -67,7 +75,7 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
         groups += _grouped([each for each, _ in rules], name, lists[name], len(columns))
     grouped = {each.name for group in groups for each in group.rules}
     rest = tuple(each for each in planned if each.name not in grouped)
-    return Sharing(columns, lists, (*groups, *([RuleGroup(rest, len(columns))] if rest else ())))
+    return Sharing(events, columns, lists, (*groups, *([RuleGroup(rest, len(columns))] if rest else ())))
 
 
 def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> dict[int, list[tuple[PlannedRule, Values]]]:
@@ -130,7 +138,7 @@ def run_shared(
     at_once = 1 if _may_use_device(given.planned) else used
 
     def run(group: RuleGroup, own: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
-        events = _events_of(group, given.events, sharing)
+        events = _events_of(group, sharing)
         return [(each.name, answer_rule(each, events, own, beside)) for each in group.rules]
 
     def answer_rule(rule: PlannedRule, events: InputEvents, own: int, beside: int) -> pa.Table | CepError:
@@ -148,12 +156,13 @@ def run_shared(
     return {name: found for part in done for name, found in part if not isinstance(found, CepError)}
 
 
-def _events_of(group: RuleGroup, events: InputEvents, sharing: Sharing) -> InputEvents:
+def _events_of(group: RuleGroup, sharing: Sharing) -> InputEvents:
     """Return the events of a group of rules."""
+    events = sharing.events
     if group.column is None or sharing.columns is None:
         return InputEvents(events.table, events.origin, shared=sharing.columns)
     rows = sharing.lists[group.column].of(group.groups)
-    picked = PickedRows(sharing.columns.table.schema, sharing.columns.arrow, rows)
+    picked = PickedRows(sharing.columns, rows)
     origin = Origin(events.origin.schema, events.origin.numbers_of(rows.astype("int64")))
     shared = EventColumns(picked, group.rules[0].plan.query, (), origin.numbers, origin.schema) if len(group.rules) > 1 else None
     return InputEvents(picked, origin, shared=shared)

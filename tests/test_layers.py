@@ -149,7 +149,7 @@ HOMES = {
         "gpu_cep.engine.intervals",
         "gpu_cep.engine.output",
         "gpu_cep.engine.row_patterns",
-        "gpu_cep.engine.rule_sets.row_lists",
+        "gpu_cep.engine.rule_sets",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
         "gpu_cep.live_plans",

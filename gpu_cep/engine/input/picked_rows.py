@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from gpu_cep.engine.input.event_columns import EventColumns
 
 # A dictionary with more than this share of values for each row is made anew of those that the rows have.
 _SHARE = 8
@@ -17,13 +20,16 @@ _SHARE = 8
 class PickedRows:
     """Some rows of a table, with the attributes of an Arrow table: `schema`, `num_rows` and `column`.
 
-    `whole` returns a column of the table by its number. `rows` are the numbers of the rows, ascending.
+    `columns` are those of all rows. `rows` are the numbers of the rows, ascending.
     """
 
-    schema: pa.Schema
-    whole: Callable[[int], pa.Array]
+    columns: EventColumns
     rows: npt.NDArray[np.int32]
     _gathered: dict[int, pa.ChunkedArray] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.columns.table.schema
 
     @property
     def num_rows(self) -> int:
@@ -36,7 +42,7 @@ class PickedRows:
     def column(self, number: int) -> pa.ChunkedArray:
         """Return the values of a column in these rows."""
         if number not in self._gathered:
-            taken = self.whole(number).take(pa.array(self.rows))
+            taken = self.columns.arrow(number).take(pa.array(self.rows))
             self._gathered[number] = pa.chunked_array([_without_unused(taken) if pa.types.is_dictionary(taken.type) else taken])
         return self._gathered[number]
 

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field
 from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.output.result_tables import carried_columns
 from gpu_cep.plan.event_plan import Plan, ReturnProgram
 
@@ -84,7 +85,9 @@ def _row_bytes(columns: EventColumns, column: int) -> int:
     attributes = len(columns.query.schema.attributes)
     if column >= attributes:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
-    return columns.once("mean bytes", (column,), lambda: _mean_bytes(columns, column))
+    # all rows tell it of picked ones, too, which need not be gathered for that
+    whole = columns.table.columns if isinstance(columns.table, PickedRows) else columns
+    return whole.once("mean bytes", (column,), lambda: _mean_bytes(whole, column))
 
 
 def _mean_bytes(columns: EventColumns, column: int) -> int:
