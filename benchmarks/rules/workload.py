@@ -47,7 +47,7 @@ def same_keys(count: int) -> dict[str, str]:
 
 def other_constants(count: int) -> dict[str, str]:
     """Rules over three usual types that differ in one constant."""
-    return {f"constant {number}": _FUNNEL.format(0, 1, 2, f"c.amount > {100 + number / 10}", 3_600_000) for number in range(count)}
+    return {f"constant {number}": _FUNNEL.format(0, 1, 2, f"c.amount > {100 + number / 10}", 5 * 86_400_000) for number in range(count)}
 
 
 def disjoint_funnels(count: int) -> dict[str, str]:

@@ -27,13 +27,13 @@ from gpu_cep.plan.settings import Settings
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     *("algorithms.md", "builder.md", "coming-from.md", "composition.md", "compressed.md", "intervals.md", "joins.md", "language.md"),
-    *("mapping.md", "report.md", "row-patterns.md", "strategies.md", "timelines.md"),
+    *("mapping.md", "report.md", "row-patterns.md", "rule-sets.md", "strategies.md", "timelines.md"),
 ]
 _TYPES = {"ts": types.INTEGER, "type": types.STRING, "k": types.INTEGER, "x": types.INTEGER, "y": types.FLOAT, "s": types.STRING}
 SCHEMA = Schema(tuple(Attribute(name, kind) for name, kind in _TYPES.items()))
 
 MODULES = [
-    *("gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.sql_answers"),
+    *("gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.rule_sets", "gpu_cep.rules", "gpu_cep.sql_answers"),
     *(f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")),
 ]
 

@@ -104,7 +104,7 @@ class EventColumns:
 
     def once(self, what: str, columns: tuple[int, ...], found: Callable[[], Result]) -> Result:
         """Return what `found` makes of the `columns`, made once: for all queries that share them, if they are the table's own."""
-        common = self.shared is not None and all(map(self._is_common, columns))
+        common = all(column < len(self.query.schema.attributes) for column in columns)
         kept = self.shared._found if self.shared is not None and common else self._found
         if (what, columns) not in kept:
             kept[what, columns] = found()
@@ -114,10 +114,6 @@ class EventColumns:
     def _elsewhere(self, column: int) -> EventColumns | None:
         """Return the columns that hold a column of the table for all queries; None if they are these."""
         return self.shared if column < len(self.query.schema.attributes) else None
-
-    def _is_common(self, column: int) -> bool:
-        """Return whether the machine representation of a column is the same for all queries that share it."""
-        return column < len(self.query.schema.attributes) and not any(column in group for group in self.dictionaries)
 
     def put(self, column: int, values: pa.Array) -> None:
         """Set the values of a computed column that is an expression."""

@@ -1,0 +1,22 @@
+"""Faults in how rule sets share events, and where they lie."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+_RUNS, _VALUES = "gpu_cep/rule_runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
+_ON_SPARK = "spark_glue/gpu_cep_spark/rule_matching.py"
+_MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_sets.py",)
+
+RULE_SETS = (
+    Fault("picked-rows-without-numbers", _RUNS, "events.origin.numbers_of(rows.astype(\"int64\"))", "None", _MATCH_ALL),
+    Fault("rows-picked-where-others-matter", _RUNS, "if not may_leave_out(plan, columns.schema):", "if False:", _MATCH_ALL),
+    Fault("missing-times-passed-over", _RUNS, "plan.query.drops_untimed or not has_missing_times(", "True or (", _MATCH_ALL),
+    Fault("rows-of-one-group-only", _RUNS, ".of(group.groups)", ".of(group.groups[:1])", _MATCH_ALL),
+    Fault("negated-variables-need-no-rows", _VALUES, "range(len(query.variables))", "range(len(query.positives))", _MATCH_ALL),
+    Fault("values-of-any-test", _VALUES, "reduce(or_,", "reduce(and_,", _MATCH_ALL),
+    Fault("groups-of-rows-unsorted", "gpu_cep/engine/rule_sets/row_lists.py", "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
+    Fault("shuffled-by-other-keys", _ON_SPARK, "if fewer <= keys[name])", "if True)", _SPARK),
+    Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
+    Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
+)
