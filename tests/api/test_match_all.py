@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep import rule_runs
 from gpu_cep.rules import named
-from tests.drawn.rule_sets import RuleCase, rule_sets
+from tests.drawn.rule_sets import RuleCase, rule_sets, typed_rule_sets
 from tests.effort import examples
 
 OUTPUTS = ("matches", "events", "indices", "count")
@@ -76,6 +76,21 @@ def same(case: RuleCase, events, output: str, picked: bool) -> None:
 @given(rule_sets(), st.sampled_from(OUTPUTS), st.booleans())
 def test_each_has_the_matches_that_it_has_by_itself(case, output, picked):
     same(case, case.events, output, picked)
+
+
+@examples(60, 300)
+@given(typed_rule_sets(), st.sampled_from(OUTPUTS))
+def test_events_of_other_types_are_not_missed(case, output):
+    same(case, case.events, output, picked=True)
+
+
+def test_negated_events_are_among_those_of_a_rule():
+    events = pa.table({"ts": range(8), "type": list("ABCXACXX")})
+    rules = {"without": "PATTERN SEQ(A a, NOT(B n), C c) WITHIN 5", "with": "PATTERN SEQ(A a, B b, C c) WITHIN 5"}
+    with patch.object(rule_runs, "_SHARE", 0):
+        found = cep.match_all(events, rules, output="indices", split=True)
+    assert found["without"].to_pylist() == [{"a": 4, "c": 5}]
+    assert found["with"].to_pylist() == [{"a": 0, "b": 1, "c": 2}]
 
 
 @examples(15, 60)

@@ -12,10 +12,15 @@ from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.rules import Rule
 from tests.drawn.patterns import ALL_OPERATORS, ALPHABETS
 from tests.drawn.queries import AFTER_MATCH, _options, queries
-from tests.drawn.tables import CLOCKS, event_tables
+from tests.drawn.tables import CLOCKS, event_tables, scattered_table
 
 # Queries that no events have a match for, or that have an error.
 WRONG = ("PATTERN SEQ(A a, B b", "PATTERN SEQ(A a, B b) WHERE a.nothing > 1", "PATTERN SEQ(A a, NOT(B b))")
+# The variables of a query whose types are filled in, and further conditions.
+SHAPES = ("{0} a, {1} b", "{0} a+, {1} b", "{0} a, NOT({1} n), {2} b", "{0} a, {1} c?, {2} b", "AND({0} a, {1} b)", "a, b")
+TESTS = ("", " WHERE a.x < b.x", " WHERE a.type IN ('A', 'B') AND b.type IN ('C', 'A', 'D')", " WHERE a.k = 1 AND b.k IN (1, 2)")
+# Strategies that may pass over an event.
+PASSING = ("skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,23 @@ def rule_sets(draw: st.DrawFn, max_size: int = 12, max_rules: int = 5, operators
 
 
 @st.composite
+def typed_rule_sets(draw: st.DrawFn, max_size: int = 24) -> RuleCase:
+    """Rules whose variables all have a type, over events of which other types are many; each may be answered by its own events alone."""
+    clock, alphabet = draw(st.sampled_from(CLOCKS)), ("A", "B", "C", "D")
+    rules = {}
+    for number in range(draw(st.integers(2, 5))):
+        options = draw(_options(clock, PASSING, AFTER_MATCH, partitions=(None, None, ("k",), ("s",))))
+        rules[f"rule {number}"] = Rule(draw(_typed(alphabet, clock.windows)), options)
+    seed, size = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from((max_size, max_size, max_size // 2)))
+    return RuleCase(rules, scattered_table(seed, clock, (*alphabet, "E", "F"), size, draw(st.booleans())))
+
+
+@st.composite
 def _typed(draw: st.DrawFn, alphabet: tuple[str, ...], windows: tuple[str, ...]) -> str:
     """The text of a query whose variables all have a type, so that other events need not be looked at."""
-    one, other = draw(st.sampled_from(alphabet)), draw(st.sampled_from(alphabet))
-    parts = draw(st.sampled_from(("{0} a, {1} b", "{0} a+, {1} b", "{0} a, NOT({1} n), {0} b", "a, b")))
-    tests = draw(st.sampled_from(("", " WHERE a.x < b.x", " WHERE a.type IN ('A', 'B') AND b.k = 1", " WHERE a.k = 1 AND b.k IN (1, 2)")))
+    types = [draw(st.sampled_from(alphabet)) for _ in range(3)]
+    parts = draw(st.sampled_from(SHAPES))
+    tests = draw(st.sampled_from(TESTS))
     window = draw(st.sampled_from(windows)).format(n=draw(st.sampled_from((2, 4, 8))))
-    return f"PATTERN SEQ({parts.format(one, other)}){tests} WITHIN {window}"
+    shape = parts if parts.startswith("AND") else f"SEQ({parts})"
+    return f"PATTERN {shape.format(*types)}{tests} WITHIN {window}"
