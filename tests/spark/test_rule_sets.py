@@ -81,6 +81,8 @@ def test_counts_without_keys_are_there_for_every_pattern(frame: DataFrame) -> No
     found = cep.gpu_match_all(frame, rules, output="count")
     assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules, output="count"))
     assert found.filter("pattern = 'none'").toArrow()["count"].to_pylist() == [0]
+    nothing = cep.gpu_match_all(frame.filter("ts < 0"), rules, output="count")
+    assert as_set(nothing.toArrow()) == as_set(cep.match_all(EVENTS.slice(0, 0), rules, output="count"))
 
 
 def test_missing_timestamps_are_dropped_for_those_that_ask(spark: SparkSession) -> None:
