@@ -55,6 +55,10 @@ class PlannedRules:
     failed: Mapping[str, CepError]
 
 
+# What is known before events are read: the plans of the rules that have no error, the errors of the others, and the events' schema.
+Check = Callable[[Iterable[PlannedRule], Mapping[str, CepError], "pa.Schema"], None]
+
+
 @dataclass(slots=True)
 class _Draft:
     """The rules while they are planned: what is known of those that have no error so far, and the errors of the others."""
@@ -75,10 +79,10 @@ class _Draft:
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> PlannedRules:
+def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, Any], check: Check | None = None) -> PlannedRules:
     """Return the plans of all rules, and the events that they read together.
 
-    Nothing of a source is read if not even one rule can run.
+    Nothing of a source is read if not even one rule can run. `check` is called before that, and raises if the rules are not to run.
 
     Raises
     ------
@@ -92,6 +96,8 @@ def plan_rules(events: Any, rules: Mapping[str, Rule], keywords: Mapping[str, An
     source = open_source(events)
     opened = read_events(events) if source is None else source
     draft.each(rules, lambda name: _plan_rule(draft, name, rules[name], keywords, opened.schema))
+    if check is not None:
+        check(draft.planned.values(), draft.failed, opened.schema)
     allowed = memory_bytes(keywords.get("memory"), "memory")
     if source is not None:
         return _with_source(draft, source, allowed)

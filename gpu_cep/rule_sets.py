@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from gpu_cep.api import match
@@ -20,7 +20,7 @@ from gpu_cep.errors import (
 from gpu_cep.keywords import ExplainOptions, MatchOptions, takes_keywords
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_explain import RuleSetExplanation, explain_rules
-from gpu_cep.rule_plans import PlannedRules, plan_rules
+from gpu_cep.rule_plans import PlannedRule, PlannedRules, plan_rules
 from gpu_cep.rules import Rule, as_rules, naming, united
 
 if TYPE_CHECKING:
@@ -102,12 +102,15 @@ def match_all(
     check_error_choices(on_error, failures)
     _check_choices(split, keywords)
     hand_over = result_form(keywords.get("result", "arrow"), keywords.get("output", "matches"))
-    given = plan_rules(events, rules, keywords)
+
+    def check(planned: Iterable[PlannedRule], failed: Mapping[str, CepError], schema: pa.Schema) -> None:
+        if failed and (on_error == "raise" or len(failed) == len(rules)):
+            raise united(failed)
+        if not split:
+            check_one_schema(planned, schema)
+
+    given = plan_rules(events, rules, keywords, check)
     failed = dict(given.failed)
-    if failed and (on_error == "raise" or len(failed) == len(rules)):
-        raise united(failed)
-    if not split:
-        check_one_schema(given)
     found = _run(given, rules, keywords, failed, raises=on_error == "raise")
     if not split:
         found_table = one_table(found, failed)

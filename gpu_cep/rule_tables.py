@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, PatternError, ending_in
-from gpu_cep.rule_plans import PlannedRules
+from gpu_cep.rule_plans import PlannedRule
 
 # The first column of the table.
 PATTERN = "pattern"
@@ -18,10 +18,12 @@ PATTERN = "pattern"
 _MANY_TABLES = 8
 
 
-def check_one_schema(given: PlannedRules) -> None:
-    """Raise PatternError unless the results of all planned rules have the same columns, none of which is called ``pattern``."""
-    schema = given.events.table.schema if given.events.origin.schema is None else given.events.origin.schema
-    same_columns({each.name: answer_schema(each.plan, schema) for each in given.planned})
+def check_one_schema(planned: Iterable[PlannedRule], schema: pa.Schema) -> None:
+    """Raise PatternError unless the results of all planned rules have the same columns, none of which is called ``pattern``.
+
+    The plans are for events of `schema`.
+    """
+    same_columns({each.name: answer_schema(each.plan, schema) for each in planned})
 
 
 def same_columns(schemas: Mapping[str, pa.Schema], *, named: bool = True) -> pa.Schema | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep import rule_runs
+from gpu_cep.engine.input.sources import Source
 from gpu_cep.rules import named
 from tests.drawn.rule_sets import RuleCase, rule_sets, typed_rule_sets
 from tests.effort import examples
@@ -140,6 +141,14 @@ def test_all_faults_are_told_at_once_by_name():
         cep.match_all(STEPS, {"fine": RULES["bought"], "x": "PATTERN SEQ(v) WHERE v.pric > 1", "y": "PATTERN SEQ(v) WHERE v.k > 1"})
     assert "pattern 'x': " in str(caught.value)
     assert "pattern 'y': " in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", ["PATTERN SEQ(View v) WHERE v.k > 1", "PATTERN SEQ(View v) RETURN v.ts AS other"])
+def test_nothing_is_read_for_rules_that_cannot_run(tmp_path, wrong):
+    path = tmp_path / "events.parquet"
+    pa.parquet.write_table(STEPS, path)
+    with patch.object(Source, "read_part", side_effect=AssertionError("read")), pytest.raises(cep.PatternError):
+        cep.match_all(str(path), RULES | {"wrong": wrong})
 
 
 def test_a_limit_stops_no_other_pattern():
