@@ -8,12 +8,11 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.analysis.options import Options
 from gpu_cep.errors import FEWER_EVENTS, CepError, EventError, ending_in
 from gpu_cep.keywords import read_keywords
-from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
-from gpu_cep.query_plans import as_query, is_row_pattern, make_plan
+from gpu_cep.query_plans import is_row_pattern, make_plan
 from gpu_cep.query_runs import is_path, open_source
 from gpu_cep.rules import Rule, naming
 
@@ -24,10 +23,11 @@ if TYPE_CHECKING:
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.parquet_files import Wanted
     from gpu_cep.engine.input.sources import Source
-    from gpu_cep.query_plans import AnyQuery
 
 # Up to so many filters are united to one by which row groups of Parquet are left out.
 _MOST_FILTERS = 256
+# The NULLs of a column that is not read stand in chunks of so many.
+_CHUNK = 1 << 16
 # Rows from which files are worth a look at whether they fit in memory.
 _MANY_ROWS = 1 << 20
 
@@ -64,7 +64,6 @@ class _Draft:
     """The rules while they are planned: what is known of those that have no error so far, and the errors of the others."""
 
     planned: dict[str, PlannedRule] = field(default_factory=dict)
-    asked: dict[str, tuple[AnyQuery, Options]] = field(default_factory=dict)
     alone: dict[str, str] = field(default_factory=dict)
     failed: dict[str, CepError] = field(default_factory=dict)
 
@@ -115,7 +114,6 @@ def _plan_rule(draft: _Draft, name: str, rule: Rule, keywords: Mapping[str, Any]
     if is_row_pattern(rule.pattern):
         draft.alone[name] = "MATCH_RECOGNIZE returns rows of its own"
         return
-    query = as_query(rule.pattern)
     if lacks_times(schema, options):
         draft.alone[name] = "no event has a timestamp"
         return
@@ -123,7 +121,7 @@ def _plan_rule(draft: _Draft, name: str, rule: Rule, keywords: Mapping[str, Any]
     if planned.plan.algorithm == "brute_force":
         draft.alone[name] = "brute_force reads all rows"
     else:
-        draft.planned[name], draft.asked[name] = planned, (query, options)
+        draft.planned[name] = planned
 
 
 def _with_table(draft: _Draft, table: Any) -> PlannedRules:
@@ -146,15 +144,30 @@ def _with_source(draft: _Draft, source: Source, memory: int | None) -> PlannedRu
     if not draft.planned:
         return PlannedRules(nothing, source, tuple(draft.planned.values()), draft.alone, draft.failed)
     part = source.read_part(names, wanted)
-    given = InputEvents(part.table, Origin(part.schema, part.numbers), part.groups, None if part.numbers is None else source.read)
-
-    def narrow(name: str) -> None:
-        query, options = draft.asked[name]
-        settings = narrow_settings(draft.planned[name].plan.settings, names)
-        draft.planned[name] = PlannedRule(name, make_plan(query, part.schema, options, settings))
-
-    draft.each(draft.planned if names != source.schema.names else (), narrow)
+    whole, origin = _with_all_columns(part.table, source.schema), Origin(source.schema, part.numbers)
+    given = InputEvents(whole, origin, part.groups, None if part.numbers is None else source.read)
     return PlannedRules(given, source, tuple(draft.planned.values()), draft.alone, draft.failed)
+
+
+def _with_all_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table with NULL in the columns of `schema` that it lacks, so that plans over all columns fit it.
+
+    These columns take no memory worth the name.
+    """
+    import pyarrow as pa
+
+    read = {name: table.column(number) for number, name in enumerate(table.schema.names)}
+    fields = [schema.field(name).with_type(read[name].type) if name in read else schema.field(name) for name in schema.names]
+    columns = [read[field.name] if field.name in read else _nulls(field.type, table.num_rows) for field in fields]
+    return pa.Table.from_arrays(columns, schema=pa.schema([field.with_nullable(True) for field in fields]))
+
+
+def _nulls(kind: pa.DataType, count: int) -> pa.ChunkedArray:
+    """Return `count` NULLs, all chunks of which are the same memory."""
+    import pyarrow as pa
+
+    chunk = pa.nulls(min(count, _CHUNK), kind)
+    return pa.chunked_array([chunk.slice(0, min(_CHUNK, count - begin)) for begin in range(0, count, _CHUNK)], kind)
 
 
 def _columns_of(planned: Iterable[PlannedRule]) -> list[int]:
@@ -167,10 +180,11 @@ def _wanted_by_any(planned: Iterable[PlannedRule], source: Source) -> Wanted | N
     from gpu_cep.engine.input.event_filter import wanted_events
     from gpu_cep.engine.input.parquet_files import Wanted
 
-    conditions, timed = {}, set()
+    conditions: dict[str, Any] = {}
+    timed: set[str | None] = set()
     for each in planned:
         wanted = wanted_events(each.plan, source.schema)
-        if wanted is None:
+        if wanted is None or len(conditions) > _MOST_FILTERS:
             return None
         conditions[str(wanted.condition)] = wanted.condition
         timed.add(wanted.timed)

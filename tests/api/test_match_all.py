@@ -216,6 +216,7 @@ def many_types(size: int, types: int) -> pa.Table:
     })  # fmt: skip
 
 
+@pytest.mark.usual
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.uint8(), pa.string())])
 def test_each_funnel_touches_its_own_rows(kind):
     events = many_types(20_000, 90)
@@ -232,6 +233,7 @@ def test_each_funnel_touches_its_own_rows(kind):
         assert found[name].to_pylist() == cep.match(events, text, partition_by="k").to_pylist()
 
 
+@pytest.mark.usual
 def test_the_explanation_says_what_is_shared_and_what_is_wrong():
     events = many_types(1_000, 20)
     same, other = "PATTERN SEQ(T1 a, T2 b)", "PATTERN SEQ(a) WHERE a.x > 7"
