@@ -72,8 +72,8 @@ def match_all(
     split
         Whether the result is a dictionary of tables by name, rather than one table.
     **keywords
-        As in :func:`match`; ``result="reader"`` is not supported, and ``output="compressed"`` is
-        with `split` only. `max_matches` and `max_steps` are bounds for each pattern.
+        As in :func:`match`; ``result="reader"`` and `complete_until` are not supported, and
+        ``output="compressed"`` is with `split` only. `max_matches` and `max_steps` are bounds for each pattern.
 
     Returns
     -------
@@ -135,6 +135,8 @@ def _check_choices(split: object, keywords: Mapping[str, Any]) -> None:
         raise UnsupportedError("result='reader' is not supported for many patterns; supported: arrow, pandas, polars, duckdb, cudf")
     if keywords.get("output") == "compressed" and not split:
         raise UnsupportedError("output='compressed' is not supported for one table of many patterns; give split=True")
+    if keywords.get("complete_until") is not None:
+        raise UnsupportedError("complete_until= is not supported for many patterns; give it to match(), for each pattern")
 
 
 def _run(

@@ -190,7 +190,7 @@ def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[s
 
 
 def refuse_other_frames(df: object) -> None:
-    """Raise EventError or UnsupportedError unless the events are a batch DataFrame."""
+    """Raise EventError unless the events are a DataFrame."""
     if isinstance(df, (str, PathLike)):
         raise EventError(f"events: gpu_match() takes a DataFrame, not a path; give {_reading(str(df))}")
     if not isinstance(df, DataFrame):

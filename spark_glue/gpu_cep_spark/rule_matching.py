@@ -94,6 +94,8 @@ def gpu_match_all(
         Any error that :func:`gpu_match` raises. The message names the pattern.
     """
     refuse_other_frames(df)
+    if df.isStreaming:
+        raise UnsupportedError("gpu_match_all() does not take a streaming DataFrame yet; give it to gpu_match(), for each pattern")
     rules = as_rules(patterns)
     check_error_choices(on_error, failures)
     if keywords.get("output") == "compressed":

@@ -180,6 +180,7 @@ def test_what_no_event_has_is_told_by_name():
         (RULES, {"failures": []}, "failures must be a dictionary"),
         (RULES, {"result": "reader"}, "result='reader' is not supported for many patterns"),
         (RULES, {"output": "compressed"}, "give split=True"),
+        (RULES, {"complete_until": 3}, "complete_until= is not supported for many patterns"),
     ],
 )
 def test_what_cannot_be_is_refused(patterns, options, message):
