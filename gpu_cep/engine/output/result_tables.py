@@ -48,9 +48,16 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    # schemas that differ in the metadata of fields are equal
-    described = any(field.metadata for field in schema)
-    return _make_schema(plan, schema) if described else _known_schema(Identity(plan), schema)
+    return _known_schema(Identity(plan), schema) if _may_be_known(schema) else _make_schema(plan, schema)
+
+
+def _may_be_known(schema: pa.Schema) -> bool:
+    """Return whether a schema can be a key: fields that differ in their metadata are equal, and a caller's types may have no hash."""
+    try:
+        hash(schema)
+    except TypeError:
+        return False
+    return not any(field.metadata for field in schema)
 
 
 # Over few events the schema takes a twentieth of the time.

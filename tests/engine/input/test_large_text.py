@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.input import event_columns
+from gpu_cep.engine.input import chunks, event_columns
 from gpu_cep.errors import MatchLimitExceeded
 
 ROWS = 60
@@ -21,7 +21,7 @@ def events() -> pa.Table:
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_the_same_matches_in_the_same_types(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = cep.match(events(), QUERY, output=output)
-    monkeypatch.setattr(event_columns, "_MOST_TEXT", 100)
+    monkeypatch.setattr(chunks, "_MOST_TEXT", 100)
     assert cep.match(events(), QUERY, output=output).equals(expected)
     assert expected.num_rows
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.input import chunks, event_columns
+from gpu_cep.engine.input import chunks
 from gpu_cep.engine.input.pieces import Pieces
 from tests.effort import examples
 
@@ -79,8 +79,8 @@ def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, opt
 def test_long_chunks_are_not_joined(monkeypatch):
     """The times, values and types of a query; the keys have a dictionary for each chunk, and are."""
     joined = []
-    combine = event_columns.combine_chunks
-    monkeypatch.setattr(event_columns, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    combine = chunks.combine_chunks
+    monkeypatch.setattr(chunks, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
     size = 1 << 16
     random = np.random.default_rng(1)
     types = pa.array(random.choice(list("ABC"), size)).dictionary_encode()
