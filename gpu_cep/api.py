@@ -151,8 +151,7 @@ def match(
         that stands for one, as of pathlib and universal_pathlib.
     pattern
         The query: its text, the result of :func:`parse`, or one built in Python.
-        Or SQL's ``MATCH_RECOGNIZE (…)``, whose clauses stand for `timestamp`,
-        `strategy`, `after_match`, `output` and `columns`.
+        Or SQL's ``MATCH_RECOGNIZE (…)``, whose clauses stand for most of the keywords.
     timestamp
         The column of occurrence times: an integer, float, date or timestamp.
     partition_by
