@@ -21,6 +21,7 @@ def load_times(columns: EventColumns, column: int) -> Array:
     EventError
         A timestamp is NULL or NaN.
     """
+    # joined as an Arrow array, which results are taken from, too
     columns.values(column)
     return load_pieces_of_times(columns, column).whole
 

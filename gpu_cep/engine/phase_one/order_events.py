@@ -170,6 +170,26 @@ def find_stream_places(
     return offsets, places
 
 
+def sort_by_stream(
+    parts: Sequence[Array], codes: Array, streams: int, order: Indices, threads: int
+) -> tuple[Indices, npt.NDArray[np.int32]]:  # fmt: skip
+    """Return where each stream begins in a stable sort by stream, and the rows of all `parts` in that order.
+
+    The arguments are those of :func:`find_stream_places`.
+    """
+    offsets, places = find_stream_places(parts, Pieces.of([codes]), streams, order, threads)
+    ordered = new_values(int(offsets[-1]), np.int32)
+
+    def place(part: int) -> None:
+        rows = parts[part]
+        destinations = new_values(len(rows), np.int32)
+        find_destinations(rows, 0, codes, places[part], destinations)
+        put(0, len(rows), destinations, rows, ordered)
+
+    spread(place, range(len(parts)), threads)
+    return offsets, ordered
+
+
 def _pieces_ascend(labelled: LabelledEvents, times: Pieces) -> bool:
     """Return whether no piece of the labelled events begins at an earlier time than the last one ends; nor does a part of them."""
     cuts = [(rows[own], base, piece) for rows in labelled.rows for own, base, piece in times.cut(rows) if len(rows)]
@@ -192,15 +212,20 @@ def _order_ties(
 
 def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
     """Return the arrays with each stream sorted by time, then by rank; unchanged if they are in order."""
-    times = arrays[0]
+    order = order_in_streams(offsets, arrays[0], ranks, threads)
+    return arrays if order is None else spread(lambda array: array[order], arrays, threads)
+
+
+def order_in_streams(offsets: Indices, times: Array, ranks: Indices, threads: int) -> Indices | None:
+    """Return the events with each stream in order of time, then of rank, as a stable sort has them; None if they are in order."""
     parts = stream_slices(offsets, threads)
     disordered = np.empty(len(offsets) - 1, np.bool_)
     spread(lambda span: mark_disordered_streams(*span, offsets, times, ranks, disordered), parts, threads)
     if not disordered.any():
-        return arrays
+        return None
     permutation, scratch = new_values(len(times), np.int64), new_values(len(times), np.int64)
     spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
-    return spread(lambda array: array[permutation], arrays, threads)
+    return permutation
 
 
 def stream_slices(offsets: Indices, parts: int) -> list[tuple[int, int]]:

@@ -13,11 +13,9 @@ from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.pieces import Pieces
-from gpu_cep.engine.phase_one.order_events import find_stream_places, stream_slices
+from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream
 from gpu_cep.engine.row_patterns.sort_codes import sort_codes
-from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.phase_one.ordering import find_destinations, mark_disordered_streams, put, sort_streams
+from gpu_cep_kernels.compile.launch import slices
 
 _UNRANKED = np.empty(0, np.int64)
 
@@ -88,15 +86,7 @@ def _group(columns: EventColumns, keys: tuple[int, ...], threads: int) -> Ordere
     if not order.size and bool((codes[1:] >= codes[:-1]).all()):
         return OrderedRows(None, np.concatenate([[0], np.flatnonzero(codes[1:] != codes[:-1]) + 1, [length]]).astype(np.int64))
     parts = [np.arange(low, high, dtype=np.int32) for low, high in slices(length, threads)]
-    offsets, places = find_stream_places(parts, Pieces.of([codes]), encoded.count, order, threads)
-    rows = np.empty(length, np.int32)
-
-    def place(part: int) -> None:
-        destinations = np.empty(len(parts[part]), np.int32)
-        find_destinations(parts[part], 0, codes, places[part], destinations)
-        put(0, len(destinations), destinations, parts[part], rows)
-
-    spread(place, range(len(parts)), threads)
+    offsets, rows = sort_by_stream(parts, codes, encoded.count, order, threads)
     return OrderedRows(rows.astype(np.int64), np.unique(offsets))
 
 
@@ -113,12 +103,5 @@ def _order(columns: EventColumns, keys: tuple[int, ...], encoded: StreamKeys) ->
 
 def _sort(given: OrderedRows, codes: Array, ranks: Indices, threads: int) -> OrderedRows:
     """Return the rows with each partition sorted by codes of the table's rows, then by ranks of the ordered ones; stable."""
-    times, offsets = given.take(codes), given.offsets
-    parts = stream_slices(offsets, threads)
-    disordered = np.empty(len(offsets) - 1, np.bool_)
-    spread(lambda span: mark_disordered_streams(*span, offsets, times, ranks, disordered), parts, threads)
-    if not disordered.any():
-        return given
-    permutation, scratch = np.empty(len(times), np.int64), np.empty(len(times), np.int64)
-    spread(lambda span: sort_streams(*span, offsets, times, ranks, permutation, scratch), parts, threads)
-    return OrderedRows(given.numbers(permutation), offsets)
+    order = order_in_streams(given.offsets, given.take(codes), ranks, threads)
+    return given if order is None else OrderedRows(given.numbers(order), given.offsets)

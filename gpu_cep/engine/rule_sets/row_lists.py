@@ -16,12 +16,10 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.text_predicates import find_texts
-from gpu_cep.engine.phase_one.order_events import find_stream_places
+from gpu_cep.engine.phase_one.order_events import sort_by_stream
 from gpu_cep.engine.rule_sets.bound_values import Values
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.phase_one.ordering import find_destinations, put
 
 Rows = npt.NDArray[np.int32]
 
@@ -75,15 +73,7 @@ def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], thre
         return rows
 
     parts = spread(find, slices(len(codes), threads), threads)
-    offsets, places = find_stream_places(parts, Pieces.of([codes]), count + 1, np.empty(0, np.int64), threads)
-    rows = np.empty(int(offsets[-1]), np.int32)
-
-    def place(part: int) -> None:
-        destinations = np.empty(len(parts[part]), np.int32)
-        find_destinations(parts[part], 0, codes, places[part], destinations)
-        put(0, len(parts[part]), destinations, parts[part], rows)
-
-    spread(place, range(len(parts)), threads)
+    offsets, rows = sort_by_stream(parts, codes, count + 1, np.empty(0, np.int64), threads)
     groups = [tuple(sorted({of_value[value] for value in values})) for values in wanted]
     return RowLists(rows, offsets, groups, of_value)
 
