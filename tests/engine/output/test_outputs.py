@@ -102,3 +102,12 @@ def test_extension_and_nested_columns_are_carried():
     nested = pa.array([{"x": [n]} for n in range(9)])
     found = cep.match(EVENTS.append_column("n", nested), PATTERN, columns=["n"])
     assert found["b"].to_pylist()[0] == {"n": {"x": [7]}}
+
+
+@pytest.mark.parametrize("first", [None, {"unit": "volt"}])
+def test_a_result_has_the_metadata_of_its_own_events(first):
+    """A schema is remembered; one that differs in the metadata of a field counts as the same to Arrow."""
+    for metadata in (first, {"unit": "watt"}, None):
+        events = pa.table({"ts": [1, 2], "x": [3, 4]}, schema=pa.schema([("ts", pa.int64()), pa.field("x", pa.int64(), metadata=metadata)]))
+        found = cep.match(events, "PATTERN SEQ(a, b)", output="events").schema.field("x").metadata
+        assert found == (None if metadata is None else {name.encode(): value.encode() for name, value in metadata.items()})
