@@ -19,12 +19,20 @@ def is_long(column: pa.ChunkedArray) -> bool:
 
 
 def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """Return all chunks as one array; text of more than 2 GiB gets larger offsets."""
+    """Return all chunks as one array.
+
+    Text of more than 2 GiB gets larger offsets, and dictionaries of which the codes are too narrow for all values get wider ones.
+    """
     if column.num_chunks == 1:
         return column.chunk(0)
     if column.type in LARGE and column.nbytes > _MOST_TEXT:
         column = column.cast(LARGE[column.type])
-    joined = column.combine_chunks()
+    try:
+        joined = column.combine_chunks()
+    except pa.ArrowInvalid:
+        if not pa.types.is_dictionary(column.type):
+            raise
+        joined = column.cast(pa.dictionary(pa.int32(), column.type.value_type, column.type.ordered)).combine_chunks()
     return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
 
 
@@ -32,3 +40,17 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
     """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
     array = combine_chunks(column)
     return plain_dictionary(array) if pa.types.is_dictionary(array.type) else array
+
+
+def take_rows(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
+    """Return the values of a column at `rows` as one array, in the type of the column.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        These rows have more values than the column's codes number.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return combine_chunks(column.take(rows))
+    taken = combine_chunks(column).take(rows)
+    return taken if taken.type == column.type else taken.dictionary_decode().dictionary_encode().cast(column.type)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import BoundQuery, ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.input.chunks import LARGE, combine_chunks, is_long, one_array
+from gpu_cep.engine.input.chunks import LARGE, is_long, one_array, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
@@ -170,7 +170,7 @@ class EventColumns:
                 return array.take(rows)
             if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
                 return array.take(rows).cast(own)
-            return array.take(rows).cast(own) if own in LARGE else combine_chunks(self.table.column(column).take(rows))
+            return array.take(rows).cast(own) if own in LARGE else take_rows(self.table.column(column), rows)
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault

@@ -85,3 +85,22 @@ def test_a_dictionary_with_a_code_for_null_beyond_its_width():
     codes, _ = whole_codes(encoded([0, 255, None], 256, pa.uint8()))
     assert codes.dtype == np.int32
     assert codes.tolist() == [0, 255, 256]
+
+
+def narrow_chunks():
+    """Two chunks whose dictionaries together have more values than their codes number."""
+    kind = pa.dictionary(pa.int8(), pa.string())
+    chunks = [pa.array([f"{name} {number}" for number in range(100)]).dictionary_encode().cast(kind) for name in "pq"]
+    return pa.table({"ts": range(200), "type": pa.chunked_array(chunks)})
+
+
+def test_chunks_of_narrow_codes_with_many_values_together():
+    found = cep.match(narrow_chunks(), "PATTERN SEQ(a, b) WHERE a.type = 'p 7' AND b.type = 'q 9'", output="events")
+    assert found["type"].to_pylist() == ["p 7", "q 9"]
+    assert found.schema.field("type").type == pa.dictionary(pa.int8(), pa.string())
+
+
+def test_more_matched_values_than_narrow_codes_number_are_refused():
+    assert cep.match(narrow_chunks(), "PATTERN a", output="indices").num_rows == 200
+    with pytest.raises(cep.MatchLimitExceeded, match="column 'type' of 200 matched events"):
+        cep.match(narrow_chunks(), "PATTERN a", output="events")
