@@ -11,6 +11,7 @@ from typing import get_args
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
+from gpu_cep.analysis.contiguity import drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
@@ -25,6 +26,7 @@ from gpu_cep.lang.ast import STRATEGIES, Query
 
 DEFAULT_STRATEGY = "skip_till_next_match"
 TIES = get_args(Ties)
+_MOVING = "its end is not known when the next event is taken: write robust_skip_till_next_match, skip_till_any_match or a contiguity"
 
 
 def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundPattern:
@@ -49,8 +51,12 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    found = primitives(query.pattern, faults, text)
-    scope = Scope(schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
+    written = negate_gaps(query.pattern, faults)
+    found = primitives(written.pattern, faults, text)
+    scope = Scope(
+        schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault,
+        hidden=frozenset(written.gaps),
+    )  # fmt: skip
     timestamp = timestamp_column(options.timestamp, scope)
     untimed = drops_untimed(options.nulls, faults)
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
@@ -60,7 +66,14 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     check_time_unit(options.time_unit, faults)
     _check_intervals(options, faults)
     conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
-    disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in branches(query.pattern, scope.variables, faults))
+    gaps = {scope.names.index(name): name for name in written.gaps}
+    parts = [drop_open_gaps(branch, gaps) for branch in branches(written.pattern, scope.variables, faults)]
+    if strategy == DEFAULT_STRATEGY:
+        for number, name in gaps.items():
+            if any(may_move(branch, number, scope.variables) for branch in parts):
+                span, node = written.gaps[name]
+                faults.refuse(f"{node} behind a variable that may bind more, under {strategy}", _MOVING, span)
+    disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in parts)
     keys = derived_keys(disjuncts, partition_by, scope)
     returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
     window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)

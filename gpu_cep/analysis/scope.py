@@ -26,6 +26,7 @@ class Scope:
     `schema`: the columns of the events. `variables`: the variables of the pattern.
     `clause`: the clause whose expressions are bound.
     `faults`, `computed`: the query's collections, which grow as expressions are bound.
+    `hidden`: the names of variables that the query does not write.
     `functions`, `result_type`, `regexp_fault`: those of the options.
     `time`: the type of starts and ends, if the variables are situations.
     """
@@ -39,6 +40,7 @@ class Scope:
     result_type: ResultType = no_result
     regexp_fault: RegexpFault = no_fault
     time: DataType | None = None
+    hidden: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -46,9 +48,9 @@ class Scope:
 
     def variable(self, name: str, span: Span | None) -> int | None:
         """Return the number of variable `name`; record a fault and return None if there is none."""
-        if name in self.names:
+        if name in self.names and name not in self.hidden:
             return self.names.index(name)
-        self.faults.unknown("variable", name, self.names, span)
+        self.faults.unknown("variable", name, [each for each in self.names if each not in self.hidden], span)
         return None
 
     def attribute(self, name: str, span: Span | None) -> int | None:

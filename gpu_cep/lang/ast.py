@@ -280,6 +280,13 @@ class Not(PatternNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Next(PatternNode):
+    """``NEXT(…)`` in a SEQ: no event lies between what precedes `element` and its first event."""
+
+    element: PatternNode
+
+
+@dataclass(frozen=True, slots=True)
 class Source(Node):
     """The events, ``FROM name alias``; `alias` is None where none is written."""
 

@@ -193,6 +193,11 @@ def _(node: ast.Not) -> str:
     return f"NOT({_pattern(node.element)})"
 
 
+@_pattern.register
+def _(node: ast.Next) -> str:
+    return f"NEXT({_pattern(node.element)})"
+
+
 def _within(node: Expression, level: int) -> str:
     """Return the text of `node`, in parentheses if it binds less tightly than `level`."""
     text = expression_text(node)

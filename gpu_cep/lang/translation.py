@@ -172,6 +172,10 @@ def _negation(span: Span, children: list[Any]) -> ast.Not:
     return ast.Not(children[-1], span=span)
 
 
+def _adjacency(span: Span, children: list[Any]) -> ast.Next:
+    return ast.Next(children[0], span=span)
+
+
 def _primitive(span: Span, children: list[Any]) -> PatternNode:
     *words, bounds = children
     return _repeat(words, bounds, span)
@@ -225,6 +229,7 @@ _RULES: dict[str, Rule] = SHARED_RULES | {
     "item": _item,
     "composite": _composite,
     "negation": _negation,
+    "adjacency": _adjacency,
     "untyped": _primitive,
     "typed": _primitive,
     "typed_binding": _typed_binding,

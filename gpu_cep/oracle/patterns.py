@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import combinations, product
 
@@ -86,7 +86,8 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
     for _, condition in where:
         if len(negated.intersection(condition.variables)) > 1:
             raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
-    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order)) for each in _all_alternatives(query.pattern))
+    chosen = _all_alternatives(query.pattern)
+    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in chosen)
     branches = [_branch(each, declared, where) for each in alternatives if each.names - negated]
     if not branches:
         raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
@@ -100,6 +101,8 @@ def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], whe
     positive = {name: declared[name].quantity for name in declared if name in alternative.names and not declared[name].negated}
     present = [(conjunct, condition) for conjunct, condition in where if alternative.names.issuperset(condition.variables)]
     own = [(conjunct, condition) for conjunct, condition in present if positive.keys() >= set(condition.variables)]
+    agreements = tuple(condition for _, condition in present if isinstance(condition, Agreement))
+    gaps = ((after & positive.keys(), before & positive.keys()) for after, before in alternative.gaps)
     return Branch(
         variables=positive,
         before=frozenset((first, second) for first, second in alternative.order if first in positive and second in positive),
@@ -109,7 +112,8 @@ def _branch(alternative: _Alternative, declared: Mapping[str, _Declaration], whe
             _negation(name, positive, alternative.order, [condition for _, condition in present])
             for name in declared
             if name in alternative.names and name not in positive
-        ),
+        )
+        + tuple(Negation("NEXT", after, before, agreements) for after, before in gaps if after),
     )
 
 
@@ -185,6 +189,11 @@ def _(node: ast.Not) -> Iterator[tuple[str, _Declaration]]:
     yield node.element.name, _Declaration(node.element.event_type, Quantity(1, 1), optional=False, negated=True)
 
 
+@_declarations.register
+def _(node: ast.Next) -> Iterator[tuple[str, _Declaration]]:
+    yield from _declarations(node.element)
+
+
 @_declarations.register(ast.Seq)
 @_declarations.register(ast.And)
 @_declarations.register(ast.Or)
@@ -200,11 +209,15 @@ class _Alternative:
     `names`: the variables that are present, with negated ones.
     `order`: the pairs of variables of which one precedes the other.
     `omitted`: the variables that their own quantifiers leave out.
+    `gaps`: pairs of sets of variables, between whose events no other event lies.
+    `is_next`: whether it stands in NEXT.
     """
 
     names: frozenset[str] = frozenset()
     order: Order = frozenset()
     omitted: frozenset[str] = frozenset()
+    gaps: frozenset[tuple[frozenset[str], frozenset[str]]] = frozenset()
+    is_next: bool = False
 
 
 def _all_alternatives(pattern: ast.PatternNode) -> list[_Alternative]:
@@ -218,6 +231,8 @@ def _number_of_alternatives(node: ast.PatternNode) -> int:
     match node:
         case ast.Repeat(minimum=0):
             return 2
+        case ast.Next(element=element):
+            return _number_of_alternatives(element)
         case ast.Or(elements=elements):
             return sum(map(_number_of_alternatives, elements))
         case ast.Seq(elements=elements) | ast.And(elements=elements):
@@ -244,6 +259,11 @@ def _(node: ast.Repeat) -> list[_Alternative]:
 @_alternatives.register
 def _(node: ast.Not) -> list[_Alternative]:
     return _alternatives(node.element)
+
+
+@_alternatives.register
+def _(node: ast.Next) -> list[_Alternative]:
+    return [replace(alternative, is_next=True) for alternative in _alternatives(node.element)]
 
 
 @_alternatives.register
@@ -275,6 +295,7 @@ def _together(parts: Sequence[_Alternative]) -> _Alternative:
         frozenset[str]().union(*(part.names for part in parts)),
         frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
         frozenset[str]().union(*(part.omitted for part in parts)),
+        frozenset[tuple[frozenset[str], frozenset[str]]]().union(*(part.gaps for part in parts)),
     )
 
 
@@ -285,7 +306,8 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
         if twice := earlier.names & later.names:
             raise PatternError(f"{min(twice)} cannot come before itself")
         order |= frozenset(product(earlier.names, later.names))
-    return _Alternative(together.names, order, together.omitted)
+    gaps = {(frozenset[str]().union(*(each.names for each in parts[:k])), part.names) for k, part in enumerate(parts) if part.is_next}
+    return _Alternative(together.names, order, together.omitted, together.gaps | gaps)
 
 
 def _close_order(order: Order) -> Order:

@@ -201,7 +201,10 @@ def primitives(draw: st.DrawFn) -> Twin:
 def combined(inner: st.SearchStrategy[Twin]) -> st.SearchStrategy[Twin]:
     composites = st.sampled_from([(cep.seq, "SEQ"), (cep.all_of, "AND"), (cep.any_of, "OR")])
     elements = st.lists(inner | primitives().map(lambda twin: Twin(~twin.built, f"NOT ({twin.text})")), min_size=1, max_size=3)
-    return st.builds(lambda how, parts: Twin(how[0](*(part.built for part in parts)), f"{how[1]}({listed(parts)})"), composites, elements)
+    composed = st.builds(
+        lambda how, parts: Twin(how[0](*(part.built for part in parts)), f"{how[1]}({listed(parts)})"), composites, elements
+    )
+    return composed | inner.map(lambda twin: Twin(cep.next_(twin.built), f"NEXT({twin.text})"))
 
 
 patterns = st.recursive(primitives(), combined, max_leaves=4)

@@ -136,7 +136,8 @@ primitives = single | st.builds(lambda variable, bound: Repeat(variable, *bound)
 
 def combined(inner: st.SearchStrategy[PatternNode]) -> st.SearchStrategy[PatternNode]:
     several = st.lists(inner, min_size=1, max_size=4).map(tuple)
-    return st.builds(Seq, several) | st.builds(ast.And, several) | st.builds(ast.Or, several) | st.builds(ast.Not, inner)
+    composites = st.builds(Seq, several) | st.builds(ast.And, several) | st.builds(ast.Or, several)
+    return composites | st.builds(ast.Not, inner) | st.builds(ast.Next, inner)
 
 
 # The first element declares every name of VARIABLES, so that each of them is a variable wherever it stands bare.

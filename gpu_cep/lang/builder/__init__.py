@@ -6,7 +6,7 @@ built objects makes a condition.
 
 from gpu_cep.lang.builder.expressions import duration, literal, same
 from gpu_cep.lang.builder.functions import avg, case, count, count_distinct, first, fn, last, max, median, min, prev, sum
-from gpu_cep.lang.builder.patterns import all_of, any_of, not_, seq, var
+from gpu_cep.lang.builder.patterns import all_of, any_of, next_, not_, seq, var
 from gpu_cep.lang.builder.queries import Buildable, query_of
 from gpu_cep.lang.builder.references import i
 
@@ -27,6 +27,7 @@ __all__ = [
     "max",
     "median",
     "min",
+    "next_",
     "not_",
     "prev",
     "query_of",

@@ -138,6 +138,16 @@ def any_of(*elements: Pattern) -> Pattern:
     return Pattern(tree.Or(_nodes("any_of", elements)))
 
 
+def next_(following: Pattern) -> Pattern:
+    """Return ``NEXT(…)``: in a SEQ, no event lies between the elements before it and its first event.
+
+    >>> from gpu_cep.lang.builder import next_, seq, var
+    >>> seq(var("a"), next_(var("b")), var("c"))
+    PATTERN SEQ(a, NEXT(b), c)
+    """
+    return Pattern(tree.Next(_node("next_", following)))
+
+
 @overload
 def not_(negated: Pattern) -> Pattern: ...
 @overload

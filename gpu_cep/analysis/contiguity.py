@@ -1,0 +1,120 @@
+"""Write NEXT as a negation: between two elements of a SEQ there is no event.
+
+``SEQ(a, NEXT(b))`` becomes ``SEQ(a, NOT(event), b)``, where no condition but ``[attr]`` is on the
+negated variable. So all that finds matches of negations finds those of NEXT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+from gpu_cep.analysis.bound import Branch, EventVariable
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.lang import ast
+from gpu_cep.lang.ast import And, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.format import format_query
+
+Gaps = dict[str, tuple[Span | None, str]]
+_SHOWN = "event"  # explain shows "no event between {a} and {b}"
+
+
+@dataclass(frozen=True, slots=True)
+class GapFree:
+    """A pattern without NEXT.
+
+    `pattern`: the pattern, with a negated variable in front of what stood in NEXT.
+    `gaps`: the names of these variables, each with the place of its NEXT and its text.
+    """
+
+    pattern: PatternNode
+    gaps: Gaps
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is found in a query: the names that it gives variables, the gaps so far, and its faults."""
+
+    taken: frozenset[str]
+    gaps: Gaps
+    faults: Faults
+
+
+def negate_gaps(pattern: PatternNode, faults: Faults) -> GapFree:
+    """Return `pattern` with each NEXT written as a negation; record a fault for each NEXT that means nothing."""
+    query = _Query(frozenset(_names(pattern)), {}, faults)
+    return GapFree(_without_next(pattern, query), query.gaps)
+
+
+def drop_open_gaps(branch: Branch, gaps: Collection[int]) -> Branch:
+    """Return `branch` without the negations of `gaps` that are open: OR and ``?`` may leave out all that precedes."""
+    return replace(branch, negations=tuple(each for each in branch.negations if each.variable not in gaps or (each.after and each.before)))
+
+
+def may_move(branch: Branch, gap: int, variables: tuple[EventVariable, ...]) -> bool:
+    """Return whether what `gap` follows can bind more events than it must, so that the gap may begin later."""
+    after = next((each.after for each in branch.negations if each.variable == gap), 0)
+    before = dict(zip(branch.variables, branch.before, strict=True))
+    ended = [v for v in before if after >> v & 1 and not any(after >> w & 1 and before[w] >> v & 1 for w in before)]
+    return any(variables[v].minimum != variables[v].maximum for v in ended)
+
+
+def _without_next(node: PatternNode, query: _Query) -> PatternNode:
+    match node:
+        case Next(element):
+            query.faults.error(f"{_text(node)} follows nothing", node.span, "NEXT stands in a SEQ, behind another element: SEQ(a, NEXT(b))")
+            return _without_next(element, query)
+        case Seq((first, *others)):
+            opened = chain.from_iterable(_opened(each, query) for each in others)
+            return replace(node, elements=(_without_next(first, query), *opened))
+        case And(elements) | Or(elements):
+            return replace(node, elements=tuple(_without_next(each, query) for each in elements))
+        case Repeat(element) | Not(element):
+            return replace(node, element=_without_next(element, query))
+    return node
+
+
+def _opened(node: PatternNode, query: _Query) -> Iterator[PatternNode]:
+    """Yield an element of a SEQ behind the first; if it stands in NEXT, the negation of its gap comes before it."""
+    if isinstance(node, Next):
+        element = node.element
+        if _may_be_absent(element):
+            hint = "NEXT takes what binds an event in any case; write the alternatives as OR(SEQ(…), SEQ(…))"
+            query.faults.error(f"{_text(element)} in {_text(node)} may bind nothing", node.span, hint)
+        numbered = (f"{_SHOWN} {number}" for number in count(2))
+        name = next(each for each in chain([_SHOWN], numbered) if each not in query.taken and each not in query.gaps)
+        query.gaps[name] = (node.span, _text(node))
+        yield Not(Variable(name, span=node.span), span=node.span)
+        node = element
+    yield _without_next(node, query)
+
+
+def _may_be_absent(node: PatternNode) -> bool:
+    """Return whether some branch of `node` binds no event."""
+    match node:
+        case Not():
+            return True
+        case Repeat(minimum=minimum):
+            return minimum == 0
+        case Or(elements):
+            return any(map(_may_be_absent, elements))
+        case Seq(elements) | And(elements):
+            return all(map(_may_be_absent, elements))
+        case Next(element):
+            return _may_be_absent(element)
+    return False
+
+
+def _names(node: PatternNode) -> Iterator[str]:
+    match node:
+        case Variable(name):
+            yield name
+        case Repeat(element) | Not(element) | Next(element):
+            yield from _names(element)
+        case Seq(elements) | And(elements) | Or(elements):
+            yield from chain.from_iterable(map(_names, elements))
+
+
+def _text(node: PatternNode) -> str:
+    return format_query(ast.Query(node)).removeprefix("PATTERN ")
