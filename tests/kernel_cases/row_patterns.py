@@ -10,7 +10,7 @@ from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns import labels, matches, reach, search, totals
 from gpu_cep_kernels.row_patterns.conditions import Arguments, Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo
-from gpu_cep_kernels.row_patterns.tables import Reach, RowAutomatonTable, SkipTo
+from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable, SkipTo
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import AggregateValues, Registers
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -38,90 +38,127 @@ def _partitions(size: int, random: Random) -> Array:
     return np.unique(stream_offsets(size, random))
 
 
+def _pieces(size: int, random: Random) -> Pieces:
+    """Partitions, of which some are cut."""
+    offsets = _partitions(size, random)
+    found = np.union1d(offsets, random.integers(0, size + 1, 3))
+    owners = np.searchsorted(offsets, found[:-1], "right") - 1
+    return Pieces(found, offsets[owners], offsets[owners + 1])
+
+
+def _borders_of(pieces: Pieces) -> Array:
+    """The borders of the partitions."""
+    return np.union1d(pieces.offsets[:1], pieces.ends)
+
+
 def _tables(random: Random, word: Any, bytes_of_labels: int) -> tuple[Array, Array, Any, Any]:
     kind = np.uint8 if word is np.uint8 else np.uint64
     return random.integers(0, 8, (bytes_of_labels, 256)).astype(kind), random.integers(0, 8, (1, 256)).astype(kind), kind(3), kind(5)
 
 
 def _reaching(size: int, random: Random, slots: int, word: Any) -> Call:
-    offsets, given = _partitions(size, random), label_words(size, random, 3, word)
+    pieces, given = _pieces(size, random), label_words(size, random, 3, word)
     tables = _tables(random, word, given.dtype.itemsize)
-    return Call(len(offsets) - 1, (offsets, given, *tables, np.zeros((size, 1), tables[0].dtype)))
+    return Call(len(pieces.begins), (pieces, given, *tables, np.zeros((size, 1), tables[0].dtype)))
+
+
+def _mending(size: int, random: Random, slots: int, word: Any) -> Call:
+    call = _reaching(size, random, slots, word)
+    reach.mark_reach(0, call.size, *call.arguments)
+    *given, _, words = call.arguments
+    return Call(1, (*given, words))
 
 
 def _wide_reaching(size: int, random: Random, slots: int, word: Any) -> Call:
-    offsets, given = _partitions(size, random), label_words(size, random, 3, word)
+    pieces, given = _pieces(size, random), label_words(size, random, 3, word)
     fits, before = random.integers(0, 9, (3, 2), np.uint64), random.integers(0, 9, (128, 2), np.uint64)
     accepts, ends = np.array([1, 2], np.uint64), np.array([2, 1], np.uint64)
-    return Call(len(offsets) - 1, (offsets, given, fits, before, accepts, ends, np.zeros((size, 2), np.uint64)))
+    return Call(len(pieces.begins), (pieces, given, fits, before, accepts, ends, np.zeros((size, 2), np.uint64)))
 
 
-def _labelled(size: int, random: Random) -> tuple[Array, Array, Array]:
-    offsets, given = _partitions(size, random), label_words(size, random, 3, np.uint8)
+def _wide_mending(size: int, random: Random, slots: int, word: Any) -> Call:
+    call = _wide_reaching(size, random, slots, word)
+    reach.mark_wide_reach(0, call.size, *call.arguments)
+    *given, _, words = call.arguments
+    return Call(1, (*given, words, np.zeros(2, np.uint64)))
+
+
+def _labelled(size: int, random: Random) -> tuple[Pieces, Array, Array]:
+    pieces, given = _pieces(size, random), label_words(size, random, 3, np.uint8)
     earliest = np.zeros((size, 3), np.int32)
-    reach.find_earliest_ends(0, len(offsets) - 1, offsets, given, _AUTOMATON, earliest)
-    return offsets, given, earliest
+    reach.find_earliest_ends(0, len(pieces.begins), pieces, given, _AUTOMATON, earliest)
+    return pieces, given, earliest
 
 
 def _ending(size: int, random: Random, slots: int) -> Call:
-    offsets, given, earliest = _labelled(size, random)
-    return Call(len(offsets) - 1, (offsets, given, _AUTOMATON, np.zeros_like(earliest)))
+    pieces, given, earliest = _labelled(size, random)
+    return Call(len(pieces.begins), (pieces, given, _AUTOMATON, np.zeros_like(earliest)))
+
+
+def _end_mending(size: int, random: Random, slots: int) -> Call:
+    pieces, given, earliest = _labelled(size, random)
+    return Call(1, (pieces, given, _AUTOMATON, earliest))
 
 
 def _times_limited(size: int, random: Random, slots: int, time: Any, missing: bool) -> Call:
-    offsets = _partitions(size, random)
+    pieces = _pieces(size, random)
+    offsets = _borders_of(pieces)
     times = event_times(offsets, random, time)
     clock = times.view(np.uint64) ^ np.uint64(1 << 63) if time is np.int64 else times
     absent = np.zeros(size if missing else 0, np.bool_)
     absent[offsets[1:-1][: len(absent)] - 1] = True
-    return Call(len(offsets) - 1, (offsets, clock, absent, clock.dtype.type(3), np.zeros(size, np.int64)))
+    return Call(len(pieces.begins), (pieces, clock, absent, clock.dtype.type(3), np.zeros(size, np.int64)))
 
 
 def _rows_limited(size: int, random: Random, slots: int) -> Call:
-    offsets = _partitions(size, random)
-    return Call(len(offsets) - 1, (offsets, 3, np.zeros(size, np.int64)))
+    pieces = _pieces(size, random)
+    return Call(len(pieces.begins), (pieces, 3, np.zeros(size, np.int64)))
 
 
-def _reach(size: int, random: Random, windows: bool) -> tuple[Array, Reach]:
-    offsets, _, earliest = _labelled(size, random)
+def _reach(size: int, random: Random, windows: bool) -> tuple[Pieces, Reach]:
+    pieces, given, earliest = _labelled(size, random)
+    reach.mend_earliest_ends(pieces, given, _AUTOMATON, earliest)
     if not windows:
         words = (earliest < np.iinfo(np.int32).max) @ np.array([1, 2, 4])
-        return offsets, Reach(words.astype(np.uint8).reshape(-1, 1), _NOTHING, np.empty(0, np.int64))
+        return pieces, Reach(words.astype(np.uint8).reshape(-1, 1), _NOTHING, np.empty(0, np.int64))
     limits = np.zeros(size, np.int64)
-    reach.limit_by_rows(0, len(offsets) - 1, offsets, 3, limits)
-    return offsets, Reach(np.empty((0, 0), np.uint8), earliest, limits)
+    reach.limit_by_rows(0, len(pieces.begins), pieces, 3, limits)
+    return pieces, Reach(np.empty((0, 0), np.uint8), earliest, limits)
 
 
 def _finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False, choices: bool = False) -> Call:
-    offsets, known = _reach(size, random, windows)
-    trail = size if to == SkipTo.NEXT_ROW and not windows else 0
-    partitions = len(offsets) - 1
-    return Call(
-        partitions,
-        (
-            offsets, _AUTOMATON._replace(choices=_CHOICES) if choices else _AUTOMATON, known, int(to), np.full(size, -1, np.int32),
-            np.full(partitions, -1), np.zeros(partitions, np.int64),
-            np.full(trail, -1, np.int32), np.zeros(trail, np.int32),
-        ),
-    )  # fmt: skip
+    pieces, known = _reach(size, random, windows)
+    shared, count = size if to == SkipTo.NEXT_ROW and not windows else 0, len(pieces.begins)
+    automaton = _AUTOMATON._replace(choices=_CHOICES) if choices else _AUTOMATON
+    chains = matches.Chains(np.full(count, -1), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(size, np.bool_))
+    crossed = np.full((count, 3) if shared else (0, 0), -1, np.int32)
+    trail = matches.Trail(np.full(shared, -1, np.int32), np.zeros(shared, np.int32), crossed)
+    return Call(count, (pieces, automaton, known, int(to), np.full(size, -1, np.int32), chains, trail))
+
+
+def _match_mending(size: int, random: Random, slots: int, to: SkipTo) -> Call:
+    call = _finding(size, random, slots, to)
+    matches.find_row_matches(0, call.size, *call.arguments)
+    return Call(1, call.arguments)
 
 
 def _found(size: int, random: Random) -> tuple[Array, Array, Array, Reach]:
     """The first rows, the beginnings of their partitions and the places of matches."""
-    call = _finding(size, random, 1, SkipTo.PAST_LAST_ROW)
-    matches.find_row_matches(0, call.size, *call.arguments)
-    offsets, _, known, _, lengths, *_ = call.arguments
+    call = _match_mending(size, random, 1, SkipTo.PAST_LAST_ROW)
+    matches.mend_row_matches(*call.arguments)
+    pieces, _, known, _, lengths, *_ = call.arguments
     firsts = np.flatnonzero(lengths >= 0)
-    begins = offsets[np.searchsorted(offsets, firsts, "right") - 1]
+    begins = pieces.begins[np.searchsorted(pieces.offsets, firsts, "right") - 1]
     return firsts, begins, np.concatenate([[0], np.cumsum(lengths[firsts])]).astype(np.int64), known
 
 
 def _sharing(size: int, random: Random, slots: int) -> Call:
-    call = _finding(size, random, 1, SkipTo.NEXT_ROW)
-    matches.find_row_matches(0, call.size, *call.arguments)
-    offsets, automaton, known, _, lengths, *_ = call.arguments
+    call = _match_mending(size, random, 1, SkipTo.NEXT_ROW)
+    matches.mend_row_matches(*call.arguments)
+    pieces, automaton, known, _, lengths, *_ = call.arguments
+    offsets = _borders_of(pieces)
     members, trail = np.array([True, False, True]), np.full(size, -1, np.int32)
-    return Call(call.size, (offsets, lengths, automaton, known, members, trail, np.full(size, -1), np.full(size, -1)))
+    return Call(len(offsets) - 1, (offsets, lengths, automaton, known, members, trail, np.full(size, -1), np.full(size, -1)))
 
 
 def _mapping(size: int, random: Random, slots: int) -> Call:
@@ -137,14 +174,14 @@ def _seeking(size: int, random: Random, slots: int, step: int) -> Call:
 
 
 def _beside(size: int, random: Random, slots: int) -> Call:
-    offsets = _partitions(size, random)
+    pieces = _pieces(size, random)
     registers = program_registers(_PROGRAM, slots)
     rows = np.zeros((2, slots), np.int64)
     own = Registers(rows, rows, registers.ints, registers.floats, registers.nulls)
     condition = NeighbourProgram(_PROGRAM, 2, np.array([0, -1]))
     bank = column_bank(size + 1, random)
     given = label_words(size, random, 3, np.uint8)
-    return Call(len(offsets) - 1, (condition, offsets, bank, own, np.uint8(5), given, np.zeros(size, np.bool_)))
+    return Call(len(pieces.begins), (condition, pieces, bank, own, np.uint8(5), given, np.zeros(size, np.bool_)))
 
 
 def _borders(size: int, random: Random, slots: int, back: int) -> Call:
@@ -164,7 +201,8 @@ def _condition_table() -> MatchConditionTable:
 
 
 def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20) -> Call:
-    offsets, known = _reach(size, random, windows=False)
+    pieces, known = _reach(size, random, windows=False)
+    offsets = _borders_of(pieces)
     bank = column_bank(size + 1, random)
     ints, reals = integers(3 * size, random).reshape(3, size), floats(3 * size, random).reshape(3, size)
     arguments = Arguments(ints, reals, random.integers(0, 3, (3, size), np.uint8))
@@ -208,7 +246,10 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(labels.mask_borders, _borders, {"before": {"back": 2}, "behind": {"back": -2}}),
     *cases(reach.mark_reach, _reaching, _WORDS),
     *cases(reach.mark_wide_reach, _wide_reaching, _WORDS),
+    *cases(reach.mend_reach, _mending, _WORDS),
+    *cases(reach.mend_wide_reach, _wide_mending, _WORDS),
     *cases(reach.find_earliest_ends, _ending, {"": {}}),
+    *cases(reach.mend_earliest_ends, _end_mending, {"": {}}),
     *cases(
         reach.limit_by_times,
         _times_limited,
@@ -220,6 +261,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         _finding,
         {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
     ),
+    *cases(matches.mend_row_matches, _match_mending, _SKIPS),
     *cases(matches.find_shared_rows, _sharing, {"": {}}),
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),

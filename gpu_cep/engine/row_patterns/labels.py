@@ -21,12 +21,13 @@ from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_nulls
 from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside
+from gpu_cep_kernels.row_patterns.tables import Pieces
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Labels = npt.NDArray[Any]
 
 
-def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int) -> Labels:
+def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, threads: int) -> Labels:
     """Return the label of each ordered row.
 
     Raises
@@ -36,7 +37,7 @@ def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threa
     """
     labels = ordered.take(_own_labels(plan, columns, threads))
     if plan.neighbours:
-        beside = _RowsBeside(plan, columns, ordered)
+        beside = _RowsBeside(plan, columns, ordered, pieces)
         for condition in plan.neighbours:
             _judge(condition, beside, labels, threads)
     return labels
@@ -63,6 +64,7 @@ class _RowsBeside:
     plan: RowPlan
     columns: EventColumns
     ordered: OrderedRows
+    pieces: Pieces
 
     @cached_property
     def by_columns(self) -> ColumnBank:
@@ -91,13 +93,13 @@ def _judge(condition: NeighbourCondition, beside: _RowsBeside, labels: Labels, t
     if is_column_program(condition.program) and _judge_columns(condition, beside, labels, others, threads):
         return
     table, _ = assemble([condition.program], tabulator(columns))
-    parts = stream_slices(ordered.offsets, threads)
+    parts = stream_slices(beside.pieces.offsets, threads)
     registers = program_registers(np, table, len(parts), max(1, len(condition.distances)))
     program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
     failed, bank = np.zeros(len(labels), np.bool_), beside.by_row
 
     def judge(slot: int) -> None:
-        mask_by_rows_beside(*parts[slot], slot, program, ordered.offsets, bank, registers, others, labels, failed)
+        mask_by_rows_beside(*parts[slot], slot, program, beside.pieces, bank, registers, others, labels, failed)
 
     spread(judge, range(len(parts)), threads)
     if failed.any():

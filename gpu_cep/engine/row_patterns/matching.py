@@ -12,13 +12,14 @@ from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
 from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.row_patterns.matches import find_row_matches, find_shared_rows, map_rows
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, SkipTo
+from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, map_rows, mend_row_matches
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, RowAutomatonTable, SkipTo
 
 
 def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int, max_steps: int | None) -> RowMatches:
@@ -31,28 +32,34 @@ def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, thr
     MatchLimitExceeded
         A search made more than `max_steps`.
     """
-    labels = label_rows(plan, columns, ordered, threads)
+    pieces = cut_partitions(ordered.offsets, threads)
+    labels = label_rows(plan, columns, ordered, pieces, threads)
     automaton = automaton_table(plan)
-    reach = find_reach(plan, columns, ordered, labels, automaton, threads)
+    reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
     if plan.search is not None:
         return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
-    return _read_off(plan, ordered, automaton, reach, threads)
+    return _read_off(plan, ordered, pieces, automaton, reach, threads)
 
 
-def _read_off(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, threads: int) -> RowMatches:
+def _read_off(
+    plan: RowPlan, ordered: OrderedRows, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, threads: int
+) -> RowMatches:  # fmt: skip
     """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
     to = skip_to(plan)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
-    faults = np.full(len(ordered.offsets) - 1, -1, np.int64)
-    looks = np.zeros(len(faults), np.int64)
+    cut = is_cut(pieces)
+    chains = _chains(pieces, len(ordered) if cut else 0)
+    # where windows end depends on where a match begins
     shared = len(ordered) if to == SkipTo.NEXT_ROW and not reach.limits.size else 0
-    trail, trail_end = np.full(shared, -1, np.int32), np.empty(shared, np.int32)
-    parts = stream_slices(ordered.offsets, threads)
+    crossings = (len(pieces.begins), len(automaton.ends)) if shared and cut else (0, 0)
+    trail = Trail(np.full(shared, -1, np.int32), np.empty(shared, np.int32), np.full(crossings, -1, np.int32))
 
     def find(span: tuple[int, int]) -> None:
-        find_row_matches(*span, ordered.offsets, automaton, reach, to, lengths, faults, looks, trail, trail_end)
+        find_row_matches(*span, pieces, automaton, reach, to, lengths, chains, trail)
 
-    spread(find, parts, threads)
+    spread(find, stream_slices(pieces.offsets, threads), threads)
+    if cut:
+        mend_row_matches(pieces, automaton, reach, to, lengths, chains, trail)
 
     def states_of(wanted: RowMatches) -> States:
         return _states(wanted, automaton, reach, threads)
@@ -61,10 +68,16 @@ def _read_off(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable,
         return _shared_rows(ordered, lengths, automaton, reach, members, threads)
 
     matches = matches_of(ordered, lengths, states_of, rows_of if shared else None)
-    failed = np.flatnonzero(faults >= 0)
+    failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
-        raise target_fault(plan, ordered, automaton, matches, int(faults[failed[0]]))
+        raise target_fault(plan, ordered, automaton, matches, int(chains.faults[failed[0]]))
     return matches
+
+
+def _chains(pieces: Pieces, rows: int) -> Chains:
+    """Return room for where the search goes, which remembers to which of so many rows it came."""
+    count = len(pieces.begins)
+    return Chains(np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(rows, np.bool_))
 
 
 def _shared_rows(

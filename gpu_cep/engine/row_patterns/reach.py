@@ -13,10 +13,20 @@ from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import reach_tables
 from gpu_cep.engine.row_patterns.labels import Labels
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.pieces import is_cut
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.row_patterns.reach import find_earliest_ends, limit_by_rows, limit_by_times, mark_reach, mark_wide_reach
-from gpu_cep_kernels.row_patterns.tables import Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.reach import (
+    find_earliest_ends,
+    limit_by_rows,
+    limit_by_times,
+    mark_reach,
+    mark_wide_reach,
+    mend_earliest_ends,
+    mend_reach,
+    mend_wide_reach,
+)
+from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable
 
 _NO_ENDS = np.empty((0, 0), np.int32)
 _NO_LIMITS = np.empty(0, np.int64)
@@ -25,36 +35,43 @@ _SIGN = np.uint64(1 << 63)
 
 
 def find_reach(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, labels: Labels, automaton: RowAutomatonTable, threads: int
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, automaton: RowAutomatonTable, threads: int
 ) -> Reach:  # fmt: skip
     """Return from which states a match can still end: anywhere in the partition, or with a window in which row."""
-    parts = stream_slices(ordered.offsets, threads)
+    parts = stream_slices(pieces.offsets, threads)
     if plan.bound.window is not None:
         earliest = np.empty((len(ordered), len(automaton.ends)), np.int32)
-        spread(lambda span: find_earliest_ends(*span, ordered.offsets, labels, automaton, earliest), parts, threads)
-        return Reach(_NO_WORDS, earliest, _limits(plan, columns, ordered, parts, threads))
+        spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, earliest), parts, threads)
+        if is_cut(pieces):
+            mend_earliest_ends(pieces, labels, automaton, earliest)
+        return Reach(_NO_WORDS, earliest, _limits(plan, columns, ordered, pieces, threads))
     tables = reach_tables(plan.automaton, labels.dtype)
     width = tables.before.shape[1] if tables.wide else 1
     words = np.empty((len(ordered), width), tables.fits.dtype)
     mark: Any = mark_wide_reach if tables.wide else mark_reach
-    spread(lambda span: mark(*span, ordered.offsets, labels, *tables, words), parts, threads)
+    spread(lambda span: mark(*span, pieces, labels, *tables, words), parts, threads)
+    if is_cut(pieces) and tables.wide:
+        mend_wide_reach(pieces, labels, tables.fits, tables.before, tables.accepts, words, np.empty(width, np.uint64))
+    elif is_cut(pieces):
+        mend_reach(pieces, labels, tables.fits, tables.before, tables.accepts, words)
     return Reach(words, _NO_ENDS, _NO_LIMITS)
 
 
-def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, parts: list[tuple[int, int]], threads: int) -> Indices:
+def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, threads: int) -> Indices:
     """Return the last row of the window that begins with each row; the row before it if it lies in no window."""
+    parts = stream_slices(pieces.offsets, threads)
     limits = np.empty(len(ordered), np.int64)
     window = plan.bound.window
     if isinstance(window, CountWindow):
         rows = min(window.events, len(ordered))
-        spread(lambda span: limit_by_rows(*span, ordered.offsets, rows, limits), parts, threads)
+        spread(lambda span: limit_by_rows(*span, pieces, rows, limits), parts, threads)
         return limits
     assert isinstance(window, TimeWindow), "a window has a length"
     column = plan.bound.order_by[0].column
     times, nulls = ordered.take(columns.values(column)), columns.null_mask(column)
     missing = np.empty(0, np.bool_) if nulls is None else ordered.take(nulls)
     clock, length = _clock(times, window.length)
-    spread(lambda span: limit_by_times(*span, ordered.offsets, clock, missing, length, limits), parts, threads)
+    spread(lambda span: limit_by_times(*span, pieces, clock, missing, length, limits), parts, threads)
     return limits
 
 

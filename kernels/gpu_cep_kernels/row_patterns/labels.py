@@ -6,16 +6,17 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
+from gpu_cep_kernels.row_patterns.tables import Pieces
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 
 
 @kernel(writes=("labels", "failed"), scratch=("registers",))
 def mask_by_rows_beside(
-    low: int, high: int, slot: int, condition: NeighbourProgram, offsets: Any, bank: ColumnBank, registers: Registers, others: Any,
+    low: int, high: int, slot: int, condition: NeighbourProgram, pieces: Pieces, bank: ColumnBank, registers: Registers, others: Any,
     labels: Any, failed: Any,
 ) -> None:  # fmt: skip
-    """Judge a condition by its program for each row of the partitions [low, high) that has more bits than those of `others`.
+    """Judge a condition by its program for each row of the pieces [low, high) that has more bits than those of `others`.
 
     A role reads the row that is ``back[role]`` rows before; the last row of the bank, which is all NULL, if that
     is in no partition or in another one. ``failed[r]`` is set where the program failed.
@@ -26,8 +27,8 @@ def mask_by_rows_beside(
     own = Registers(rows, rows, registers.ints[:, slot], registers.floats[:, slot], registers.nulls[:, slot])
     nowhere = labels.size
     for p in range(low, high):
-        begin, end = offsets[p], offsets[p + 1]
-        for r in range(begin, end):
+        begin, end = pieces.begins[p], pieces.ends[p]
+        for r in range(pieces.offsets[p], pieces.offsets[p + 1]):
             if labels[r] & ~others:
                 for role in range(back.size):
                     read = r - back[role]

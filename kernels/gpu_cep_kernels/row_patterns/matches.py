@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.row_patterns.tables import (
     ACCEPT,
-    NOWHERE,
     UNMATCHED,
+    Pieces,
     Reach,
     RowAutomatonTable,
     SkipTo,
@@ -16,6 +16,7 @@ from gpu_cep_kernels.row_patterns.tables import (
     limit_of,
     next_state,
 )
+from gpu_cep_kernels.rules.tables import Flags, Ints, Places
 
 
 @rule
@@ -34,57 +35,124 @@ def next_start(start: int, length: int, to: int, first: int, last: int) -> int:
     return target
 
 
-@kernel(writes=("lengths", "faults", "looks", "trail", "trail_end"))
-def find_row_matches(
-    low: int, high: int, offsets: Any, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, faults: Any, looks: Any,
-    trail: Any, trail_end: Any,
-) -> None:  # fmt: skip
-    """``lengths[r]``: how many rows the match has that begins in row r of partition p in [low, high); UNMATCHED where none begins.
+class Trail(NamedTuple):
+    """Hold where matches lead that share rows, so that these are followed once; empty where windows make that depend on the start.
 
-    `to` says where the search goes on (SkipTo). ``faults[p]`` is the row of a match that has no row to skip to, or begins
-    with it; the partition is then left. ``looks[p]`` counts the rows for which a state was sought. `trail`, `trail_end`
-    remember the state of each row and the end that it leads to, so that rows that matches share are followed once. They
-    are empty where windows make ends depend on the start, or matches share no rows.
+    - state[r], end[r]: the state of row r in the match that came there last, −1 for none, and the end to which it leads.
+    - crossed[p, q]: the end of matches that leave piece p in state q, −1 if none did.
+    """
+
+    state: Places
+    end: Places
+    crossed: Places
+
+
+class Chains(NamedTuple):
+    """Hold from which rows the search went on, piece by piece.
+
+    - faults[p]: the row of a match that has no row to skip to, or begins with it; the rest of the partition is then left.
+    - looks[p]: for how many rows a state was sought.
+    - left[p]: the row at which the search leaves the piece.
+    - seen[r]: whether it came to row r; empty where no partition is cut.
+    """
+
+    faults: Ints
+    looks: Ints
+    left: Ints
+    seen: Flags
+
+
+@rule
+def _find_match(
+    start: int, p: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, trail: Trail
+) -> tuple[int, int, int]:  # fmt: skip
+    """Return the length of the match that begins in row `start` of piece p, where the search goes on, and how many rows were looked at."""
+    begin, end = pieces.begins[p], pieces.ends[p]
+    known = pieces.offsets[p + 1] if trail.state.size > 0 else 0
+    limit = limit_of(start, end, reach)
+    state = next_state(first_source(start, begin, automaton), start, limit, automaton, reach)
+    length, target, row = UNMATCHED, start + 1, start
+    if state == ACCEPT:
+        length = 0
+    elif state >= 0:
+        first, last, stop, leaving = -1, -1, -1, -1
+        while state >= 0 and stop < 0:
+            if row < known:
+                stop = trail.end[row] if trail.state[row] == state else -1
+            elif row == known and trail.state.size > 0:
+                leaving = state
+                stop = trail.crossed[p, state]
+            if stop < 0:
+                if automaton.target[state]:
+                    first = row if first < 0 else first
+                    last = row
+                if row < known:
+                    trail.state[row] = state
+                row += 1
+                state = next_state(state, row, limit, automaton, reach) if row < end else ACCEPT
+        stop = row if stop < 0 else stop
+        if trail.state.size > 0:
+            for r in range(start, min(row, known)):
+                trail.end[r] = stop
+            if leaving >= 0:
+                trail.crossed[p, leaving] = stop
+        length = stop - start
+        target = next_start(start, length, to, first, last)
+    return length, target, row - start + 1
+
+
+@kernel(writes=("lengths", "chains", "trail"))
+def find_row_matches(
+    low: int, high: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, chains: Chains, trail: Trail
+) -> None:  # fmt: skip
+    """``lengths[r]``: how many rows the match has that begins in row r of a piece in [low, high); UNMATCHED where none begins.
+
+    `to` says where the search goes on (SkipTo). In each piece it begins with the first row, also if a match from the piece before has it.
     """
     for p in range(low, high):
-        begin, end = offsets[p], offsets[p + 1]
-        start, sought = begin, 0
+        start, end, looked = pieces.offsets[p], pieces.offsets[p + 1], 0
         while start < end:
-            sought += 1
-            limit = limit_of(start, end, reach)
-            state = next_state(first_source(start, begin, automaton), start, limit, automaton, reach)
-            if state == NOWHERE:
-                lengths[start] = UNMATCHED
-                start += 1
-            elif state == ACCEPT:
-                lengths[start] = 0
-                start += 1
-            else:
-                row, first, last = start, -1, -1
-                stop = -1
-                while state >= 0:
-                    if trail.size > 0 and trail[row] == state:
-                        stop = trail_end[row]
-                        break
-                    if automaton.target[state]:
-                        first = row if first < 0 else first
-                        last = row
-                    if trail.size > 0:
-                        trail[row] = state
-                    row += 1
-                    sought += 1
-                    state = next_state(state, row, limit, automaton, reach) if row < end else ACCEPT
-                stop = row if stop < 0 else stop
-                if trail.size > 0:
-                    for r in range(start, row):
-                        trail_end[r] = stop
-                lengths[start] = stop - start
-                target = next_start(start, stop - start, to, first, last)
+            if chains.seen.size > 0:
+                chains.seen[start] = True
+            length, target, looks = _find_match(start, p, pieces, automaton, reach, to, trail)
+            lengths[start] = length
+            looked += looks
+            if target <= start:
+                chains.faults[p] = start
+                target = pieces.ends[p]
+            start = target
+        chains.left[p] = start
+        chains.looks[p] = looked
+
+
+@sequential(writes=("lengths", "chains", "trail"))
+def mend_row_matches(
+    pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, chains: Chains, trail: Trail
+) -> None:  # fmt: skip
+    """Mend what :func:`find_row_matches` found in pieces that begin inside of their partitions.
+
+    The search goes on where it left the piece before, until it comes to a row to which it came then.
+    """
+    for p in range(pieces.begins.size):
+        begin, end = pieces.offsets[p], pieces.offsets[p + 1]
+        if begin > pieces.begins[p]:
+            start = chains.left[p - 1]
+            for r in range(begin, min(start, end)):
+                lengths[r] = UNMATCHED
+            fault = -1
+            while start < end and not chains.seen[start]:
+                length, target, looks = _find_match(start, p, pieces, automaton, reach, to, trail)
+                chains.looks[p] += looks
+                lengths[start] = length
                 if target <= start:
-                    faults[p] = start
-                    target = end
+                    fault = start
+                    target = pieces.ends[p]
+                for r in range(start + 1, min(target, end)):
+                    lengths[r] = UNMATCHED
                 start = target
-        looks[p] = sought
+            if start >= end:
+                chains.left[p] = start
+                chains.faults[p] = fault
 
 
 @kernel(writes=("trail", "first", "last"))

@@ -1,6 +1,8 @@
 """Find, from the last row of each partition back, from which states a match can end.
 
 So a matcher never takes a move that comes to nothing, and a row at which no match begins costs one look.
+A piece that ends inside of its partition is taken as if no match went on behind it. Then it is mended: from its last row
+back, until a row is as it was.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.compile.jit import kernel, rule
-from gpu_cep_kernels.row_patterns.tables import NEVER, RowAutomatonTable
+from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, RowAutomatonTable
 
 
 @rule
@@ -24,17 +26,17 @@ def _lookup(word: Any, table: Any) -> Any:
 
 @kernel(writes=("reach",))
 def mark_reach(
-    low: int, high: int, offsets: Any, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
+    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
 ) -> None:  # fmt: skip
-    """``reach[r, 0]``: the states that can map row r of partition p in [low, high) and lead to the end of a match.
+    """``reach[r, 0]``: the states that can map row r of a piece in [low, high) and lead to the end of a match.
 
     ``fits[k, b]`` are the states of the variables in byte k of a label, ``before[k, b]`` those before the states in byte k of a word.
     A match may end in the states `accepts`, and in the last row of a partition in the states `ends`.
     """
     for p in range(low, high):
-        begin, end = offsets[p], offsets[p + 1]
+        begin, end = pieces.offsets[p], pieces.offsets[p + 1]
         words, given = reach[begin:end, 0], labels[begin:end]
-        may = ends
+        may = ends if end == pieces.ends[p] else accepts
         if fits.shape[0] == 1 and before.shape[0] == 1:
             for r in range(end - begin - 1, -1, -1):
                 word = fits[0, given[r]] & may
@@ -47,66 +49,133 @@ def mark_reach(
                 may = accepts | _lookup(np.uint64(word), before)
 
 
+@sequential(writes=("reach",))
+def mend_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any) -> int:
+    """Mend what :func:`mark_reach` found in pieces that end inside of their partitions; return for how many rows."""
+    looked = 0
+    for p in range(pieces.begins.size - 1, -1, -1):
+        r = pieces.offsets[p + 1] - 1 if pieces.offsets[p + 1] < pieces.ends[p] else -1
+        while r >= pieces.offsets[p]:
+            looked += 1
+            word = _lookup(np.uint64(labels[r]), fits) & (accepts | _lookup(np.uint64(reach[r + 1, 0]), before))
+            same = word == reach[r, 0]
+            reach[r, 0] = word
+            r = -1 if same else r - 1
+    return looked
+
+
+@rule
+def _find_wide_words(r: int, follows: bool, labels: Any, fits: Any, before: Any, ends: Any, reach: Any, words: Any) -> None:
+    """Set `words` to those of row r, in which a match may end in the states `ends`; with `follows` it may go on behind it."""
+    width = ends.size
+    for w in range(width):
+        words[w] = ends[w]
+    if follows:
+        for w in range(width):
+            later = reach[r + 1, w]
+            q = 64 * w
+            while later != 0:
+                if later & np.uint64(1):
+                    for x in range(width):
+                        words[x] |= before[q, x]
+                later >>= np.uint64(1)
+                q += 1
+    for w in range(width):
+        fitting = np.uint64(0)
+        for v in range(fits.shape[0]):
+            if (np.uint64(labels[r]) >> np.uint64(v)) & np.uint64(1):
+                fitting |= fits[v, w]
+        words[w] &= fitting
+
+
 @kernel(writes=("reach",))
 def mark_wide_reach(
-    low: int, high: int, offsets: Any, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
+    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
 ) -> None:  # fmt: skip
     """As :func:`mark_reach`, with several words for each row.
 
     ``fits[v]`` are the words of the states of variable v, ``before[q]`` those of the states before state q.
     """
-    width = accepts.size
     for p in range(low, high):
-        begin, end = offsets[p], offsets[p + 1]
-        for r in range(end - 1, begin - 1, -1):
-            for w in range(width):
-                reach[r, w] = ends[w] if r == end - 1 else accepts[w]
-            if r < end - 1:
-                for w in range(width):
-                    later = reach[r + 1, w]
-                    q = 64 * w
-                    while later != 0:
-                        if later & np.uint64(1):
-                            for x in range(width):
-                                reach[r, x] |= before[q, x]
-                        later >>= np.uint64(1)
-                        q += 1
-            for w in range(width):
-                fitting = np.uint64(0)
-                for v in range(fits.shape[0]):
-                    if (np.uint64(labels[r]) >> np.uint64(v)) & np.uint64(1):
-                        fitting |= fits[v, w]
-                reach[r, w] &= fitting
+        end = pieces.offsets[p + 1]
+        for r in range(end - 1, pieces.offsets[p] - 1, -1):
+            last = ends if r == pieces.ends[p] - 1 else accepts
+            _find_wide_words(r, r < end - 1, labels, fits, before, last, reach, reach[r])
+
+
+@sequential(writes=("reach",), scratch=("words",))
+def mend_wide_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, words: Any) -> int:
+    """Mend what :func:`mark_wide_reach` found, as :func:`mend_reach`."""
+    looked = 0
+    for p in range(pieces.begins.size - 1, -1, -1):
+        r = pieces.offsets[p + 1] - 1 if pieces.offsets[p + 1] < pieces.ends[p] else -1
+        while r >= pieces.offsets[p]:
+            looked += 1
+            _find_wide_words(r, True, labels, fits, before, accepts, reach, words)
+            same = True
+            for w in range(words.size):
+                same = same and words[w] == reach[r, w]
+                reach[r, w] = words[w]
+            r = -1 if same else r - 1
+    return looked
+
+
+@rule
+def _find_earliest_ends_of_row(r: int, last: bool, follows: bool, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> bool:
+    """Set the earliest ends of row r, which may be the last one of its partition; return whether they change.
+
+    Without `follows` no match goes on behind it.
+    """
+    changed = False
+    for q in range(automaton.ends.size):
+        found = NEVER
+        if (np.uint64(labels[r]) >> np.uint64(automaton.variable[q])) & np.uint64(1):
+            if last:
+                found = r if automaton.ends[q] else NEVER
+            else:
+                for k in range(automaton.move_first[q], automaton.move_first[q + 1]):
+                    move = automaton.moves[k]
+                    if move < 0:
+                        found = r
+                    elif follows:
+                        found = min(found, earliest[r + 1, move])
+        changed = changed or earliest[r, q] != found
+        earliest[r, q] = found
+    return changed
 
 
 @kernel(writes=("earliest",))
-def find_earliest_ends(low: int, high: int, offsets: Any, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> None:
+def find_earliest_ends(low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> None:
     """``earliest[r, q]``: the first row at which a match can end, if state q maps row r; NEVER if there is none."""
     for p in range(low, high):
-        end = offsets[p + 1]
-        for r in range(end - 1, offsets[p] - 1, -1):
-            for q in range(automaton.ends.size):
-                found = NEVER
-                if (np.uint64(labels[r]) >> np.uint64(automaton.variable[q])) & np.uint64(1):
-                    if r == end - 1:
-                        found = r if automaton.ends[q] else NEVER
-                    else:
-                        for k in range(automaton.move_first[q], automaton.move_first[q + 1]):
-                            move = automaton.moves[k]
-                            found = min(found, r if move < 0 else earliest[r + 1, move])
-                earliest[r, q] = found
+        end = pieces.offsets[p + 1]
+        for r in range(end - 1, pieces.offsets[p] - 1, -1):
+            _find_earliest_ends_of_row(r, r == pieces.ends[p] - 1, r < end - 1, labels, automaton, earliest)
+
+
+@sequential(writes=("earliest",))
+def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> int:
+    """Mend what :func:`find_earliest_ends` found, as :func:`mend_reach`."""
+    looked = 0
+    for p in range(pieces.begins.size - 1, -1, -1):
+        r = pieces.offsets[p + 1] - 1 if pieces.offsets[p + 1] < pieces.ends[p] else -1
+        while r >= pieces.offsets[p]:
+            looked += 1
+            changed = _find_earliest_ends_of_row(r, False, True, labels, automaton, earliest)
+            r = r - 1 if changed else -1
+    return looked
 
 
 @kernel(writes=("limits",))
-def limit_by_times(low: int, high: int, offsets: Any, times: Any, missing: Any, length: Any, limits: Any) -> None:
+def limit_by_times(low: int, high: int, pieces: Pieces, times: Any, missing: Any, length: Any, limits: Any) -> None:
     """``limits[r]``: the last row whose time is at most `length` after that of row r, or the row before r without a time.
 
     Times are uint64 or float64. They ascend but for rows that are `missing`, which stand first or last; `missing` may be empty.
     """
     for p in range(low, high):
-        end = offsets[p + 1]
-        last = offsets[p]
-        for r in range(offsets[p], end):
+        end = pieces.ends[p]
+        last = pieces.offsets[p]
+        for r in range(pieces.offsets[p], pieces.offsets[p + 1]):
             last = max(last, r)
             while last < end and (missing.size == 0 or not (missing[r] or missing[last])) and times[last] - times[r] <= length:
                 last += 1
@@ -114,9 +183,8 @@ def limit_by_times(low: int, high: int, offsets: Any, times: Any, missing: Any, 
 
 
 @kernel(writes=("limits",))
-def limit_by_rows(low: int, high: int, offsets: Any, rows: int, limits: Any) -> None:
+def limit_by_rows(low: int, high: int, pieces: Pieces, rows: int, limits: Any) -> None:
     """``limits[r]``: the last one of `rows` rows that begin with row r, in its partition."""
     for p in range(low, high):
-        end = offsets[p + 1]
-        for r in range(offsets[p], end):
-            limits[r] = min(r + rows, end) - 1
+        for r in range(pieces.offsets[p], pieces.offsets[p + 1]):
+            limits[r] = min(r + rows, pieces.ends[p]) - 1

@@ -1,4 +1,4 @@
-"""Define the tables of row patterns. In indexes q is a state, r a row, p a partition, m a match.
+"""Define the tables of row patterns. In indexes q is a state, r a row, p a partition or a piece of one, m a match.
 
 Rows are ordered; partition p has the rows from ``offsets[p]`` to before ``offsets[p + 1]``.
 """
@@ -32,6 +32,18 @@ class SkipTo(IntEnum):
     LAST = 3
 
 
+class Pieces(NamedTuple):
+    """Hold partitions, of which long ones are cut so that threads can share them.
+
+    - offsets[p]: the first row of piece p, with the end; no piece is empty.
+    - begins[p], ends[p]: the first row of the partition to which it belongs, and the row behind its last one.
+    """
+
+    offsets: Ints
+    begins: Ints
+    ends: Ints
+
+
 class RowAutomatonTable(NamedTuple):
     """Hold an automaton whose moves are in order of preference.
 
@@ -62,8 +74,6 @@ class Reach(NamedTuple):
     words: Any
     earliest: Places
     limits: Ints
-
-
 
 
 @rule

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.events import stream_keys
-from gpu_cep.engine.row_patterns import answers, labels, matching, searching
+from gpu_cep.engine.row_patterns import answers, labels, matching, pieces, reach, searching
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
-from tests.drawn.row_patterns import ALONE, BESIDE, READING, clauses
-from tests.engine.row_patterns.test_answers import check
+from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
+from tests.engine.row_patterns.test_answers import answer, check
 from tests.oracle.test_row_patterns import letters, matched_lengths
 
 
@@ -32,7 +32,7 @@ def test_each_row_is_looked_at_a_few_times(pattern, skip, monkeypatch):
 
     def counted(*arguments):
         find_row_matches(*arguments)
-        counts.append(arguments[8].sum())
+        counts.append(arguments[7].looks.sum())
 
     monkeypatch.setattr(matching, "find_row_matches", counted)
     for rows in (1000, 4000):
@@ -74,7 +74,62 @@ def test_pauses_blocks_and_parts_change_nothing(drawn):
         patch.setattr(labels, "BLOCK", 2)
         patch.setattr(answers, "_MOST_ROWS", 2)
         patch.setattr(stream_keys, "RANKED", 1)
+        patch.setattr(pieces, "_LEAST", 1)
         check(drawn, threads=2)
+
+
+@pytest.fixture
+def cut_anywhere(monkeypatch):
+    monkeypatch.setattr(pieces, "_LEAST", 1)
+    monkeypatch.setattr(pieces, "_NEAR", 0)
+
+
+CUT = {
+    "rows that go on": "PATTERN (A X*? B) DEFINE A AS c = 'a', B AS c = 'b'",
+    "runs": "PATTERN (A+ X B+) DEFINE A AS c <> 'd', B AS c <> 'd'",
+    "of three": "PATTERN (X X X)",
+    "anchors": "PATTERN (^ X* B | A+ $) DEFINE A AS c <> 'a', B AS c = 'd'",
+    "a window": "PATTERN (A X*? B C*) WITHIN 9 DEFINE A AS c = 'a', B AS c = 'b', C AS c < 'c'",
+    "many states": "PATTERN (A X{60,70} B | C X{3}) DEFINE A AS c = 'a', B AS c = 'b', C AS c = 'c'",
+    "rows beside": "PATTERN (A+ X) DEFINE A AS n - PREV(n) < 2 OR NEXT(c) = 'a'",
+}
+
+
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW", "TO LAST X"])
+@pytest.mark.parametrize("kind", CUT)
+@pytest.mark.usefixtures("cut_anywhere")
+def test_cuts_change_nothing(kind, skip):
+    random = np.random.default_rng(3)
+    for rows, keys in ((700, 1), (2_000, 4)):
+        times = np.cumsum(random.integers(0, 3, rows))
+        table = pa.table({"k": random.integers(0, keys, rows), "n": times, "c": random.choice(list("abcd"), rows)})
+        clauses = CUT[kind].replace("PATTERN", f"AFTER MATCH SKIP {skip} PATTERN")
+        asked = f"PARTITION BY k ORDER BY n MEASURES FIRST(n) AS f, LAST(n) AS l, count(*) AS m, MATCH_NUMBER() AS w {clauses}"
+        whole, cut = (answer(Drawn(asked, table), "auto", threads=threads) for threads in (1, 13))
+        assert cut == whole
+
+
+@pytest.mark.usefixtures("cut_anywhere")
+def test_a_piece_has_no_fault_where_no_match_begins():
+    define = "PATTERN (A X B | C) DEFINE A AS c = 'a', B AS c = 'b', C AS c = 'x'"
+    for threads in range(2, 9):
+        found = ask(f"ORDER BY n MEASURES FIRST(n) AS f AFTER MATCH SKIP TO LAST B {define}", letters("axb" * 50), threads=threads)
+        assert found["f"].to_pylist() == list(range(0, 150, 3))
+
+
+@pytest.mark.usefixtures("cut_anywhere")
+def test_pieces_are_mended_until_they_are_as_they_were(monkeypatch):
+    looked = []
+    for name in ("mend_reach", "mend_wide_reach", "mend_earliest_ends"):
+        mend = getattr(reach, name)
+        monkeypatch.setattr(reach, name, lambda *arguments, mend=mend: looked.append(mend(*arguments)))
+    random = np.random.default_rng(3)
+    table = pa.table({"n": np.arange(10_000), "c": random.choice(list("abcd"), 10_000)})
+    for kind in ("rows that go on", "many states", "a window"):
+        ask(f"ORDER BY n MEASURES count(*) AS m {CUT[kind]}", table, threads=8)
+    assert len(looked) == 3
+    assert max(looked) < 1500
+    assert min(looked) >= 7
 
 
 many = st.sampled_from(

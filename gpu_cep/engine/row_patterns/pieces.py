@@ -1,0 +1,34 @@
+"""Cut long partitions into pieces, so that threads can share them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep_kernels.row_patterns.tables import Pieces
+
+# The least number of rows for which a thread is worth its cuts.
+_LEAST = 1 << 16
+# A cut this near to the border of a partition is left out, as a share of a thread's rows.
+_NEAR = 1 / 16
+
+
+def cut_partitions(offsets: Indices, threads: int) -> Pieces:
+    """Return the partitions, cut where the rows of one thread would end and no border of a partition is near."""
+    length = int(offsets[-1])
+    cuts = np.empty(0, np.int64)
+    if threads > 1 and length >= _LEAST:
+        cuts = np.linspace(0, length, threads + 1).astype(np.int64)[1:-1]
+        behind = np.searchsorted(offsets, cuts)
+        distance = np.minimum(offsets[behind] - cuts, cuts - offsets[behind - 1])
+        cuts = cuts[distance > length / threads * _NEAR]
+    if not cuts.size:
+        return Pieces(offsets, offsets[:-1], offsets[1:])
+    found = np.union1d(offsets, cuts)
+    owners = np.searchsorted(offsets, found[:-1], "right") - 1
+    return Pieces(found, offsets[owners], offsets[owners + 1])
+
+
+def is_cut(pieces: Pieces) -> bool:
+    """Return whether a partition is cut."""
+    return bool((pieces.offsets[1:] < pieces.ends).any())
