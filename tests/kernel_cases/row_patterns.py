@@ -222,13 +222,17 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     )  # fmt: skip
 
 
-def _totalling(size: int, random: Random, slots: int, step: str, every: bool, nulls: bool = True) -> Call:
-    offsets = stream_offsets(size, random)
+def _totalling(size: int, random: Random, slots: int, step: str, every: bool, nulls: bool = True, given: bool = True) -> Call:
+    places = stream_offsets(size, random)
+    firsts = np.array([random.integers(0, size - length + 1) for length in np.diff(places)], np.int64)
+    rows = random.permutation(size) if nulls else np.empty(0, np.int64)
+    states = random.integers(0, 3, size if every else 0).astype(np.int32)
+    entries = totals.MatchEntries(places, firsts, rows, states, np.array([True, False, True][: 3 * every], np.bool_))
     kind = np.float64 if step.endswith("floats") else np.int64
-    length = size if every else len(offsets) - 1
-    values = (floats if kind is np.float64 else integers)(size, random)
+    length = size if every else len(places) - 1
+    values = (floats if kind is np.float64 else integers)(size if given else 0, random)
     missing = flags(size if nulls else 0, random, 0.2)
-    return Call(len(offsets) - 1, (offsets, values, missing, AGGREGATIONS[step], every, np.zeros(length, np.int64), np.zeros(length, kind)))
+    return Call(len(places) - 1, (entries, values, missing, AGGREGATIONS[step], every, np.zeros(length, np.int64), np.zeros(length, kind)))
 
 
 def _medians(size: int, random: Random, slots: int) -> Call:
@@ -272,6 +276,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         {
             "sum": {"step": "sum_ints", "every": False},
             "min": {"step": "min_ints", "every": True},
+            "count": {"step": "count_events", "every": True, "given": False},
             "max": {"step": "max_ints", "every": False, "nulls": False},
         },
     ),

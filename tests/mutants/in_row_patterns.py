@@ -259,4 +259,25 @@ ROW_PATTERNS = (
         "stop = trail.crossed[p].max()",
         _ENGINE,
     ),
+    Fault(
+        "totals-of-rows-of-others",
+        "kernels/gpu_cep_kernels/row_patterns/totals.py",
+        "entries.members.size == 0 or entries.members[entries.states[e]]",
+        "True",
+        _ENGINE,
+    ),
+    Fault(
+        "totals-of-rows-as-the-table-has-them",
+        "kernels/gpu_cep_kernels/row_patterns/totals.py",
+        "return entries.rows[at] if entries.rows.size > 0 else at",
+        "return at",
+        _ENGINE,
+    ),
+    Fault(
+        "running-totals-before-the-first-row",
+        "gpu_cep/engine/row_patterns/totals.py",
+        "none = (shown.owners < 0) | (shown.current < before)",
+        "none = shown.owners < 0",
+        _ENGINE,
+    ),
 )

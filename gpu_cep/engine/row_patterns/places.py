@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.analysis.bound import Field
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.shown import ShownRows
-from gpu_cep.plan.row_patterns.places import RowPlace
+from gpu_cep.plan.row_patterns.places import RowColumns, RowPlace, Total
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.row_patterns.matches import find_mapped_rows
@@ -66,11 +67,11 @@ class PlaceFinder:
 
     def prepare(self) -> None:
         """Find what several measures read, before threads ask for it at the same time."""
-        aggregated = list(_aggregated(self.plan))
-        by_state = any(members is not None for members in aggregated)
+        by_state = any(total.members is not None for total in self.plan.totals)
         if by_state or any(_is_sought(place, self.shown.matches, self.shown.last) for place in self.plan.places):
             assert len(self.shown.matches.states) == self.shown.matches.places[-1], "each row of a match has a state"
-        spread(self.mapped, aggregated, self.threads)
+        listed = [total.members for total in self.plan.totals if reads_listed_rows(total, self.plan.columns)]
+        spread(self.mapped, list(dict.fromkeys(listed)), self.threads)
 
     def members(self, members: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         """Return which states map rows to some variables."""
@@ -138,15 +139,22 @@ class PlaceFinder:
         return found
 
 
+def reads_listed_rows(total: Total, columns: RowColumns) -> bool:
+    """Return whether the rows that an aggregate covers are listed: to put their values in order, or to compute them there."""
+    plain = isinstance(total.argument, Field) and total.argument.column != columns.classifier
+    return is_sorted(total) or not (total.argument is None or plain)
+
+
+def is_sorted(total: Total) -> bool:
+    """Return whether the values of a match are put in order for an aggregate."""
+    return total.function in ("median", "count_distinct")
+
+
 def reads_all_rows(plan: RowPlan, matches: RowMatches) -> bool:
     """Return whether measures read what grows with the rows of all matches, shared ones once for each."""
     last = plan.bound.query.rows == "one"
-    return not last or bool(_aggregated(plan)) or any(_is_sought(place, matches, last) for place in plan.places)
-
-
-def _aggregated(plan: RowPlan) -> dict[Members, None]:
-    """Return the sets of variables over whose rows measures aggregate; counting all rows needs none of them."""
-    return dict.fromkeys(total.members for total in plan.totals if total.members is not None or total.argument is not None)
+    aggregated = any(total.members is not None or reads_listed_rows(total, plan.columns) for total in plan.totals)
+    return not last or aggregated or any(_is_sought(place, matches, last) for place in plan.places)
 
 
 def _is_sought(place: RowPlace, matches: RowMatches, last: bool) -> bool:

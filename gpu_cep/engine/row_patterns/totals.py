@@ -16,16 +16,18 @@ from gpu_cep.engine.lowering.programs import Column, assemble, evaluate, failure
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.engine.row_patterns.columns import classifier_codes
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
-from gpu_cep.engine.row_patterns.places import MappedRows, PlaceFinder
+from gpu_cep.engine.row_patterns.places import PlaceFinder, is_sorted, reads_listed_rows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import compile_program, leaves
 from gpu_cep.plan.properties import place_leaves
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.row_patterns.totals import running_medians, total_floats, total_ints
+from gpu_cep_kernels.row_patterns.totals import MatchEntries, running_medians, total_floats, total_ints
 from gpu_cep_kernels.rules.running import AGGREGATIONS, SUM_OVERFLOWED
 
 _NO_NULLS = np.empty(0, np.bool_)
+_NO_ROWS = np.empty(0, np.int64)
+_NO_STATES = np.empty(0, np.int32)
 
 
 class Totals(NamedTuple):
@@ -43,27 +45,47 @@ def total_values(total: Total, finder: PlaceFinder, columns: EventColumns, order
     EventError
         An integer overflowed.
     """
-    shown = finder.shown
-    if total.argument is None:
-        return finder.counts(total.members, total.final), np.zeros(len(shown), np.bool_)
-    mapped = finder.mapped(total.members)
-    values, nulls = _arguments(total.argument, mapped, finder, columns, ordered)
-    every = not (shown.last or total.final)
-    found = _aggregate(total, values, nulls, mapped.offsets, every, finder.threads)
-    if every:
-        counts = finder.counts(total.members, final=False)
-        places = shown.of_match(mapped.offsets[:-1]) + counts - 1
-        none = counts == 0
-        found = Totals(_at(found.values, places, none), _at(found.counts, places, none))
-    else:
-        found = Totals(shown.of_match(found.values), shown.of_match(found.counts))
-        none = np.zeros(len(shown), np.bool_)
+    if total.argument is None and total.members is None:
+        return finder.counts(None, total.final), np.zeros(len(finder.shown), np.bool_)
+    compute = _of_sorted if is_sorted(total) else _of_entries
+    found = compute(total, finder, columns, ordered)
     if (found.counts == SUM_OVERFLOWED).any():
         raise EventError(f"integer overflow in {total.function}() over the rows of a match")
     if total.function in ("count", "count_distinct"):
-        return np.where(none, 0, found.values), np.zeros(len(shown), np.bool_)
+        return found.values, np.zeros(len(finder.shown), np.bool_)
+    assert total.argument is not None, "only rows are counted without a value"
     unit = _unit(total.argument.type) if total.function == "median" else 1.0
-    return found.values if unit == 1.0 else found.values / unit, none | (found.counts == 0)
+    return found.values if unit == 1.0 else found.values / unit, found.counts == 0
+
+
+def _of_sorted(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> Totals:
+    """Return an aggregate that is read off the values in order, at each result row."""
+    assert total.argument is not None, "only rows are counted without a value"
+    shown, mapped = finder.shown, finder.mapped(total.members)
+    values, nulls = _argument_at(total.argument, mapped.entries, finder, columns, ordered)
+    every = not (shown.last or total.final)
+    if total.function == "median":
+        found = _medians(values.astype(np.float64), nulls, mapped.offsets, every, finder.threads)
+    else:
+        found = _distinct(values, nulls, mapped.offsets, every)
+    if not every:
+        return Totals(shown.of_match(found.values), shown.of_match(found.counts))
+    counts = finder.counts(total.members, final=False)
+    places = shown.of_match(mapped.offsets[:-1]) + counts - 1
+    return Totals(_at(found.values, places, counts == 0), _at(found.counts, places, counts == 0))
+
+
+def _of_entries(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> Totals:
+    """Return an aggregate that takes one value after the other, at each result row."""
+    shown, matches = finder.shown, finder.shown.matches
+    every = not (shown.last or total.final)
+    found = _aggregate(total, _given(total, finder, columns, ordered), every, matches.places, finder.threads)
+    if not every:
+        return Totals(shown.of_match(found.values), shown.of_match(found.counts))
+    before = shown.of_match(matches.firsts)
+    none = (shown.owners < 0) | (shown.current < before)
+    places = shown.of_match(matches.places[:-1]) + shown.current - before
+    return Totals(_at(found.values, places, none), _at(found.counts, places, none))
 
 
 def _at(values: Array, places: Indices, none: npt.NDArray[np.bool_]) -> Array:
@@ -73,34 +95,65 @@ def _at(values: Array, places: Indices, none: npt.NDArray[np.bool_]) -> Array:
     return found
 
 
+class _Given(NamedTuple):
+    """What is aggregated: the entries, the values that they lead to, and which of these are NULL (empty: none)."""
+
+    entries: MatchEntries
+    values: Array
+    nulls: npt.NDArray[np.bool_]
+
+
+def _given(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> _Given:
+    """Return what is aggregated: a column as it is, or what an expression is at the rows that are covered."""
+    matches, argument = finder.shown.matches, total.argument
+    states, members = _NO_STATES, _NO_NULLS
+    if total.members is not None:
+        states, members = matches.states, finder.members(total.members)
+    rows = _NO_ROWS if ordered.rows is None else ordered.rows
+    entries = MatchEntries(matches.places, matches.firsts, rows, states, members)
+    if argument is None:
+        return _Given(entries, _NO_ROWS, _NO_NULLS)
+    if isinstance(argument, Field) and not reads_listed_rows(total, finder.plan.columns):
+        nulls = columns.null_mask(argument.column)
+        # of what is counted, only whether it is NULL matters
+        values = _NO_ROWS if total.function == "count" else columns.values(argument.column)
+        return _Given(entries, values, _NO_NULLS if nulls is None else nulls)
+    covered = np.arange(matches.places[-1]) if total.members is None else finder.mapped(total.members).entries
+    values, nulls = _argument_at(argument, covered, finder, columns, ordered)
+    if total.members is not None:
+        values, nulls = (_spread(each, covered, int(matches.places[-1])) for each in (values, nulls))
+    values = _NO_ROWS if total.function == "count" else values
+    return _Given(entries._replace(firsts=matches.places[:-1], rows=_NO_ROWS), values, nulls)
+
+
+def _spread(values: Array, places: Indices, length: int) -> Array:
+    """Return so many values with those given at some places; none for none."""
+    if not values.size:
+        return values
+    found = np.zeros(length, values.dtype)
+    found[places] = values
+    return found
+
+
+def _aggregate(total: Total, given: _Given, every: bool, places: Indices, threads: int) -> Totals:
+    """Return an aggregate of each match, or with `every` up to each of its rows."""
+    floating = given.values.dtype.kind == "f"
+    kernel: Any = total_floats if floating else total_ints
+    size = int(places[-1]) if every else len(places) - 1
+    totals, counts = np.empty(size, np.float64 if floating else np.int64), np.empty(size, np.int64)
+    step = AGGREGATIONS["count_events" if total.function == "count" else f"{total.function}_{'floats' if floating else 'ints'}"]
+    values = given.values.astype(totals.dtype, copy=False)
+
+    def work(span: tuple[int, int]) -> None:
+        kernel(*span, given.entries, values, given.nulls, step, every, counts, totals)
+
+    spread(work, slices(len(places) - 1, threads), threads)
+    return Totals(counts if total.function == "count" else totals, counts)
+
+
 def _unit(type: DataType) -> float:
     """Return the machine value of 1."""
     return 10.0**type.scale if type.kind is Kind.DECIMAL else 1.0
-
-
-def _aggregate(total: Total, values: Array, nulls: npt.NDArray[np.bool_], offsets: Indices, every: bool, threads: int) -> Totals:
-    """Return an aggregate of each match, or with `every` up to each of its rows."""
-    if total.function == "median":
-        return _medians(values.astype(np.float64), nulls, offsets, every, threads)
-    if total.function == "count_distinct":
-        return _distinct(values, nulls, offsets, every)
-    floating = values.dtype.kind == "f"
-    function = "sum" if total.function == "count" else total.function
-    size = len(values) if every else len(offsets) - 1
-    totals, counts = np.empty(size, np.float64 if floating else np.int64), np.empty(size, np.int64)
-    if total.function == "count":
-        # of what is counted, only whether it is NULL matters
-        values, floating = np.zeros(len(values), np.int64), False
-        totals = np.empty(size, np.int64)
-    step = AGGREGATIONS[f"{function}_{'floats' if floating else 'ints'}"]
-    kernel: Any = total_floats if floating else total_ints
-    values = values.astype(np.float64 if floating else np.int64, copy=False)
-
-    def work(span: tuple[int, int]) -> None:
-        kernel(*span, offsets, values, nulls, step, every, counts, totals)
-
-    spread(work, slices(len(offsets) - 1, threads), threads)
-    return Totals(counts if total.function == "count" else totals, counts)
 
 
 def _medians(values: Array, nulls: npt.NDArray[np.bool_], offsets: Indices, every: bool, threads: int) -> Totals:
@@ -135,15 +188,15 @@ def _distinct(values: Array, nulls: npt.NDArray[np.bool_], offsets: Indices, eve
     return Totals(found, found)
 
 
-def _arguments(
-    argument: Bound, mapped: MappedRows, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows
+def _argument_at(
+    argument: Bound, entries: Indices, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows
 ) -> tuple[Array, npt.NDArray[np.bool_]]:  # fmt: skip
-    """Return an expression over one row at the rows that are mapped, and where it is NULL (empty: nowhere)."""
-    numbers = ordered.numbers(finder.shown.matches.rows[mapped.entries])
+    """Return an expression over one row at some rows of matches, and where it is NULL (empty: nowhere)."""
+    numbers = ordered.numbers(finder.shown.matches.rows[entries])
 
     def read(column: int) -> Column:
         if column == finder.plan.columns.classifier:
-            variables = np.array(finder.plan.automaton.variable, np.int64)[finder.shown.matches.states[mapped.entries]]
+            variables = np.array(finder.plan.automaton.variable, np.int64)[finder.shown.matches.states[entries]]
             return classifier_codes(finder.plan, columns)[variables], None
         return columns.pick(column, numbers)
 

@@ -1,31 +1,65 @@
-"""Aggregate over the rows of matches: segment m is ``values[offsets[m]:offsets[m + 1]]``, and `nulls` is empty where nothing is NULL.
-
-With `every`, the result at each place of a segment covers the values up to there; else there is one for each segment.
-"""
+"""Aggregate over the rows of matches."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gpu_cep_kernels.compile.jit import kernel
+from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.compile.operations import exact_product
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints
+from gpu_cep_kernels.rules.tables import Flags, Ints, Places
+
+
+class MatchEntries(NamedTuple):
+    """Say which values are aggregated. An entry e is a row of a match; those of match m are ``places[m]`` to before ``places[m + 1]``.
+
+    - firsts[m]: the row whose value is that of the first entry; the next rows follow.
+    - rows[r]: where the value of row r stands; empty if it stands at r.
+    - states[e], members: of the state of an entry, whether it is covered; empty if all are.
+    """
+
+    places: Ints
+    firsts: Ints
+    rows: Ints
+    states: Places
+    members: Flags
+
+
+@rule
+def _place_of(e: int, m: int, entries: MatchEntries) -> int:
+    """Return where the value of entry e of match m stands."""
+    at = entries.firsts[m] + e - entries.places[m]
+    return entries.rows[at] if entries.rows.size > 0 else at
+
+
+@rule
+def _counts(e: int, at: int, entries: MatchEntries, nulls: Any) -> bool:
+    """Return whether entry e is covered, and its value, which stands at `at`, is not NULL."""
+    covered = entries.members.size == 0 or entries.members[entries.states[e]]
+    return covered & (nulls.size == 0 or not nulls[at])
 
 
 @kernel(writes=("counts", "totals"))
-def total_ints(low: int, high: int, offsets: Any, values: Any, nulls: Any, step: int, every: bool, counts: Any, totals: Any) -> None:
-    """``totals[…]``: the sum, the least or the greatest (`step`) of int64.
+def total_ints(
+    low: int, high: int, entries: MatchEntries, values: Any, nulls: Any, step: int, every: bool, counts: Any, totals: Any
+) -> None:  # fmt: skip
+    """``totals[m]``: the sum, the least or the greatest (`step`) of int64; with `every`, ``totals[e]`` covers the entries up to e.
 
-    ``counts[…]`` says of how many, and SUM_OVERFLOWED if it does not fit.
+    ``counts`` says of how many values, and SUM_OVERFLOWED if the total does not fit. `nulls` is empty where nothing is NULL,
+    and `values` if they are only counted.
     """
     for m in range(low, high):
         count, total = 0, 0
-        for e in range(offsets[m], offsets[m + 1]):
-            if count >= 0 and (nulls.size == 0 or not nulls[e]):
-                value = values[e]
+        for e in range(entries.places[m], entries.places[m + 1]):
+            at = _place_of(e, m, entries)
+            value = values[at] if values.size > 0 else 0
+            counted = _counts(e, at, entries, nulls)
+            if step == Aggregation.COUNT_EVENTS:
+                count += counted
+            elif count >= 0 and counted:
                 if step == Aggregation.SUM_INTS:
                     total, wrapped = add_ints(total, value)
                     count = SUM_OVERFLOWED if wrapped else count + 1
@@ -42,19 +76,23 @@ def total_ints(low: int, high: int, offsets: Any, values: Any, nulls: Any, step:
 
 
 @kernel(writes=("counts", "totals"))
-def total_floats(low: int, high: int, offsets: Any, values: Any, nulls: Any, step: int, every: bool, counts: Any, totals: Any) -> None:
+def total_floats(
+    low: int, high: int, entries: MatchEntries, values: Any, nulls: Any, step: int, every: bool, counts: Any, totals: Any
+) -> None:  # fmt: skip
     """As :func:`total_ints`, for float64 in their order; a total with NaN is NaN."""
     for m in range(low, high):
         count, total = 0, 0.0
-        for e in range(offsets[m], offsets[m + 1]):
-            if nulls.size == 0 or not nulls[e]:
-                value = values[e]
-                lesser = value < total if step == Aggregation.MIN_FLOATS else value > total
-                if step == Aggregation.SUM_FLOATS:
-                    total += value
-                elif count == 0 or value != value or lesser:
-                    total = value
-                count += 1
+        for e in range(entries.places[m], entries.places[m + 1]):
+            at = _place_of(e, m, entries)
+            value = values[at]
+            counted = _counts(e, at, entries, nulls)
+            lesser = value < total if step == Aggregation.MIN_FLOATS else value > total
+            if step == Aggregation.SUM_FLOATS:
+                # a total is never −0.0, so that 0.0 changes none
+                total += value if counted else 0.0
+            elif counted and (count == 0 or value != value or lesser):
+                total = value
+            count += counted
             if every:
                 counts[e] = count
                 totals[e] = total
@@ -67,7 +105,8 @@ def total_floats(low: int, high: int, offsets: Any, values: Any, nulls: Any, ste
 def running_medians(low: int, high: int, offsets: Any, values: Any, nulls: Any, room: Any, counts: Any, totals: Any) -> None:
     """``totals[e]``: the middle of the float64 of a segment up to place e, or the mean of the two middle ones; NaN if one value is.
 
-    ``counts[e]`` says of how many. `room` is as long as `values`: the values of a segment are kept in order there.
+    Segment m is ``values[offsets[m]:offsets[m + 1]]``. ``counts[e]`` says of how many. `nulls` is empty where nothing is NULL.
+    `room` is as long as `values`: the values of a segment are kept in order there.
     """
     for m in range(low, high):
         begin = offsets[m]

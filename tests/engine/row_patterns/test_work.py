@@ -187,6 +187,13 @@ def test_overflow_is_an_error_that_names_the_row():
         ask("ORDER BY n MEASURES sum(x) AS k PATTERN (A+)", table)
 
 
+def test_an_empty_match_behind_others_has_no_total():
+    asked = "ORDER BY n MEASURES sum(n) AS s, count(A.n) AS k ALL ROWS PER MATCH PATTERN (A*) DEFINE A AS c = 'a'"
+    found = ask(asked, letters("aab"))
+    assert found["s"].to_pylist() == [0, 1, None]
+    assert found["k"].to_pylist() == [1, 2, 0]
+
+
 @pytest.mark.parametrize("rows", ["", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"])
 @pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW", "TO LAST B"])
 @pytest.mark.parametrize("window", ["", "WITHIN 200"])
