@@ -125,4 +125,8 @@ def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, 
 
 def _row_numbers(first: Numbers, rows: Numbers) -> Numbers:
     """Return the numbers of the rows of row groups, of which the first ones and their number are given."""
-    return np.repeat(first - (np.cumsum(rows) - rows), rows) + np.arange(int(rows.sum()))
+    begins = np.cumsum(rows) - rows
+    if len(first) and (first - begins == first[0]).all():
+        # they follow each other, as in files in the order of time
+        return np.arange(first[0], first[0] + rows.sum())
+    return np.repeat(first - begins, rows) + np.arange(int(rows.sum()))
