@@ -148,7 +148,8 @@ def match(
         (``__cuda_array_interface__``). Batches: a pyarrow.RecordBatchReader or
         an iterator of record batches. A path may be a glob
         (``logs/*.csv.gz``), a URI (``s3://bucket/events.parquet``) or an object
-        that stands for one, as of pathlib and universal_pathlib.
+        that stands for one, as of pathlib and universal_pathlib; of Parquet
+        also a folder. A list of paths stands for all their files in this order.
     pattern
         The query: its text, the result of :func:`parse`, or one built in Python.
         Or SQL's ``MATCH_RECOGNIZE (…)``, whose clauses stand for most of the keywords.

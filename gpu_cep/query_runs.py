@@ -104,10 +104,10 @@ def as_reader(events: Any) -> Any:
 
 
 def is_path(events: Any) -> bool:
-    """Return whether events are named by a path, a glob or a URI."""
-    from gpu_cep.engine.input.file_systems import location_of
+    """Return whether events are named by a path, a glob or a URI, or by a list of them."""
+    from gpu_cep.engine.input.file_systems import locations_of
 
-    return location_of(events) is not None
+    return bool(locations_of(events))
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
@@ -19,6 +19,8 @@ from gpu_cep.errors import FEWER_EVENTS, CepError, EventError
 # Suffixes behind that of the format -> Arrow's names of compressions.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
+_UNOPENED = re.compile("Could not open Parquet input source '(.+?)': (.*)")
+_QUOTED = re.compile("'([^']+)'")
 _LONGEST_SHOWN = 200  # characters of a path or of a reader's message
 
 
@@ -54,7 +56,7 @@ class EventFile:
 
 @dataclass(frozen=True, slots=True)
 class EventFiles:
-    """The files that `name` stands for, in the order of their paths; one path may be that of a folder."""
+    """The files that `name` stands for, in the order of their paths; a path may be that of a folder."""
 
     name: str
     system: fs.FileSystem
@@ -86,10 +88,10 @@ def split_suffix(name: str) -> tuple[str, str | None]:
     return (path if compression is None else path.with_suffix("")).suffix.lower(), compression
 
 
-def is_folder(found: EventFiles) -> bool:
-    """Return whether the files are those of one folder."""
+def folders_of(found: EventFiles) -> frozenset[str]:
+    """Return those of the paths that are folders."""
     with reading(found.name):
-        return bool(found.system.get_file_info(found.paths[0]).type is fs.FileType.Directory)
+        return frozenset(each.path for each in found.system.get_file_info(list(found.paths)) if each.type is fs.FileType.Directory)
 
 
 def find_files(location: Any) -> EventFiles:
@@ -117,6 +119,11 @@ def find_files(location: Any) -> EventFiles:
         return EventFiles(name, fs.LocalFileSystem(), _fitting(name, glob(name, recursive=True)) if special else (name,))
 
 
+def name_of_all(found: Sequence[EventFiles]) -> str:
+    """Return what errors call the files of several locations."""
+    return found[0].name if len(found) == 1 else f"{shorten_name(found[0].name)} and {len(found) - 1:,} more of the list"
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Turn any error inside into an EventError that names what is read and has the error as its cause.
@@ -128,11 +135,12 @@ def reading(name: str) -> Iterator[None]:
     except CepError:
         raise
     except FileNotFoundError as fault:
-        raise EventError(f"events: cannot read {shorten_name(name)}: there is no such file or folder") from fault
+        raise EventError(f"events: cannot read {shorten_name(name)}: there is no such file or folder{_missing(name, fault)}") from fault
     except MemoryError as fault:
         raise EventError(f"events: cannot read {shorten_name(name)}: out of memory; {FEWER_EVENTS}") from fault
     except Exception as fault:
-        raise EventError(f"events: cannot read {shorten_name(name)}: {_reason(fault)}") from fault
+        file, reason = _unopened(name, _told(fault))
+        raise EventError(f"events: cannot read {shorten_name(file)}: {shorten_name(reason) or type(fault).__name__}") from fault
 
 
 def shorten_name(name: str) -> str:
@@ -141,11 +149,23 @@ def shorten_name(name: str) -> str:
     return written if len(written) <= _LONGEST_SHOWN else f"{written[: _LONGEST_SHOWN // 2]}…{written[-_LONGEST_SHOWN // 2 :]}"
 
 
-def _reason(fault: Exception) -> str:
+def _missing(name: str, fault: FileNotFoundError) -> str:
+    """Return the name of a file that is not there, if it is one of those of a folder, a glob or a list."""
+    found = _QUOTED.search(fault.strerror or "")
+    return "" if found is None or name.endswith(found[1]) else f": {shorten_name(found[1])}"
+
+
+def _unopened(name: str, told: str) -> tuple[str, str]:
+    """Return the file that Arrow says cannot be opened, and why; `name` and the whole message if it says no such thing."""
+    found = _UNOPENED.match(told)
+    return (name, told) if found is None else (name if name.endswith(found[1]) else found[1], found[2])
+
+
+def _told(fault: Exception) -> str:
     """Return the message of an error, without the traceback that Arrow puts behind that of a reader."""
     several = len(fault.args) > 1 and all(isinstance(part, str) for part in fault.args)
     told = getattr(fault, "strerror", None) or ("; ".join(fault.args) if several else str(fault))
-    return shorten_name(" ".join(told.partition(". Detail: Python exception")[0].split())) or type(fault).__name__
+    return " ".join(told.partition(". Detail: Python exception")[0].split())
 
 
 def _is_local_file(system: fs.FileSystem, path: str) -> bool:

@@ -40,6 +40,13 @@ def location_of(events: object) -> Any:
     return os.fsdecode(events) if isinstance(events, os.PathLike) else None
 
 
+def locations_of(events: object) -> tuple[Any, ...]:
+    """Return where the events lie, as :func:`location_of`: one location, or those of a list or a tuple; none if they are no such things."""
+    given = events if isinstance(events, list | tuple) else (events,)
+    found = tuple(map(location_of, given))
+    return () if any(each is None for each in found) else found
+
+
 def cut_uri(path: str) -> str | None:
     """Return the URI of which pathlib made a path, by dropping a slash; None if the path was no URI, or is there.
 

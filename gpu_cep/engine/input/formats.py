@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.arrow_streams import read_stream
-from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, reading, shorten_name, split_suffix
+from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
+from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.errors import EventError
 
@@ -25,14 +26,16 @@ _QUOTED = re.compile(rb'"[^"]*"')
 _FIELD = re.compile(rb'(?:\A|[,;\t|\r\n])"(?:[^"]++|"")*+("?)')
 
 
-def read_files(location: Any, text: Sequence[str] = ()) -> pa.Table:
-    """Return the events of the files that a path, a glob, a URI or a UPath names, one file behind the other.
+def read_files(events: Any, text: Sequence[str] = ()) -> pa.Table:
+    """Return the events of the files that locations name, one file behind the other.
 
     Columns of several files have the type in which those of all files meet. A column that a file
     lacks is NULL there.
 
     Parameters
     ----------
+    events
+        A path, a glob, a URI or a UPath, or a list of them.
     text
         Columns of CSV files that are read as text whatever they look like. Texts of such columns in
         lines of JSON stay text.
@@ -42,11 +45,11 @@ def read_files(location: Any, text: Sequence[str] = ()) -> pa.Table:
     EventError
         A file cannot be read, its suffix names no format, or the columns of several do not meet.
     """
-    found = find_files(location)
-    tables = [_read_file(file, text) for file in found.files]
+    found = [find_files(location) for location in locations_of(events)]
+    tables = [_read_file(file, text) for each in found for file in each.files]
     if len(tables) == 1:
         return tables[0]
-    with reading(found.name):
+    with reading(name_of_all(found)):
         return pa.concat_tables(tables, promote_options="permissive")
 
 

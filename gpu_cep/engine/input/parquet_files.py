@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
+from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.errors import EventError
 
 if TYPE_CHECKING:
@@ -69,23 +70,27 @@ class PartOfFiles:
 
 @dataclass(frozen=True, slots=True)
 class ParquetFiles:
-    """The fragments of a data set of Parquet files, in the order of rows; a fragment is a file, or some row groups of one."""
+    """The fragments of a data set of Parquet files, in the order of rows; a fragment is a file, or some row groups of one.
+
+    `states`: what the files were when they were found; reading raises EventError for one that has changed (none: for none).
+    """
 
     schema: pa.Schema
     fragments: tuple[dataset.ParquetFileFragment, ...]
+    states: Mapping[str, FileState] = field(default_factory=dict)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all rows, in the types of the schema."""
-        return _table(self.fragments, self.schema, columns)
+        return self._table(self.fragments, self.schema, columns)
 
     def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
         """Return these columns of all rows that are wanted, and of few others; text may come as dictionaries."""
         kept = self.kept_groups(columns, wanted)
         encoded = self._compact_texts(columns)
         if encoded:
-            table = _encoded_table(self.fragments, kept, self.schema, columns, encoded)
+            table = self._encoded_table(kept, columns, encoded)
         else:
-            table = _table(tuple(_subset(self.fragments, kept)), self.schema, columns)
+            table = self._table(tuple(_subset(self.fragments, kept)), self.schema, columns)
         schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
         return PartOfFiles(table, schema) if wanted is None else self._part(table, schema, kept)
 
@@ -96,13 +101,13 @@ class ParquetFiles:
             reading = tuple(_encoding(fragment, encoded) for fragment in self.fragments)
             odd = _odd_columns(reading, encoded)
             if not odd:
-                return ParquetFiles(_encoded_schema(self.schema, encoded), reading)
+                return replace(self, schema=_encoded_schema(self.schema, encoded), fragments=reading)
             encoded = [name for name in encoded if name not in odd]
         return self
 
     def read_groups(self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]]) -> pa.Table:
         """Return these columns of some row groups: of each number of a fragment, those with the numbers in its list."""
-        return _table([self.fragments[number].subset(row_group_ids=own) for number, own in chosen], self.schema, columns)
+        return self._table([self.fragments[number].subset(row_group_ids=own) for number, own in chosen], self.schema, columns)
 
     def count_rows(self) -> int:
         """Return the number of rows, which the footers tell."""
@@ -120,6 +125,20 @@ class ParquetFiles:
         if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
             return [None] * len(self.fragments)
         return [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
+
+    def _table(self, fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+        """Return columns of all rows of some fragments, none of which has changed."""
+        with reading_files(self.states, fragments, schema, columns):
+            return _table(fragments, schema, columns)
+
+    def _encoded_table(self, kept: Kept, columns: Sequence[str], encoded: Sequence[str]) -> pa.Table:
+        """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
+        reading = tuple(_encoding(fragment, encoded) for fragment in _subset(self.fragments, kept))
+        odd = _odd_columns(reading, encoded)
+        if odd:
+            # a file has another type there, which Arrow casts to that of the schema
+            return self._encoded_table(kept, columns, [name for name in encoded if name not in odd])
+        return self._table(reading, _encoded_schema(self.schema, encoded), columns)
 
     def _compact_texts(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return those of the columns that are text and that dictionaries make smaller, as the first row group tells."""
@@ -141,29 +160,45 @@ class ParquetFiles:
         return PartOfFiles(table, schema, numbers, GroupCounts(int(marks.sum()), len(marks)))
 
 
-def find_parquet(found: EventFiles) -> ParquetFiles:
-    """Return a Parquet file, or all those of a folder; its subfolders may be named ``column=value``.
+def find_parquet(found: EventFiles, folders: Collection[str]) -> ParquetFiles:
+    """Return Parquet files, of folders all that they hold; subfolders may be named ``column=value``.
 
     Raises
     ------
     EventError
-        The folder holds no Parquet file.
+        A folder holds no Parquet file.
     """
-    from pyarrow import parquet
-
-    data_set = parquet.ParquetDataset(found.paths[0], filesystem=found.system)
-    if not data_set.files:
-        raise EventError(f"events: cannot read {shorten_name(found.name)}: the folder holds no Parquet file")
-    return ParquetFiles(data_set.schema, tuple(data_set.fragments))
-
-
-def unite_parquet(found: EventFiles) -> ParquetFiles:
-    """Return several Parquet files as one; a column that a file lacks is NULL there."""
+    if len(found.paths) == 1:
+        return _of_path(found, found.paths[0])
+    if folders:
+        return unite_parquet([_of_path(found, path) for path in found.paths])
     from pyarrow import dataset
 
     fragments = tuple(dataset.ParquetFileFormat().make_fragment(path, found.system) for path in found.paths)
+    states = states_of(fragments)
     schemas = each_at_once(lambda fragment: fragment.physical_schema, fragments)
-    return ParquetFiles(pa.unify_schemas(schemas, promote_options="permissive"), fragments)
+    return ParquetFiles(pa.unify_schemas(schemas, promote_options="permissive"), fragments, states)
+
+
+def _of_path(found: EventFiles, path: str) -> ParquetFiles:
+    """Return a Parquet file, or all those of a folder."""
+    from pyarrow import parquet
+
+    data_set = parquet.ParquetDataset(path, filesystem=found.system)
+    if not data_set.files:
+        name = found.name if len(found.paths) == 1 else path
+        raise EventError(f"events: cannot read {shorten_name(name)}: the folder holds no Parquet file")
+    fragments = tuple(data_set.fragments)
+    return ParquetFiles(data_set.schema, fragments, states_of(fragments))
+
+
+def unite_parquet(parts: Sequence[ParquetFiles]) -> ParquetFiles:
+    """Return several sets of files as one, in the order given; a column that a file lacks is NULL there."""
+    if len(parts) == 1:
+        return parts[0]
+    schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+    states = {path: state for part in parts for path, state in part.states.items()}
+    return ParquetFiles(schema, tuple(fragment for part in parts for fragment in part.fragments), states)
 
 
 def parquet_of(data_set: Any) -> ParquetFiles | None:
@@ -173,10 +208,11 @@ def parquet_of(data_set: Any) -> ParquetFiles | None:
     if not isinstance(data_set, dataset.FileSystemDataset) or not isinstance(data_set.format, dataset.ParquetFileFormat):
         return None
     try:
-        return ParquetFiles(data_set.schema, tuple(data_set.get_fragments()))
+        fragments = tuple(data_set.get_fragments())
     except ValueError:
         # it has a filter, and does not tell its fragments
         return None
+    return ParquetFiles(data_set.schema, fragments, states_of(fragments))
 
 
 def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
@@ -198,18 +234,6 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column in one chunk, or as it is if it holds more text, or longer lists, than one takes."""
     fits = pa.types.is_primitive(column.type) or column.nbytes <= _MOST_JOINED
     return pa.chunked_array([column.combine_chunks()]) if fits else column
-
-
-def _encoded_table(
-    fragments: Sequence[dataset.ParquetFileFragment], kept: Kept, schema: pa.Schema, columns: Sequence[str], encoded: Sequence[str],
-) -> pa.Table:  # fmt: skip
-    """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""
-    reading = tuple(_encoding(fragment, encoded) for fragment in _subset(fragments, kept))
-    odd = _odd_columns(reading, encoded)
-    if odd:
-        # a file has another type there, which Arrow casts to that of the schema
-        return _encoded_table(fragments, kept, schema, columns, [name for name in encoded if name not in odd])
-    return _table(reading, _encoded_schema(schema, encoded), columns)
 
 
 _ENCODED = pa.dictionary(pa.int32(), pa.string())

@@ -30,7 +30,7 @@ from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, rea
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
-from gpu_cep.engine.input.file_systems import location_of
+from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import read_files
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.sources import source_of
@@ -92,7 +92,7 @@ _TABLES_OF = {
 _TABLES_OF_PARTS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (pa.RecordBatch, "give pyarrow.Table.from_batches(events)"),
     (pa.Table, "give pyarrow.concat_tables(events)"),
-    ((str, PathLike), "give one path, which may be a glob or a folder, or pyarrow.dataset.dataset(events)"),
+    ((str, PathLike), "all of a list must be paths, which may be globs or folders"),
 )
 # What pyarrow says of a pandas column that it cannot convert.
 _COLUMN = re.compile(r"Conversion failed for column (.*) with type (\w+)")
@@ -105,7 +105,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
 
     * an Arrow table or batch, or any other object with the Arrow C stream interface;
     * a source of columns (:mod:`gpu_cep.engine.input.sources`);
-    * a path, a glob, a URI or a UPath of files of CSV, lines of JSON or Arrow IPC;
+    * a path, a glob, a URI or a UPath of files of CSV, lines of JSON or Arrow IPC, or a list of them;
     * a cudf DataFrame, or arrays on the device by name, which stay on the device.
 
     Raises
@@ -122,9 +122,8 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
     source = source_of(events)
     if source is not None:
         return source.read(source.schema.names)
-    location = location_of(events)
-    if location is not None:
-        return decode_table(read_files(location))
+    if locations_of(events):
+        return decode_table(read_files(events))
     if isinstance(events, pa.RecordBatch):
         return decode_table(pa.Table.from_batches([events]))
     if is_frame(events):

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyarrow import fs
 
 from gpu_cep.engine.input.encodings import decode_table, plain_type
-from gpu_cep.engine.input.event_files import EventFiles, find_files, is_folder, reading, split_suffix
-from gpu_cep.engine.input.file_systems import location_of
+from gpu_cep.engine.input.event_files import EventFiles, find_files, folders_of, name_of_all, reading, shorten_name, split_suffix
+from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.engine.input.grouped_files import GroupedFiles, group_files
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted, find_parquet, parquet_of, unite_parquet
+from gpu_cep.errors import EventError
 
 # Parquet compresses its pages itself.
 _PARQUET = {(suffix, None) for suffix in PARQUET}
@@ -91,9 +93,9 @@ def source_of(events: Any) -> Source | None:
     """
     if isinstance(events, Source):
         return events
-    location = location_of(events)
-    if location is not None:
-        return None if split_suffix(str(location))[0] in READERS else _parquet_source(location)
+    locations = locations_of(events)
+    if locations:
+        return None if all(split_suffix(str(each))[0] in READERS for each in locations) else _parquet_source(locations)
     for (library, name), opened in _LAZY.items():
         # a library that has not been imported made no object
         kind = getattr(sys.modules.get(library), name, None)
@@ -103,24 +105,49 @@ def source_of(events: Any) -> Source | None:
     return None
 
 
-def _parquet_source(location: Any) -> Source | None:
-    """Return the Parquet file or files that a path, a glob, a URI or a UPath names; None if it is of no known format."""
-    found = find_files(location)
-    if split_suffix(found.paths[0]) not in _PARQUET and not is_folder(found):
+def _parquet_source(locations: Sequence[Any]) -> Source | None:
+    """Return the Parquet files that locations name; None if they are of no known format.
+
+    Raises
+    ------
+    EventError
+        Only some of them are Parquet files or folders, or they cannot be opened.
+    """
+    found = [find_files(location) for location in locations]
+    folders = [folders_of(each) if _may_be_folders(each) else frozenset[str]() for each in found]
+    known = [_is_parquet(each) or each.paths[0] in own for each, own in zip(found, folders, strict=True)]
+    if not any(known):
         return None
+    if not all(known):
+        other = shorten_name(found[known.index(False)].name)
+        raise EventError(f"events: cannot read {other}: in a list, all are of Parquet (files or folders), or none is")
+    name = name_of_all(found)
+    with reading(name):
+        if len(found) == 1 and Path(found[0].paths[0]).is_fifo():
+            return _pipe(found[0])
+        return _of_files(name, unite_parquet(list(map(_open, found, folders))))
+
+
+def _open(found: EventFiles, folders: frozenset[str]) -> ParquetFiles:
     with reading(found.name):
-        return _parquet(found) if len(found.paths) == 1 else _of_files(found.name, unite_parquet(found))
+        return find_parquet(found, folders)
 
 
-def _parquet(found: EventFiles) -> Source:
-    """Return a Parquet file or a folder of such files as a source."""
-    if Path(found.paths[0]).is_fifo():
-        # what can be read only once is read as a whole
-        from pyarrow import parquet
+def _is_parquet(found: EventFiles) -> bool:
+    return split_suffix(found.paths[0]) in _PARQUET
 
-        held = parquet.read_table(found.files[0].open())
-        return _source(found.name, held.schema, held.select)
-    return _of_files(found.name, find_parquet(found))
+
+def _may_be_folders(found: EventFiles) -> bool:
+    """Return whether it is worth a question which paths are folders; elsewhere than on this machine each answer takes a while."""
+    return isinstance(found.system, fs.LocalFileSystem) or not _is_parquet(found)
+
+
+def _pipe(found: EventFiles) -> Source:
+    """Return what can be read only once, and so is read as a whole."""
+    from pyarrow import parquet
+
+    held = parquet.read_table(found.files[0].open())
+    return _source(found.name, held.schema, held.select)
 
 
 def _data_set(data_set: Any) -> Source:

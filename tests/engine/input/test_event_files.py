@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,53 @@ def test_a_glob_of_parquet_reads_only_what_is_asked(put):
     source = source_of("*.parquet")
     assert source is not None
     assert source.read(["v", "ts"]).column_names == ["v", "ts"]
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_list_reads_its_files_globs_and_folders_in_the_order_given(put, suffix):
+    for name, part in zip(("b", "a"), (EVENTS.slice(0, 1), EVENTS.slice(1, 1)), strict=True):
+        put(f"first/{name}{suffix}", FORMATS[suffix](part))
+    put(f"last{suffix}", FORMATS[suffix](EVENTS.slice(2).set_column(2, "v", [[7]]).append_column("w", [["new"]])))
+    listed = [Path(f"last{suffix}"), f"first/*{suffix}"]
+    expected = {"ts": [3, 2, 1], "type": ["C", "B;x", "A"], "v": [7.0, None, 0.5], "w": ["new", None, None]}
+    assert read_events(listed).to_pydict() == expected
+    assert read_events(tuple(listed)).to_pydict() == expected
+    assert cep.match(listed, QUERY, output="indices").to_pylist() == [{"a": 2, "c": 0}]
+    assert cep.events(listed).count(QUERY) == 1
+
+
+def test_a_list_of_folders_has_the_columns_of_their_subfolders(put):
+    for day, part in enumerate((EVENTS.slice(0, 2), EVENTS.slice(2))):
+        put(f"days {day}/x", b"")
+        Path(f"days {day}/x").unlink()
+        pyarrow.parquet.write_to_dataset(part.append_column("day", [[day] * len(part)]), f"days {day}", partition_cols=["day"])
+    expected = EVENTS.append_column("day", [[0, 0, 1]]).to_pydict()
+    for listed in (["days 0", "days 1"], ["days *"], "days *", ["days 0", "days 1/day=1/*", "days 1"][::2]):
+        assert read_events(listed).to_pydict() == expected
+
+
+def test_a_list_may_lie_on_several_file_systems(put):
+    import fsspec
+
+    put("a.parquet", parquet_of(EVENTS.slice(0, 2)))
+    fsspec.filesystem("memory").pipe("/listed/b.parquet", parquet_of(EVENTS.slice(2)))
+    assert read_events(["a.parquet", "memory://listed/b.parquet"]).equals(EVENTS)
+    assert read_events(["memory://listed/b.parquet", "a.parquet"])["ts"].to_pylist() == [3, 1, 2]
+
+
+def test_a_list_is_of_parquet_or_not(put):
+    for suffix in (".parquet", ".csv"):
+        put(f"a{suffix}", FORMATS[suffix](EVENTS))
+    put("broken.parquet", b"PAR1 no events PAR1")
+    for listed, message in (
+        (["a.parquet", "a.csv"], "cannot read a.csv: in a list, all are of Parquet (files or folders), or none is"),
+        (["a.parquet", "missing.parquet"], "missing.parquet"),
+        (["a.parquet", "broken.parquet"], "broken.parquet"),
+        (["a.csv", "missing.csv"], "cannot read missing.csv: there is no such file or folder"),
+        (["a.csv", "a.txt"], "a.txt: it has no known suffix"),
+    ):
+        with pytest.raises(cep.EventError, match=re.escape(message)):
+            read_events(listed)
 
 
 def test_a_name_with_brackets_is_a_file_if_there_is_one(put):
