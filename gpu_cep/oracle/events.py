@@ -62,22 +62,46 @@ def matches(
         For each match, variable → row numbers of the input in stream order, for all variables that
         are not negated. A variable that is absent has no rows.
     """
-    name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
-    find = known("strategy", name, STRATEGIES)
     select = known("after_match", after_match, AFTER_MATCH)
-    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
-    pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
-    parts = streams(events, timestamp, keys, names(order_by))
-    length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
+    name, pattern, parts = problems_of(
+        query, events, timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column,
+        strategy=strategy, ties=ties, time_unit=time_unit, functions=functions,
+    )  # fmt: skip
+    find = known("strategy", name, STRATEGIES)
     matched = []
-    for stream in parts:
-        problems = [
-            Problem(branch, stream, window_test(query.within, length, stream), order_test(ties, stream)) for branch in pattern.branches
-        ]
+    for stream, problems in parts:
         found = {_bindings(pattern, match) for problem in problems for match in find(problem, limit)}
         selected = sorted(select(sorted(found, key=_completion)), key=_rank)
         matched += [_rows(pattern, stream, bindings) for bindings in selected]
     return matched
+
+
+def problems_of(
+    query: ast.Query,
+    events: pa.Table,
+    *,
+    timestamp: str = "ts",
+    partition_by: str | Sequence[str] | None = None,
+    order_by: str | Sequence[str] | None = None,
+    type_column: str = "type",
+    strategy: str | None = None,
+    ties: str = "strict",
+    time_unit: str | None = None,
+    functions: Mapping[str, Scalar] | None = None,
+) -> tuple[str, Pattern, list[tuple[Stream, list[Problem]]]]:
+    """Return the strategy, the pattern in normal form, and the streams, each with the problem of every branch in it.
+
+    The arguments are those of :func:`matches`.
+    """
+    name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
+    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
+    pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
+    length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
+    parts = [
+        (stream, [Problem(branch, stream, window_test(query.within, length, stream), order_test(ties, stream)) for branch in pattern.branches])
+        for stream in streams(events, timestamp, keys, names(order_by))
+    ]
+    return name, pattern, parts
 
 
 def _all(completed: Iterable[Bindings]) -> list[Bindings]:
@@ -91,7 +115,7 @@ def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
     """
     taken: list[Bindings] = []
     for bindings in completed:
-        if not taken or _first(bindings) > _last(taken[-1]):
+        if not taken or first_event(bindings) > last_event(taken[-1]):
             taken.append(bindings)
     return taken
 
@@ -103,7 +127,7 @@ def _skip_to_next(completed: Iterable[Bindings]) -> list[Bindings]:
     """
     earliest: dict[int, Bindings] = {}
     for bindings in completed:
-        earliest.setdefault(_first(bindings), bindings)
+        earliest.setdefault(first_event(bindings), bindings)
     return list(earliest.values())
 
 
@@ -116,19 +140,21 @@ AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {
 
 def _completion(bindings: Bindings) -> tuple[Any, ...]:
     """Return a sort key for the order of completion: last event, first event, bindings."""
-    return _last(bindings), _first(bindings), bindings
+    return last_event(bindings), first_event(bindings), bindings
 
 
 def _rank(bindings: Bindings) -> tuple[Any, ...]:
     """Return a sort key for the order of results: first event, last event, bindings."""
-    return _first(bindings), _last(bindings), bindings
+    return first_event(bindings), last_event(bindings), bindings
 
 
-def _first(bindings: Bindings) -> int:
+def first_event(bindings: Bindings) -> int:
+    """Return the first position that is bound."""
     return min(min(bound) for bound in bindings if bound)
 
 
-def _last(bindings: Bindings) -> int:
+def last_event(bindings: Bindings) -> int:
+    """Return the last position that is bound."""
     return max(max(bound) for bound in bindings if bound)
 
 

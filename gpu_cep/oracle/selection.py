@@ -71,6 +71,19 @@ def _starts(problem: Problem) -> list[Substitution]:
     return [bind({}, name, position) for position in problem.positions for name in extensions(problem, {}, position)]
 
 
+def ends_of_runs(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
+    """Yield each partial match that `rule` reaches and that it does not extend, complete or not."""
+    waiting = _starts(problem)
+    steps = _Steps(problem, limit)
+    while waiting:
+        steps.take()
+        partial = waiting.pop()
+        extended, _ = rule(problem, partial)
+        waiting += extended
+        if not extended:
+            yield partial
+
+
 class _Steps:
     """A counter of the partial matches that are tried; more than `limit` are an UnsupportedError."""
 
@@ -208,4 +221,11 @@ STRATEGIES: Mapping[str, Callable[[Problem, int], Iterator[Substitution]]] = {
     "skip_till_next_match": skip_till_next_match,
     "skip_till_any_match": all_matches,
     "robust_skip_till_next_match": robust_skip_till_next_match,
+}
+
+# The strategies under which a run goes on by a rule of its own, whatever becomes of it in the end.
+RULES: Mapping[str, Callable[[Problem], Rule]] = {
+    "strict_contiguity": lambda problem: _contiguous(()),
+    "partition_contiguity": lambda problem: _contiguous(problem.branch.keys),
+    "skip_till_next_match": lambda problem: _greedy,
 }
