@@ -97,10 +97,10 @@ def problems_of(
     keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
     pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
     length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
-    parts = [
-        (stream, [Problem(branch, stream, window_test(query.within, length, stream), order_test(ties, stream)) for branch in pattern.branches])
-        for stream in streams(events, timestamp, keys, names(order_by))
-    ]
+    parts = []
+    for stream in streams(events, timestamp, keys, names(order_by)):
+        is_within, is_before = window_test(query.within, length, stream), order_test(ties, stream)
+        parts.append((stream, [Problem(branch, stream, is_within, is_before) for branch in pattern.branches]))
     return name, pattern, parts
 
 

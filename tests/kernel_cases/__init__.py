@@ -18,6 +18,7 @@ from tests.kernel_cases.events import EVENT_CASES
 from tests.kernel_cases.interval_joins import INTERVAL_JOIN_CASES
 from tests.kernel_cases.joins import JOIN_CASES
 from tests.kernel_cases.lazy import LAZY_CASES
+from tests.kernel_cases.longest_runs import LONGEST_RUN_CASES
 from tests.kernel_cases.matches import MATCH_CASES
 from tests.kernel_cases.nfab import NFAB_CASES
 from tests.kernel_cases.row_patterns import ROW_PATTERN_CASES
@@ -30,8 +31,8 @@ from tests.kernel_cases.windows import WINDOW_CASES
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
 CASES: tuple[KernelCase, ...] = (
-    *EVENT_CASES, *TEXT_CASES, *WINDOW_CASES, *MATCH_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES,
-    *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
+    *EVENT_CASES, *TEXT_CASES, *WINDOW_CASES, *MATCH_CASES, *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES,
+    *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
 )  # fmt: skip
 
 

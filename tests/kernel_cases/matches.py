@@ -212,7 +212,7 @@ _STATES = StateTable(
 )
 
 
-def _automaton(
+def automaton(
     size: int,
     random: Random,
     slots: int,
@@ -306,7 +306,7 @@ _JUMPING_JUDGED = _judged(
 
 
 def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
-    _, (windows, events, criteria, shortcuts, mode, run, output) = _automaton(
+    _, (windows, events, criteria, shortcuts, mode, run, output) = automaton(
         size, random, slots, strategy=Strategy.CONTIGUOUS if contiguous else Strategy.NEXT, exclusive=exclusive, **given
     )
     walk = Walk(mode.strategy, mode.counting, mode.step_limit)
@@ -412,7 +412,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     ),
     *cases(
         enumeration.enumerate_matches,
-        _automaton,
+        automaton,
         {
             "next": {},
             "next-untied": {"tied": False},

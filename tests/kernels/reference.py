@@ -22,6 +22,44 @@ def matches(pattern, stream, strategy, negations=()):
     return sorted(found, key=lambda match: (min(sum(match, ())), max(sum(match, ())), match))
 
 
+def longest_runs(pattern, stream, strategy, negations=()):
+    """The longest run of each start without a match, as bindings, by start.
+
+    Of several it is the one with the fewest variables below their minimum, then the first by last event and bindings.
+    """
+    matched = {min(sum(match, ())) for match in matches(pattern, stream, strategy, negations)}
+    found = {}
+    for start, label in enumerate(stream.labels):
+        begun = [v for v in range(len(pattern.level)) if label >> v & 1 and not pattern.before(v)]
+        ends = [end for v in begun for end in runs(pattern, stream, strategy, bound([[] for _ in pattern.level], v, start))]
+        if ends and start not in matched:
+            found[start] = min((tuple(map(tuple, end)) for end in ends), key=lambda end: rank_of_run(pattern, end))
+    return [found[start] for start in sorted(found)]
+
+
+def rank_of_run(pattern, bindings):
+    lacking = sum(len(binding) < minimum for binding, (minimum, _) in zip(bindings, pattern.quantifiers, strict=True))
+    return -len(sum(bindings, ())), lacking, max(sum(bindings, ())), bindings
+
+
+def runs(pattern, stream, strategy, bindings):
+    """What each run has bound when no event extends it any more."""
+    behind = later(stream.window(_start(bindings)), bindings)
+    if strategy == Strategy.CONTIGUOUS:
+        behind = [event for event in behind if stream.part(event) == stream.part(_start(bindings))][:1]
+    for event in behind:
+        variables = extensions(pattern, stream, bindings, event)
+        if variables:
+            for v in variables:
+                yield from runs(pattern, stream, strategy, bound(bindings, v, event))
+            return
+    yield bindings
+
+
+def _start(bindings):
+    return min(event for binding in bindings for event in binding)
+
+
 def bound(bindings, v, event):
     return [[*binding, event] if u == v else binding for u, binding in enumerate(bindings)]
 

@@ -88,7 +88,7 @@ class Mode(NamedTuple):
 
 
 @rule
-def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+def begin_run(start: int, events: EventTable, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Set the choices at the start event: the variables that may begin a match and whose properties and conditions it satisfies."""
     path.choice_event[0] = start
     left = 0
@@ -104,7 +104,7 @@ def _begin(start: int, events: EventTable, pattern: PatternTable, conditions: Co
 
 
 @rule
-def _bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+def bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
     left = path.left[depth] - 1
     v = path.choices[depth, left]
@@ -117,7 +117,7 @@ def _bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: 
 
 
 @rule
-def _is_complete(path: EventPath) -> bool:
+def is_complete(path: EventPath) -> bool:
     """Whether every variable binds its minimum."""
     return path.state[PathState.UNSATISFIED] == 0
 
@@ -199,7 +199,7 @@ def _choose(depth: int, nearest: int, available: int, pattern: PatternTable, con
 
 
 @rule
-def _search(
+def search_next(
     depth: int, end: int, strategy: int, limit: int, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
 ) -> bool:
     """Find the next event that can be bound behind ``choice_event[depth]``, and list its variables.
@@ -218,9 +218,9 @@ def _search(
     passed = 0
     viable = available > 0
     path.state[PathState.SEARCHES] += 1
-    if viable and strategy in (Strategy.ANY, Strategy.ROBUST) and not _is_complete(path):
+    if viable and strategy in (Strategy.ANY, Strategy.ROBUST) and not is_complete(path):
         viable = can_complete(position, until, events, pattern, path)
-    if viable and looks_ahead(path) and not _is_complete(path):
+    if viable and looks_ahead(path) and not is_complete(path):
         viable = can_complete_within_bounds(position, until, events, pattern, conditions, jumps, path)
         set_next_look(viable, path)
     while viable and left == 0 and path.state[PathState.STEPS] <= limit:
@@ -247,7 +247,7 @@ def _search(
 @rule
 def _phase_after_binding(strategy: int, path: EventPath) -> int:
     """Return the phase that follows the binding of an event."""
-    return REPORT if strategy == Strategy.ANY and _is_complete(path) else SEARCH
+    return REPORT if strategy == Strategy.ANY and is_complete(path) else SEARCH
 
 
 @rule
@@ -269,7 +269,7 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 @rule
 def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
     """Return the phase that follows a search: REPORT a match, or TAKE a choice or a step back."""
-    return REPORT if path.left[depth] == 0 and strategy != Strategy.ANY and _is_complete(path) else TAKE
+    return REPORT if path.left[depth] == 0 and strategy != Strategy.ANY and is_complete(path) else TAKE
 
 
 @rule
@@ -278,12 +278,12 @@ def _search_end(end: int, strategy: int, path: EventPath) -> int:
 
     It is the window's end if only a full search tells whether the path is a match; otherwise a cut may end it earlier.
     """
-    decides = strategy == Strategy.ROBUST or (strategy != Strategy.ANY and _is_complete(path))
+    decides = strategy == Strategy.ROBUST or (strategy != Strategy.ANY and is_complete(path))
     return end if decides else search_end(end, path)
 
 
 @rule
-def _step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
+def step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
     """Unbind the event at place `depth`, and keep there whether some choice behind it led to a match."""
     unbind(depth, pattern, path)
     path.led[depth] |= path.led[depth + 1]
@@ -318,7 +318,7 @@ def enumerate_matches(
         end = ends[w]
         if phase == BEGIN:
             begin_cut(candidates[w], path.cut)
-            _begin(candidates[w], events, pattern, conditions, path)
+            begin_run(candidates[w], events, pattern, conditions, path)
             begin_searches(jumps.patience, path)
             phase = TAKE
         elif phase == TAKE and path.left[depth] > 0 and strategy != Strategy.ROBUST and is_cut_off(path.choice_event[depth], path):
@@ -326,7 +326,7 @@ def enumerate_matches(
         elif phase == TAKE and path.left[depth] > 0 and depth >= path.event.size:
             status = Status.PATH_FULL
         elif phase == TAKE and path.left[depth] > 0:
-            _bind_next(depth, pattern, conditions, path)
+            bind_next(depth, pattern, conditions, path)
             depth += 1
             phase = _phase_after_binding(strategy, path)
         elif phase == TAKE:
@@ -335,7 +335,7 @@ def enumerate_matches(
                 if strategy == Strategy.ROBUST and not path.led[depth]:
                     keep_dead_end(depth, end, events.after, pattern, path, dead_ends)
                 depth -= 1
-                _step_back(depth, pattern, path)
+                step_back(depth, pattern, path)
         elif (
             phase == SEARCH
             and strategy == Strategy.ROBUST
@@ -344,7 +344,7 @@ def enumerate_matches(
             path.choice_event[depth] = end
             phase = TAKE
         elif phase == SEARCH:
-            if _search(depth, end, strategy, limit, events, criteria, shortcuts, path):
+            if search_next(depth, end, strategy, limit, events, criteria, shortcuts, path):
                 phase = _phase_after_search(depth, strategy, path)
             if state[PathState.STEPS] > limit:
                 status = Status.STEPS_SPENT
