@@ -27,7 +27,9 @@ READING = (
     "PREV(LAST(A.x), 1) < x", "FIRST(A.x, 1) > 1", "sum(y) < 2", "count(x) < 3", "max(c) = 'b'", "NEXT(FIRST(x), 1) <= x", "sum(A.m) < 4",
     "min(y) < 1", "count(U.x) < 3", "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE x END) < 5", "A.x < 2", "B.x IS NULL", "U.x > 0",
     "x > 0 AND count(*) < 3 AND x >= PREV(x)", "coalesce(LAST(B.x), 1) > 0", "avg(y) < 1 OR c = 'a'", "avg(m) > 1",
-    "FIRST(CLASSIFIER()) = d", "max(CLASSIFIER()) >= 'B'",
+    "FIRST(CLASSIFIER()) = d", "max(CLASSIFIER()) >= 'B'", "LAST(CLASSIFIER(), 1) = 'B'", "NEXT(FIRST(CLASSIFIER()), 1) = 'B'",
+    "PREV(LAST(CLASSIFIER(U), 1)) = 'B'", "PREV(CLASSIFIER(), 2) = 'A'", "PREV(FIRST(CLASSIFIER(U), 1), 2) = 'A'", "x >= FIRST(A.x, 1)",
+    "x <= LAST(x, 2)", "PREV(LAST(U.x, 1)) = x",
 )  # fmt: skip
 MEASURES = (
     "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",

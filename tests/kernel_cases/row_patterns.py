@@ -210,7 +210,11 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     values = AggregateValues(np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1)))
     mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, np.zeros(3, np.int64), registers)
     every = np.ones((3, 3), np.bool_)
-    memo = Memo(np.zeros((16, 10), np.int64), np.zeros((16, 3)), np.array([True, True, False]), every[:, :2].copy(), every)
+    useful = np.array([True, True, False])
+    # the first row of the match, and the last one of a set
+    place_first = np.array([0, 2, 3])
+    keys, lost = np.zeros((16, 16), np.int64), np.zeros(1, np.int64)
+    memo = Memo(keys, np.zeros(16, np.int64), lost, place_first, useful, ~useful, every[:, :2].copy(), every)
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
     state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
     return Call(

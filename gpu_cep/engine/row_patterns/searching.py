@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -13,23 +11,21 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
-from gpu_cep.engine.row_patterns.condition_tables import SearchTables, covers, reads_classifier, search_tables
+from gpu_cep.engine.row_patterns.condition_tables import SearchTables, search_tables
+from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
 from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, known_states, matches_of
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.errors import EventError, MatchLimitExceeded
-from gpu_cep.plan.row_patterns.automaton import ACCEPT
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.row_patterns.conditions import Mapped, MatchConditionTable
-from gpu_cep_kernels.row_patterns.memo import Memo
+from gpu_cep_kernels.row_patterns.conditions import Mapped
 from gpu_cep_kernels.row_patterns.search import Outcome, SearchNumber, SearchState, search_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
-from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Flags, Registers
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 
 # Steps between two looks at whether the user has interrupted the call, which take some tens of milliseconds.
 _STEPS = 1 << 20
-_DEAD_ENDS = 1 << 14
 # Room for the states of rows of matches at first.
 _FOUND = 1 << 10
 
@@ -100,7 +96,8 @@ def search_matches(
 def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> States:
     """Return the states of the rows of all matches in the partitions of one part."""
     longest = int(np.diff(search.ordered.offsets[part[0] : part[1] + 1]).max())
-    table, memo = search.tables.table, _memo(search)
+    table = search.tables.table
+    memo = make_memo(search.plan.automaton, search.conditions, table, bool(search.reach.limits.size))
     mapped = _mapped(search, longest)
     numbers = np.zeros(len(SearchNumber), np.int64)
     numbers[: SearchNumber.START + 1] = *part, -1
@@ -111,11 +108,12 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
             search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
         search.account.spend(int(numbers[SearchNumber.STEPS]))
+        memo = grown(memo)
         match outcome:
             case Outcome.DONE:
                 return state.found[: numbers[SearchNumber.FOUND]]
             case Outcome.FULL:
-                state = state._replace(found=_grown(state.found, int(numbers[SearchNumber.FOUND]) + longest))
+                state = state._replace(found=_longer(state.found, int(numbers[SearchNumber.FOUND]) + longest))
             case Outcome.FAILED:
                 raise EventError(_failure(search, state, columns))
             case Outcome.NO_TARGET:
@@ -132,10 +130,10 @@ def _lengths_of(search: _Search, part: tuple[int, int]) -> Lengths:
     return own
 
 
-def _grown(found: States, least: int) -> States:
-    grown = np.empty(max(2 * len(found), least), np.int32)
-    grown[: len(found)] = found
-    return grown
+def _longer(found: States, least: int) -> States:
+    longer = np.empty(max(2 * len(found), least), np.int32)
+    longer[: len(found)] = found
+    return longer
 
 
 def _failure(search: _Search, state: SearchState, columns: EventColumns) -> str:
@@ -160,64 +158,3 @@ def _mapped(search: _Search, longest: int) -> Mapped:
         np.zeros(programs.registers, np.float64), np.zeros(programs.registers, np.bool_),
     )  # fmt: skip
     return Mapped(np.zeros((sets, longest), np.int64), np.zeros(sets, np.int64), values, np.zeros(totals, np.int64), registers)
-
-
-def _memo(search: _Search) -> Memo:
-    """Return an empty memory of dead ends, and of which states it holds all that conditions behind them read."""
-    table, conditions = search.tables.table, search.conditions
-    behind = _conditions_behind(search)
-    places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.bool_)
-    places = places.reshape(len(conditions.conditions), len(conditions.places))
-    totals = np.array([_totals_of(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
-    totals = totals.reshape(len(conditions.conditions), len(conditions.totals))
-    classifier = search.plan.columns.classifier
-    open_ended = any(place.inside for place in conditions.places) or any(
-        reads_classifier(total, classifier) for total in conditions.totals if not _covers_one(total, search.plan.variables)
-    )
-    width = 3 + 2 * len(conditions.totals)
-    width += sum(0 if place.members is None else 2 if place.from_first else place.offset + 1 for place in conditions.places)
-    useful: Flags = np.array([False if open_ended else bool(each.any()) for each in behind], np.bool_)
-    slots = _DEAD_ENDS if useful.any() else 1
-    return Memo(
-        keys=np.zeros((slots, width), np.int64),
-        reals=np.zeros((slots, len(conditions.totals)), np.float64),
-        useful=useful,
-        reads_place=(behind.astype(np.int64) @ places.astype(np.int64)) > 0,
-        reads_total=(behind.astype(np.int64) @ totals.astype(np.int64)) > 0,
-    )
-
-
-def _covers_one(total: Any, variables: int) -> bool:
-    return sum(covers(total, variable) for variable in range(variables)) == 1
-
-
-def _reads(table: MatchConditionTable, c: int) -> Flags:
-    read = np.zeros(len(table.place_set), np.bool_)
-    read[table.place[table.place_first[c] : table.place_first[c + 1]]] = True
-    return read
-
-
-def _totals_of(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
-    read = {total for name, _, total, _ in code if name in ("load_count", "load_aggregate_int", "load_aggregate_float")}
-    return [total in read for total in range(totals)]
-
-
-def _conditions_behind(search: _Search) -> Flags:
-    """Return whether condition c is judged at a state that may come behind state q: [q, c]."""
-    moves, states = search.plan.automaton.moves, len(search.plan.automaton.moves)
-    behind = np.zeros((states, len(search.conditions.conditions)), np.bool_)
-    conditions = search.tables.table.condition[search.automaton.variable]
-    changed = True
-    while changed:
-        before = behind.sum()
-        for q in reversed(range(states)):
-            for move in _states(moves[q]):
-                behind[q] |= behind[move]
-                if conditions[move] >= 0:
-                    behind[q, conditions[move]] = True
-        changed = bool(behind.sum() > before)
-    return behind
-
-
-def _states(moves: tuple[int, ...]) -> Iterator[int]:
-    return (move for move in moves if move != ACCEPT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_cep.analysis.bound import (
@@ -27,7 +27,8 @@ from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves,
 from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import row_automaton
-from gpu_cep.plan.row_patterns.places import Placement, RowPlace, row_columns
+from gpu_cep.plan.row_patterns.distances import fixed_distances
+from gpu_cep.plan.row_patterns.places import Placement, row_columns
 from gpu_cep.plan.row_patterns.row_plan import MatchCondition, MatchConditions, NeighbourCondition, PlannedMeasure, RowPlan
 from gpu_cep.plan.settings import Settings
 
@@ -57,20 +58,23 @@ def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
     """
     columns = row_columns(bound)
     defined, measured = Placement(bound, columns), Placement(bound, columns)
+    automaton = row_automaton(bound.query.pattern)
     conjuncts = list(_conjuncts(bound, defined))
     measures = tuple(_measure(measured.place(each.expression)) for each in bound.measures)
-    alone = [each for each in conjuncts if _distances(each, defined.places) == {0}]
-    beside = [each for each in conjuncts if _distances(each, defined.places) not in (None, {0})]
+    fixed = [fixed_distances(automaton, place) for place in defined.places]
+    near = [_distances(each, fixed) for each in conjuncts]
+    alone = [each for each, read in zip(conjuncts, near, strict=True) if read == {0}]
+    beside = [each for each, read in zip(conjuncts, near, strict=True) if read not in (None, {0})]
     searched = Placement(bound, columns)
-    reading = [replace(each, placed=searched.place(each.bound)) for each in conjuncts if _distances(each, defined.places) is None]
+    reading = [replace(each, placed=searched.place(each.bound)) for each, read in zip(conjuncts, near, strict=True) if read is None]
     groups = _compared([*(each.placed for each in conjuncts), *(each.expression for each in measures)], defined, measured)
     layout = layout_of(_columns_of(each.placed for each in beside))
     return RowPlan(
         bound=bound,
-        automaton=row_automaton(bound.query.pattern),
+        automaton=automaton,
         columns=columns,
         labels=_label_plan(bound, alone, groups),
-        neighbours=tuple(_neighbour(each, defined.places, layout) for each in beside),
+        neighbours=tuple(_neighbour(each, fixed, layout) for each in beside),
         layout=layout,
         search=_search(reading, searched) if reading else None,
         measures=measures,
@@ -91,17 +95,14 @@ def _conjuncts(bound: BoundRowPattern, placement: Placement) -> Iterator[_Conjun
             yield _Conjunct(variable, conjunct, placement.place(conjunct), texts[variable])
 
 
-def _distances(conjunct: _Conjunct, places: Sequence[RowPlace]) -> set[int] | None:
+def _distances(conjunct: _Conjunct, fixed: Sequence[Mapping[int, int]]) -> set[int] | None:
     """Return how far from the current row a condition reads; None if that depends on the match so far."""
     found = set()
     for leaf in leaves(conjunct.placed):
-        if not isinstance(leaf, Field):
+        distance = fixed[leaf.variable].get(conjunct.variable) if isinstance(leaf, Field) else None
+        if distance is None:
             return None
-        place = places[leaf.variable]
-        own = place.members is None or conjunct.variable in place.members
-        if not own or place.from_first or place.final or place.offset or place.inside:
-            return None
-        found.add(place.distance)
+        found.add(distance)
     return found or {0}
 
 
@@ -139,11 +140,11 @@ def _of_variable(expression: Bound, variable: int) -> Bound:
     return expression
 
 
-def _neighbour(conjunct: _Conjunct, places: Sequence[RowPlace], layout: BankLayout) -> NeighbourCondition:
+def _neighbour(conjunct: _Conjunct, fixed: Sequence[Mapping[int, int]], layout: BankLayout) -> NeighbourCondition:
     _refuse_lists(conjunct)
-    read = [leaf for leaf in leaves(conjunct.placed) if isinstance(leaf, Field)]
-    distances = tuple(dict.fromkeys(places[leaf.variable].distance for leaf in read))
-    slots = {leaf: _slot(leaf, layout, distances.index(places[leaf.variable].distance)) for leaf in read}
+    distance = {leaf: fixed[leaf.variable][conjunct.variable] for leaf in leaves(conjunct.placed) if isinstance(leaf, Field)}
+    distances = tuple(dict.fromkeys(distance.values()))
+    slots = {leaf: _slot(leaf, layout, distances.index(far)) for leaf, far in distance.items()}
     program = compile_program(conjunct.placed, lambda leaf: slots[leaf])  # type: ignore[index]
     return NeighbourCondition(conjunct.variable, program, distances, conjunct.text)
 

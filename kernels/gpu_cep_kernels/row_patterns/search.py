@@ -81,6 +81,7 @@ def search_row_matches(
     of the rows of each match are appended to ``state.found``.
     """
     numbers, path, cursor, found = state.numbers, state.path, state.cursor, state.found
+    windows = reach.limits.size > 0
     outcome = -1
     steps = 0
     while outcome < 0:
@@ -108,7 +109,7 @@ def search_row_matches(
                     length = UNMATCHED
                 else:
                     depth -= 1
-                    learn_dead_end(path[depth], start, start + depth, table, mapped, memo)
+                    learn_dead_end(path[depth], start, start + depth, windows, table, bank, mapped, memo)
                     unmap_row(automaton.variable[path[depth]], table, mapped)
             else:
                 q = automaton.moves[cursor[depth]]
@@ -121,7 +122,7 @@ def search_row_matches(
                     truth = 1
                     if table.condition[v] >= 0:
                         truth = judge(table.condition[v], start, row, begin, end, table, programs, bank, mapped)
-                    if truth == 1 and not knows_dead_end(q, start, row, table, mapped, memo):
+                    if truth == 1 and not knows_dead_end(q, start, row, windows, table, bank, mapped, memo):
                         path[depth] = q
                         depth += 1
                         cursor[depth] = automaton.move_first[q]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.row_patterns import dead_ends as making
 from gpu_cep.errors import EventError
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.oracle.test_row_patterns import letters
@@ -48,6 +50,13 @@ WAYS = "PATTERN (^ (A | X)+ B) DEFINE A AS c = 'a', B AS c = 'b' AND"
         (f"{WAYS} FIRST(A.n, 1) = 2", "aaaab"),
         (f"{WAYS} sum(A.n) = 2", "aaaab"),
         (f"{WAYS} max(A.n * 0.5) = 0.5", "aaaab"),
+        (f"{WAYS} PREV(CLASSIFIER(), 2) = 'X'", "aaab"),
+        (f"{WAYS} LAST(CLASSIFIER(), 3) = 'X'", "aaaab"),
+        (f"{WAYS} FIRST(CLASSIFIER(), 1) = 'X'", "aaaab"),
+        (f"{WAYS} PREV(LAST(CLASSIFIER(A)), 2) = 'X'", "aaaab"),
+        (f"{WAYS} NEXT(FIRST(CLASSIFIER(A))) = 'X'", "aaaab"),
+        (f"{WAYS} max(CLASSIFIER()) = 'X' AND count(A.*) = 1", "aaaab"),
+        ("PATTERN ((A | X)+ B) WITHIN 3 DEFINE A AS c = 'a', B AS c = 'b' AND n - LAST(A.n) >= 3 AND LAST(A.n) = 1", "aabbbb"),
         # what is no row is NULL, beside a condition that columns decide
         ("PATTERN (A B?) DEFINE A AS n >= PREV(n), B AS PREV(coalesce(n, 0)) = 0 OR PREV(coalesce(n, 0)) IS NULL", "aab"),
     ],
@@ -68,6 +77,28 @@ def test_labels_decide(drawn):
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_conditions_read_the_match(drawn):
     check(drawn)
+
+
+WITHOUT_END = ("^ (A | B)* C", "(A | B)+? C", "((A | B) (B | A)?)* C", "(A+ B+)+ C", "(A | B)* C $", "A (A | B | C)+ C")
+SEEN = (
+    "CLASSIFIER(U) = 'A'", "PREV(CLASSIFIER()) = 'A'", "PREV(CLASSIFIER(), 2) = 'B'", "FIRST(CLASSIFIER(), 2) = 'B'", "LAST(A.n) = 2",
+    "LAST(CLASSIFIER(), 3) = 'A'", "NEXT(FIRST(CLASSIFIER(U), 1)) = 'A'", "PREV(LAST(CLASSIFIER(U), 1), 1) = 'B'", "LAST(B.n, 1) > 1",
+    "FIRST(B.n, 1) = 3", "FIRST(B.n) > FIRST(A.n)", "count(A.*) = 3", "sum(A.n) > 6", "avg(B.n) > 3.5", "max(CLASSIFIER()) = 'A'",
+    "PREV(FIRST(CLASSIFIER(U), 2), 2) = 'B'", "n - FIRST(n) >= 4", "LAST(n, 3) = 1", "min(A.n * 0.5) > 0.5",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dead_ends", [1, 1 << 10])
+@given(
+    st.sampled_from(WITHOUT_END), st.lists(st.sampled_from(SEEN), min_size=1, max_size=2), st.sampled_from(SEEN), st.integers(3, 7),
+    st.sampled_from(["A, B", "A", "B, C"]), st.sampled_from(["", "WITHIN 4"]),
+)  # fmt: skip
+def test_what_leads_nowhere_leads_nowhere_by_definition(dead_ends, pattern, last, other, rows, members, window):
+    conditions = f"B AS n >= 0 AND coalesce({other}, n % 3 > 0), C AS {' AND '.join(last)}"
+    clauses = f"{EVERY} PATTERN ({pattern}) {window} SUBSET U = ({members}) DEFINE {conditions}"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "_DEAD_ENDS", dead_ends)
+        check(Drawn(clauses, letters("a" * rows)), threads=1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

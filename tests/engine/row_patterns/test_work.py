@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.events import stream_keys
-from gpu_cep.engine.row_patterns import answers, labels, matching, pieces, reach, searching
+from gpu_cep.engine.row_patterns import answers, dead_ends, labels, matching, pieces, reach, searching
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
@@ -65,11 +65,70 @@ def test_dead_ends_are_not_searched_again():
         ask(DEAD, pa.table({"n": np.arange(rows)}), max_steps=100)
 
 
+FIXED = {
+    "rows one behind the other": "PATTERN (A B C) DEFINE B AS B.x > A.x, C AS C.x > A.x + B.x",
+    "the last row of a run": "PATTERN (A+ B) DEFINE B AS B.x > A.x + 1e9",
+    "the first row of the match": "PATTERN (A B? C) DEFINE B AS B.x > FIRST(x), C AS C.x > LAST(x, 1)",
+}
+
+
+@pytest.mark.parametrize("kind", FIXED)
+def test_conditions_on_rows_at_fixed_distances_are_labels(kind, monkeypatch):
+    monkeypatch.setattr(matching, "search_matches", None)
+    table = pa.table({"n": range(50), "x": np.random.default_rng(5).normal(size=50)})
+    check(Drawn(f"ORDER BY n MEASURES FIRST(n) AS f, count(*) AS k {FIXED[kind]}", table))
+
+
+# By how much more steps may be needed for four times the rows: 4 times for a share of the rows, 16 times for all pairs of them.
+GROWTH = {
+    "above the first": ("PATTERN (S B+) DEFINE B AS x > FIRST(x)", 7),
+    "a running sum": ("PATTERN (A+) DEFINE A AS sum(A.z) <= 100", 7),
+    "above the average": ("PATTERN (A{3} B+) DEFINE B AS x > avg(A.x)", 7),
+    "as many": ("PATTERN (A+ B+) DEFINE B AS count(B.*) <= count(A.*)", 7),
+    "runs that lead nowhere": ("PATTERN (A+ B+) DEFINE B AS LAST(B.n) < LAST(A.n)", 7),
+    "the variable before": ("PATTERN ((A | B)* C) DEFINE C AS PREV(CLASSIFIER()) = 'Z'", 7),
+    "the variable of the first": ("PATTERN ((A | B)+ C) DEFINE C AS FIRST(CLASSIFIER()) = 'Z'", 18),
+    "the row before another run": ("PATTERN (A+ B+ C) DEFINE C AS n < LAST(A.n)", 18),
+    "a first row that none follows": ("PATTERN (S B+ C) DEFINE B AS n > FIRST(n), C AS n < FIRST(n)", 18),
+}
+
+
+@pytest.mark.parametrize("kind", GROWTH)
+def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
+    spent = []
+    spend = searching._Account.spend
+    monkeypatch.setattr(searching._Account, "spend", lambda account, steps: (spent.append(steps), spend(account, steps)))
+    clauses, most = GROWTH[kind]
+    counts = []
+    for rows in (150, 600):
+        random = np.random.default_rng(2)
+        columns = {"n": np.arange(rows), "x": np.cumsum(random.normal(size=rows)), "z": random.integers(1, 20, rows)}
+        spent.clear()
+        ask(f"ORDER BY n MEASURES count(*) AS k {clauses}", pa.table(columns), threads=1, max_steps=5_000_000)
+        counts.append(sum(spent))
+    assert 0 < counts[1] <= most * counts[0]
+
+
+def test_memory_of_dead_ends_grows(monkeypatch):
+    monkeypatch.setattr(dead_ends, "_DEAD_ENDS", 16)
+    monkeypatch.setattr(searching, "_STEPS", 1 << 10)
+    sizes = []
+    grow = dead_ends.grown
+    monkeypatch.setattr(searching, "grown", lambda memo: sizes.append(len(memo.keys)) or grow(memo))
+    asked = f"ORDER BY n MEASURES count(*) AS k {GROWTH['the row before another run'][0]}"
+    assert ask(asked, pa.table({"n": np.arange(200)}), threads=1, max_steps=200_000).num_rows == 0
+    assert max(sizes) > 16 * 8 * 8
+    monkeypatch.setattr(dead_ends, "_MOST_BYTES", 1 << 12)
+    sizes.clear()
+    ask(asked, pa.table({"n": np.arange(30)}), threads=1)
+    assert max(sizes) <= 1 << 12 >> 6
+
+
 @given(clauses(ALONE + BESIDE + READING))
 def test_pauses_blocks_and_parts_change_nothing(drawn):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(searching, "_STEPS", 3)
-        patch.setattr(searching, "_DEAD_ENDS", 2)
+        patch.setattr(dead_ends, "_DEAD_ENDS", 2)
         patch.setattr(searching, "_FOUND", 1)
         patch.setattr(labels, "BLOCK", 2)
         patch.setattr(answers, "_MOST_ROWS", 2)

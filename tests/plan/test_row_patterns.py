@@ -1,0 +1,72 @@
+"""Plans of row patterns: which conditions are label bits, since the pattern fixes how far they read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
+from gpu_cep.plan.row_patterns.distances import fixed_distances
+from gpu_cep.plan.row_patterns.places import RowPlace
+from tests.drawn.row_patterns import patterns
+
+
+def automaton_of(pattern: str) -> RowAutomaton:
+    query = parse(f"MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN ({pattern}))")
+    assert isinstance(query, RowPatternQuery)
+    return row_automaton(query.pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "place", "distances"),
+    [
+        ("A B C", RowPlace((0,)), {0: 0, 1: -1, 2: -2}),
+        ("A B C", RowPlace((0,), from_first=True), {0: 0, 1: -1, 2: -2}),
+        ("A B C", RowPlace(None, from_first=True, offset=1), {1: 0, 2: -1}),
+        ("A B C", RowPlace(None, offset=1, distance=2), {1: 1, 2: 1}),
+        ("A+ B", RowPlace((0,)), {0: 0, 1: -1}),
+        ("A+ B", RowPlace((0,), from_first=True), {}),
+        ("A B+", RowPlace((0,)), {0: 0}),
+        ("A B+ A", RowPlace((1,), distance=1), {1: 1}),
+        ("(A B | B A) C", RowPlace((0, 1)), {0: 0, 1: 0, 2: -1}),
+        ("(A B | B A) C", RowPlace((0,)), {0: 0}),
+        ("A{3} B", RowPlace((0,), offset=2), {1: -3}),
+        ("A B? C", RowPlace((0,), from_first=True), {0: 0, 1: -1}),
+        ("A B", RowPlace((1,)), {1: 0}),
+        ("A B", RowPlace((0,), final=True), {}),
+        ("A B", RowPlace((0,), inside=True), {}),
+    ],
+)
+def test_distances(pattern, place, distances):
+    assert fixed_distances(automaton_of(pattern), place) == distances
+
+
+def ways_into(automaton: RowAutomaton, most: int) -> list[tuple[int, ...]]:
+    """The states of all ways of up to so many rows."""
+    ways = [(q,) for q in {*automaton.starts_first, *automaton.starts_later} if q != ACCEPT]
+    for way in ways:
+        if len(way) < most:
+            ways += [(*way, q) for q in automaton.moves[way[-1]] if q != ACCEPT]
+        if len(ways) > 4000:
+            break
+    return ways
+
+
+@given(patterns, st.sampled_from([None, (0,), (1,), (0, 1)]), st.booleans(), st.integers(0, 2), st.integers(-1, 1))
+def test_distances_hold_on_all_ways(pattern, members, from_first, offset, distance):
+    automaton = automaton_of(pattern)
+    found = fixed_distances(automaton, RowPlace(members, from_first=from_first, offset=offset, distance=distance))
+    seen: dict[int, set[int | None]] = {}
+    for way in ways_into(automaton, 6):
+        rows = [d for d, q in enumerate(way) if members is None or automaton.variable[q] in members]
+        rows = rows if from_first else rows[::-1]
+        back = len(way) - 1 - rows[offset] if offset < len(rows) else None
+        seen.setdefault(automaton.variable[way[-1]], set()).add(None if back is None else distance - back)
+    for variable, distances in seen.items():
+        if variable in found:
+            assert distances == {found[variable]}
+    # what differs only on longer ways is left out as well
+    assert set(found) <= set(seen)
