@@ -29,6 +29,7 @@ class RuleSetExplanation:
     `events`: the number of events that are read. `columns`: those of their columns that some pattern reads.
     `looked_up`: how many constants are looked up together in a column, by its name.
     `groups`: the patterns by the rows that they run over, those of few rows first.
+    `as_one`: the patterns that run as one query, since they differ in constants only.
     `alone`: why a pattern runs by a call of its own, by name. `failed`: the errors of patterns, by name.
     """
 
@@ -37,6 +38,7 @@ class RuleSetExplanation:
     columns: tuple[str, ...]
     looked_up: Mapping[str, int]
     groups: tuple[SharedRows, ...]
+    as_one: tuple[tuple[str, ...], ...]
     alone: Mapping[str, str]
     failed: Mapping[str, CepError]
 
@@ -53,6 +55,9 @@ class RuleSetExplanation:
             yield f"  {_number(group.rows, 'event')} ({which}): {_listed(group.patterns)}"
         if len(self.groups) > _LISTED:
             yield f"  … and {_number(len(self.groups) - _LISTED, 'group')} more"
+        yield from (f"one query: {_listed(names)} (they differ in constants only)" for names in self.as_one[:_LISTED])
+        if len(self.as_one) > _LISTED:
+            yield f"  … and {len(self.as_one) - _LISTED:,} more such queries"
         yield from (f"alone: {name} ({reason})" for name, reason in self.alone.items())
         yield from (f"error: {fault}" for fault in self.failed.values())
 
@@ -72,8 +77,9 @@ def explain_rules(given: PlannedRules, rules: Mapping[str, Rule], threads: int |
         for column in columns_read(each.plan.query, each.plan.settings)
     }
     looked_up = {column: len(lists.of_value) for column, lists in sharing.lists.items()}
+    as_one = tuple(tuple(each.name for each in family.rules) for family in sharing.families)
     return RuleSetExplanation(
-        len(rules), int(given.events.table.num_rows), tuple(read), looked_up, tuple(groups), given.alone, given.failed
+        len(rules), int(given.events.table.num_rows), tuple(read), looked_up, tuple(groups), as_one, given.alone, given.failed
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from gpu_cep.engine.rule_sets.compact_texts import compact_texts
 from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.query_runs import absent_texts, run_engine
+from gpu_cep.rule_families import RuleFamily, rule_families, run_family
 from gpu_cep.rule_plans import PlannedRule, PlannedRules
 from gpu_cep.rules import naming
 from gpu_cep_kernels.compile.launch import available_threads, spread
@@ -48,13 +50,15 @@ class RuleGroup:
 class Sharing:
     """What the rules of a set share: the events and their columns, the lists of rows by column, and the groups of rules.
 
-    `columns` is None if each rule reads the `events` by itself, since they lie on a device.
+    `columns` is None if each rule reads the `events` by itself, since they lie on a device. `families` are rules that also run
+    as one query.
     """
 
     events: InputEvents
     columns: EventColumns | None
     lists: Mapping[str, RowLists]
     groups: tuple[RuleGroup, ...]
+    families: tuple[RuleFamily, ...] = ()
 
 
 def share_events(given: PlannedRules, threads: int) -> Sharing:
@@ -69,13 +73,17 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     by_column = _rules_by_column(planned, columns)
     lists: dict[str, RowLists] = {}
     groups: list[RuleGroup] = []
+    families: list[RuleFamily] = []
     for column, rules in by_column.items():
         name = columns.name(column)
         lists[name] = list_rows(columns, column, [values for _, values in rules], threads)
-        groups += _grouped([each for each, _ in rules], name, lists[name], len(columns))
+        own = [each for each, _ in rules]
+        groups += _grouped(own, name, lists[name], len(columns))
+        families += rule_families(own, column, name, lists[name])
     grouped = {each.name for group in groups for each in group.rules}
     rest = tuple(each for each in planned if each.name not in grouped)
-    return Sharing(events, columns, lists, (*groups, *([RuleGroup(rest, len(columns))] if rest else ())))
+    groups += [RuleGroup(rest, len(columns))] if rest else []
+    return Sharing(events, columns, lists, tuple(groups), tuple(families))
 
 
 def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> dict[int, list[tuple[PlannedRule, Values]]]:
@@ -133,9 +141,11 @@ def run_shared(
     used = threads or available_threads()
     if profile is not None and given.events.groups is not None:
         profile.add_groups(given.events.groups.read, given.events.groups.all)
-    large = [group for group in sharing.groups if group.rows >= _MANY_ROWS]
-    small = [group for group in sharing.groups if group.rows < _MANY_ROWS]
     at_once = 1 if _may_use_device(given.planned) else used
+    found = _run_families(sharing, used, at_once, profile, concurrent, spent is not None)
+    left = [group for each in sharing.groups for group in _without(each, found)]
+    large = [group for group in left if group.rows >= _MANY_ROWS]
+    small = [group for group in left if group.rows < _MANY_ROWS]
 
     def run(group: RuleGroup, own: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
         events = _events_of(group, sharing)
@@ -153,7 +163,33 @@ def run_shared(
     units = small if len(small) > 2 * at_once else [part for group in small for part in _cut(group, at_once)]
     done = spread(lambda group: run(group, 1 if at_once > 1 else used, at_once), units, at_once)
     done += [run(group, used, 1) for group in large]
-    return {name: found for part in done for name, found in part if not isinstance(found, CepError)}
+    return found | {name: table for part in done for name, table in part if not isinstance(table, CepError)}
+
+
+def _run_families(
+    sharing: Sharing, threads: int, at_once: int, profile: Profile | None, concurrent: int, in_parts: bool
+) -> dict[str, pa.Table]:  # fmt: skip
+    """Return the results of rules that run as one query, by name; rules of a query that fails are to run by themselves.
+
+    `in_parts`: the events are a part of those whose matches count against the bounds of a rule.
+    """
+    found: dict[str, pa.Table] = {}
+    for family in sharing.families:
+        if in_parts and family.family.plan.settings.max_matches is not None:
+            continue
+        events = InputEvents(sharing.events.table, sharing.events.origin, shared=sharing.columns)
+        rows = sharing.lists[family.column].of(family.groups)
+        # which rule has failed is not known, and that it has is no error of the others
+        with suppress(CepError):
+            found |= run_family(family, events, rows, threads, at_once=at_once, concurrent=concurrent, profile=profile) or {}
+    return found
+
+
+def _without(group: RuleGroup, found: Mapping[str, object]) -> Iterator[RuleGroup]:
+    """Yield the group without rules whose results are found, unless there is none left."""
+    left = tuple(each for each in group.rules if each.name not in found)
+    if left:
+        yield replace(group, rules=left)
 
 
 def _events_of(group: RuleGroup, sharing: Sharing) -> InputEvents:

@@ -24,7 +24,7 @@ ROAD = [
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
         "live_queries", "stream_steps", "live_plans", "live_runs", "result_forms", "api",
-        "rules", "rule_files", "rule_plans", "rule_runs", "rule_explain", "rule_tables", "rule_sets",
+        "rules", "rule_files", "rule_plans", "rule_families", "rule_runs", "rule_explain", "rule_tables", "rule_sets",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -76,9 +76,10 @@ BELOW |= {
     "gpu_cep.rules": {*ROAD[:15], "gpu_cep.keywords"},
     "gpu_cep.rule_files": {"gpu_cep.errors", "gpu_cep.rules"},
     "gpu_cep.rule_plans": {*ROAD[:18], "gpu_cep.keywords"},
-    "gpu_cep.rule_runs": {*ROAD[:19], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_explain": {*ROAD[:20], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets": {*ROAD[:22], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_families": {*ROAD[:19], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_runs": {*ROAD[:20], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_explain": {*ROAD[:21], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets": {*ROAD[:23], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
@@ -127,6 +128,7 @@ HOMES = {
         "gpu_cep.query_plans",
         "gpu_cep.query_runs",
         "gpu_cep.result_forms",
+        "gpu_cep.rule_families",
         "gpu_cep.rule_plans",
         "gpu_cep.rule_runs",
         "gpu_cep.rule_sets",

@@ -40,7 +40,7 @@ def plan_properties(plan: PlanT) -> PlanT:
     programs: dict[Bound, tuple[int, str]] = {}
     for condition, conjunct, bits in property_conjuncts(plan.query):
         column = string_predicate_column(conjunct)
-        comparison = _comparison(conjunct)
+        comparison = comparison_of(conjunct)
         anonymous = _anonymous(conjunct)
         if column is not None:
             group = predicates.setdefault(column, {})
@@ -94,7 +94,7 @@ def _anonymous(expression: Bound) -> Bound:
     return expression
 
 
-def _comparison(expression: Bound) -> tuple[int, str, int | float] | None:
+def comparison_of(expression: Bound) -> tuple[int, str, int | float] | None:
     """Return ``column φ constant`` as (column, φ, constant), or None for other expressions.
 
     A bare truth value is compared with 1 or 0.

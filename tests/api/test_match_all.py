@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep import rule_runs
+from gpu_cep import rule_families, rule_runs
 from gpu_cep.engine.input.sources import Source
-from gpu_cep.rules import named
-from tests.drawn.rule_sets import RuleCase, rule_sets, typed_rule_sets
+from gpu_cep.rules import as_rules, named
+from tests.drawn.rule_sets import RuleCase, families, rule_sets, typed_rule_sets
 from tests.effort import examples
 
 OUTPUTS = ("matches", "events", "indices", "count")
@@ -83,6 +83,34 @@ def test_each_has_the_matches_that_it_has_by_itself(case, output, picked):
 @given(typed_rule_sets(), st.sampled_from(OUTPUTS))
 def test_events_of_other_types_are_not_missed(case, output):
     same(case, case.events, output, picked=True)
+
+
+@examples(80, 400)
+@given(families(), st.sampled_from(OUTPUTS), st.sampled_from([1, 4, 1 << 20]))
+def test_rules_that_differ_in_constants_are_one_query(case, output, pairs):
+    with patch.object(rule_families, "_FEWEST", 1), patch.object(rule_families, "_PAIRS", pairs):
+        same(case, case.events, output, picked=True)
+
+
+FAMILY = {f"over {n}": f"PATTERN SEQ(View v, Buy b) WHERE b.price > {n} WITHIN 3 RETURN v.ts AS at, b.ts AS to" for n in range(5, 10)}
+
+
+def test_rules_of_one_query_are_told_and_run_no_engine_of_their_own():
+    told = cep.explain_all(STEPS, FAMILY | {"costly": RULES["costly"]})
+    assert told.as_one == (tuple(FAMILY),)
+    assert "one query: over 5, over 6, over 7, over 8, over 9 (they differ in constants only)" in str(told)
+    expected, _ = one_by_one(STEPS, as_rules(FAMILY))
+    with patch.object(rule_runs, "run_engine", side_effect=AssertionError("run")):
+        assert cep.match_all(STEPS, FAMILY, split=True) == expected
+
+
+def test_an_error_in_a_family_is_that_of_its_rule():
+    rules = {name: cep.Rule(text, {"max_matches": 2}) for name, text in FAMILY.items()}
+    failures = {}
+    found = cep.match_all(STEPS, rules, on_error="report", failures=failures, split=True)
+    expected, wrong = one_by_one(STEPS, rules)
+    assert found == expected
+    assert sorted(failures) == list(wrong) == ["over 5", "over 6"]
 
 
 def test_negated_events_are_among_those_of_a_rule():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 _RUNS, _VALUES = "gpu_cep/rule_runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
+_PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
 _ON_SPARK = "spark_glue/gpu_cep_spark/rule_matching.py"
 _MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_sets.py",)
 
@@ -16,6 +17,13 @@ RULE_SETS = (
     Fault("negated-variables-need-no-rows", _VALUES, "range(len(query.variables))", "range(len(query.positives))", _MATCH_ALL),
     Fault("values-of-any-test", _VALUES, "reduce(or_,", "reduce(and_,", _MATCH_ALL),
     Fault("groups-of-rows-unsorted", "gpu_cep/engine/rule_sets/row_lists.py", "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
+    Fault("pairs-that-hold-are-cleared", _PAIRS, "labels[~holds] &=", "labels[holds] &=", _MATCH_ALL),
+    Fault("null-holds-for-a-pair", _PAIRS, "holds &= ~nulls[rows]", "holds &= True", _MATCH_ALL),
+    Fault("strongest-of-all-constants", _PAIRS, '"gt": min, "ge": min', '"gt": max, "ge": max', _MATCH_ALL),
+    Fault("values-of-the-first-member", _PAIRS, "tests = list(family.values(member))", "tests = list(family.values(0))", _MATCH_ALL),
+    Fault("fixed-properties-forgotten", _PAIRS, "(*labelled, *fixed, *related)", "(*labelled, *related)", _MATCH_ALL),
+    Fault("windows-one-event-short", _NEAR, "(own, candidates) + batch.low", "(own, candidates) + batch.low - 1", _MATCH_ALL),
+    Fault("rows-near-negations-dropped", _NEAR, "not any(branch.negations", "True or (branch.negations", _MATCH_ALL),
     Fault("shuffled-by-other-keys", _ON_SPARK, "if fewer <= keys[name])", "if True)", _SPARK),
     Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),

@@ -20,16 +20,19 @@ _SHARE = 8
 class PickedRows:
     """Some rows of a table, with the attributes of an Arrow table: `schema`, `num_rows` and `column`.
 
-    `columns` are those of all rows. `rows` are the numbers of the rows, ascending.
+    `columns` are those of all rows. `rows` are the numbers of the rows, ascending; one may come several times.
+    `beside` are further columns of the picked rows, behind those of the table.
     """
 
     columns: EventColumns
     rows: npt.NDArray[np.int32]
+    beside: pa.Table | None = None
     _gathered: dict[int, pa.ChunkedArray] = field(default_factory=dict)
 
     @property
     def schema(self) -> pa.Schema:
-        return self.columns.table.schema
+        own = self.columns.table.schema
+        return own if self.beside is None else pa.schema([*own, *self.beside.schema])
 
     @property
     def num_rows(self) -> int:
@@ -41,6 +44,9 @@ class PickedRows:
 
     def column(self, number: int) -> pa.ChunkedArray:
         """Return the values of a column in these rows."""
+        width = len(self.columns.table.schema)
+        if number >= width and self.beside is not None:
+            return self.beside.column(number - width)
         if number not in self._gathered:
             taken = self.columns.arrow(number).take(pa.array(self.rows))
             self._gathered[number] = pa.chunked_array([_without_unused(taken) if pa.types.is_dictionary(taken.type) else taken])

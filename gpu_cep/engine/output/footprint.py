@@ -86,7 +86,8 @@ def _row_bytes(columns: EventColumns, column: int) -> int:
     if column >= attributes:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
     # all rows tell it of picked ones, too, which need not be gathered for that
-    whole = columns.table.columns if isinstance(columns.table, PickedRows) else columns
+    picked = columns.table if isinstance(columns.table, PickedRows) else None
+    whole = columns if picked is None or column >= len(picked.columns.schema) else picked.columns
     return whole.once("mean bytes", (column,), lambda: _mean_bytes(whole, column))
 
 

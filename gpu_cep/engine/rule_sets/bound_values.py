@@ -18,7 +18,7 @@ def bound_values(query: BoundPattern) -> dict[int, Values]:
 
     These are the columns of text or integers that each variable, negated ones included, compares with constants for equality.
     """
-    tests = [(bits, tested) for _, conjunct, bits in property_conjuncts(query) for tested in _tested(conjunct)]
+    tests = [(bits, tested) for _, conjunct, bits in property_conjuncts(query) for tested in tested_values(conjunct)]
     columns = dict.fromkeys(column for _, (column, _) in tests if column < len(query.schema.attributes))
     found = {}
     for column in columns:
@@ -29,7 +29,7 @@ def bound_values(query: BoundPattern) -> dict[int, Values]:
     return found
 
 
-def _tested(conjunct: Bound) -> Iterator[tuple[int, Values]]:
+def tested_values(conjunct: Bound) -> Iterator[tuple[int, Values]]:
     """Yield the column and the values of a test for equality; nothing for other tests."""
     match conjunct:
         case Operation(name="eq", arguments=(Field() as field, Constant(value=value)) | (Constant(value=value), Field() as field)):

@@ -105,6 +105,19 @@ def _group_coder(columns: EventColumns, column: int, of_value: Mapping[int | str
     return lambda low, high: group_of_code[codes.between(low, high)]
 
 
+def value_places(columns: EventColumns, column: int, values: Sequence[int | str], rows: Rows) -> Rows:
+    """Return the place among `values` of a column's value in each of the ascending `rows`; their number for other values."""
+    array = columns.arrow(column)
+    if columns.type(column).kind is not Kind.STRING:
+        return _places_of(array.take(pa.array(rows)), pa.array(values, pa.int64()))
+    texts = pa.array(values, pa.large_string())
+    if not pa.types.is_dictionary(array.type):
+        return _places_of(array.take(pa.array(rows)), texts)
+    codes, dictionary = columns.label_codes(column)
+    place_of_code = np.append(_places_of(dictionary, texts), np.int32(len(values)))
+    return place_of_code[codes.at(rows)]
+
+
 def _places_of(array: pa.Array, values: pa.Array) -> Rows:
     """Return the place of each element among `values`; their number for other elements, and for NULL."""
     found = pc.index_in(array.cast(values.type), values)
