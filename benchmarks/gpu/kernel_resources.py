@@ -2,14 +2,17 @@
 
 ``python -m benchmarks.gpu.kernel_resources`` writes results/kernel-resources.md
 and .json, and the docs' page on cards anew, which tells of them. Each set of
-argument types in the table of cases is compiled once.
+argument types in the table of cases is compiled once, unless the record has it
+from the same sources, types and versions; with ``--all`` all are compiled.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import inspect
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from benchmarks.gpu import versus_cpu
@@ -21,6 +24,7 @@ from gpu_cep_kernels.compile import entries, operations
 from tests.kernel_cases import KernelCase
 
 PACKAGES = ("numba", *WHEELS)
+NAME = "kernel-resources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +38,21 @@ class Row:
     resources: dict[str, Resources]
 
 
-def measured(case: KernelCase) -> Row:
-    """The case compiled for all architectures."""
+def recorded() -> dict[str, dict[str, Resources]]:
+    """What the record has of each kernel, by the key of the row."""
+    rows = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))["kernels"]
+    return {row["key"]: {name: Resources(**found) for name, found in row["resources"].items()} for row in rows}
+
+
+def measured(case: KernelCase, known: Mapping[str, dict[str, Resources]]) -> Row:
+    """The case with what is known of it, or else compiled for all architectures."""
+    key = key_of(case)
+    found = known.get(key, {})
     resources = {
-        f"sm_{10 * major + minor}": machine_code(ptx(case, (major, minor)), (major, minor)).resources for major, minor in CAPABILITIES
+        name: found.get(name) or machine_code(ptx(case, capability), capability).resources
+        for name, capability in ((f"sm_{10 * major + minor}", (major, minor)) for major, minor in CAPABILITIES)
     }
-    return Row(case.kernel.__name__, case.variant, key_of(case), case.kernel.parallel, resources)
+    return Row(case.kernel.__name__, case.variant, key, case.kernel.parallel, resources)
 
 
 def key_of(case: KernelCase) -> str:
@@ -80,12 +93,15 @@ def _line(row: Row) -> list[str]:
 
 
 def main() -> None:
-    """Compile all cases, write both files and the page made of them, print the report."""
-    rows = [measured(case) for case in distinct_cases()]
+    """Compile cases, write both files and the page made of them, print the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", action="store_true", help="compile also what the record has as it is")
+    known = {} if parser.parse_args().all else recorded()
+    rows = [measured(case, known) for case in distinct_cases()]
     versions = {package: package_version(package) for package in PACKAGES}
     page = markdown(rows, versions)
     record = {"versions": versions, "kernels": [asdict(row) for row in rows]}
-    pages.write(RESULTS, "kernel-resources", page, record)
+    pages.write(RESULTS, NAME, page, record)
     versus_cpu.main()
     print(page)
 
