@@ -358,7 +358,8 @@ def explain(
     run
         Whether to run the query and drop its result. The explanation then
         says which algorithm answered each batch of events, compares expected
-        with actual counts, and says how many events each variable may bind.
+        with actual counts, and, unless files are read in slices of time, says
+        how many events each variable may bind.
     **keywords
         As in :func:`match`.
 
@@ -381,15 +382,23 @@ def explain(
         raise PatternError("a query runs over events; give explain() some, or leave run out")
     if given is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    plan, read = plan_events(given, asked, options, settings)
-    threads = keywords.get("threads")
-    if not run:
-        return explanation_of(query, plan, read.table, threads)
-    if plan.algorithm == "brute_force":
+    from gpu_cep.sliced_plans import decide_reading
+
+    threads, allowed = keywords.get("threads"), memory_bytes(keywords.get("memory"), "memory")
+    profile = (keywords.get("profile") or Profile()) if run else None
+    source = open_source(given)
+    decided = None if source is None else decide_reading(source, asked, options, settings, allowed)
+    if decided is not None and decided.is_cut:
+        from gpu_cep.sliced_runs import explain_slices
+
+        return explain_slices(decided, asked, options, allowed, threads, profile)
+    plan, read = plan_events(given if source is None else source, asked, options, settings)
+    if run and plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
-    profile = keywords.get("profile") or Profile()
-    run_engine(plan, read, threads, profile)
-    return explanation_of(query, plan, read.table, threads, profile)
+    if profile is not None:
+        run_engine(plan, read, threads, profile)
+    explained = explanation_of(query, plan, read.table, threads, profile)
+    return explained if decided is None else replace(explained, source=decided.told)
 
 
 def _check_engine(settings: Settings) -> None:

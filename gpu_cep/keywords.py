@@ -118,10 +118,16 @@ class TableChoices(ReportChoices, total=False):
     complete_until: Any
 
 
-class ExplainChoices(ReportChoices, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes, without the columns' roles."""
+class PlanChoices(ReportChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that bear on a plan, without the columns' roles."""
 
     output: Output
+
+
+class ExplainChoices(PlanChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes, without the columns' roles."""
+
+    memory: int | str | None
 
 
 class MatchChoices(ExplainChoices, TableChoices, total=False):
@@ -150,7 +156,11 @@ class ExplainOptions(RoleOptions, ExplainChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes."""
 
 
-class StreamOptions(ExplainOptions, total=False):
+class PlanOptions(RoleOptions, PlanChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain_all` takes."""
+
+
+class StreamOptions(PlanOptions, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` takes."""
 
 

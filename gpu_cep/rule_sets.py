@@ -17,7 +17,7 @@ from gpu_cep.errors import (
     nearest,
     warn_caller,
 )
-from gpu_cep.keywords import ExplainOptions, MatchOptions, takes_keywords
+from gpu_cep.keywords import MatchOptions, PlanOptions, takes_keywords
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_explain import RuleSetExplanation, explain_rules
 from gpu_cep.rule_plans import PlannedRule, PlannedRules, plan_rules
@@ -175,8 +175,8 @@ def report_failures(failed: Mapping[str, CepError], failures: MutableMapping[str
         warn_caller(str(fault), FailedPatternWarning)
 
 
-@takes_keywords(match, ExplainOptions)
-def explain_all(events: Any, patterns: Mapping[str, Pattern | Rule], **keywords: Unpack[ExplainOptions]) -> RuleSetExplanation:
+@takes_keywords(match, PlanOptions)
+def explain_all(events: Any, patterns: Mapping[str, Pattern | Rule], **keywords: Unpack[PlanOptions]) -> RuleSetExplanation:
     """Explain how many patterns will be answered, and what they share; the result prints itself.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -10,9 +11,10 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_filter import wanted_events
+from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.times import lacks_times
-from gpu_cep.engine.slices.budget import AT_ONCE, bytes_of, choose_cut
+from gpu_cep.engine.slices.budget import AT_ONCE, Choice, bring_into_slices, bytes_of, choose_cut, mebibytes
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_fields, reason_against, slice_settings, sliced_plan
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
@@ -26,6 +28,34 @@ if TYPE_CHECKING:
 
 # Rows from which files are worth a look at their footers before they are read.
 _MANY_ROWS = 1 << 20
+_LARGE = "the window is long, or row groups are large"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedReading:
+    """How a query reads `files`, once it is known to fit into memory.
+
+    `whole`: the query's plan over the source. `settings`: those of a plan over the columns that are read.
+    `choice`: whether they are read in slices; None if the query cannot be answered so, for the `reason`.
+    """
+
+    whole: AnyPlan
+    settings: Settings
+    files: GroupedFiles
+    choice: Choice | None
+    reason: str | None = None
+
+    @property
+    def told(self) -> str:
+        """How the files are read, in words."""
+        if self.choice is None:
+            return f"files are read at once: the query cannot be answered by slices of time {self.reason}"
+        return self.choice.told
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the files are read in slices."""
+        return self.choice is not None and (self.choice.cut is not None or self.choice.rewrite is not None)
 
 
 def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
@@ -38,34 +68,44 @@ def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Se
     CepError
         Any error of the query, and EventError if the files cannot be read.
     """
+    decided = decide_reading(source, pattern, options, settings, memory)
+    return None if decided is None or not decided.is_cut else make_run(decided, pattern, options, memory)
+
+
+def decide_reading(
+    source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None
+) -> DecidedReading | None:  # fmt: skip
+    """Return how a query reads files; None for other sources, and for few events, which are read at once. Raises as :func:`plan_slices`."""
     if lacks_times(source.schema, options):
         return None
     rows = source.count_rows()
     if rows is None or (memory is None and rows < _MANY_ROWS):
         return None
     whole = make_plan(pattern, source.schema, options, settings)
-    return _plan_files(source, whole, pattern, options, settings, memory)
-
-
-def _plan_files(
-    source: Source, whole: AnyPlan, pattern: Pattern, options: Options, settings: Settings, memory: int | None
-) -> SlicedRun | None:
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     files = source.group(read, source.schema.names[whole.query.timestamp], wanted_events(whole, source.schema))
     if files is None:
         return None
-    against = reason_against(whole)
+    narrow, against = narrow_settings(settings, read), reason_against(whole)
     if against is not None:
         _refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
-        return None
+        return DecidedReading(whole, narrow, files, None, against)
     assert isinstance(whole, EventPlan), "others are not cut"
     refuse_known_missing(whole, files)
     choice = choose_cut(files, whole, memory)
-    _refuse_beyond(memory, choice.needed, "the window is long, or row groups are large")
-    if choice.cut is None:
-        return None
-    ordered = choice.files.compact()
-    return SlicedRun(plan_over_slices(pattern, files.schema, options, narrow_settings(settings, read)), ordered, choice.cut, files)
+    _refuse_beyond(memory, choice.needed, _LARGE)
+    return DecidedReading(whole, narrow, files, choice)
+
+
+def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None) -> SlicedRun:
+    """Return the run over the slices that were decided on; raises as :func:`plan_slices`."""
+    assert decided.choice is not None, "the files are cut"
+    assert isinstance(decided.whole, EventPlan), "others are not cut"
+    given = decided.files
+    choice = bring_into_slices(decided.choice, decided.whole)
+    _refuse_beyond(memory, choice.needed, _LARGE)
+    assert choice.cut is not None, "they are cut by now"
+    return SlicedRun(plan_over_slices(pattern, given.schema, options, decided.settings), choice.files.compact(), choice.cut, given)
 
 
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:
@@ -77,12 +117,8 @@ def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:
 def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
     """Raise UnsupportedError if a run needs more memory than the caller allows."""
     if memory is not None and needed > memory:
-        message = f"the query needs about {_size(needed)} for the events, more than memory={memory:,} bytes: {reason}"
-        raise UnsupportedError([Diagnostic(message, hint=f"give memory='{_size(needed)}', or files with smaller row groups")])
-
-
-def _size(number: int) -> str:
-    return f"{max(1, -(-number // 2**20)):,}MiB".replace(",", "")
+        message = f"the query needs about {mebibytes(needed)} for the events, more than memory={memory:,} bytes: {reason}"
+        raise UnsupportedError([Diagnostic(message, hint=f"give memory='{mebibytes(needed)}', or files with smaller row groups")])
 
 
 def plan_over_slices(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> SlicedPlan:

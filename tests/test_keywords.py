@@ -14,6 +14,7 @@ from gpu_cep.cli import options as cli
 from gpu_cep.keywords import (
     ExplainOptions,
     MatchOptions,
+    PlanOptions,
     PlotOptions,
     QueryOptions,
     ReportOptions,
@@ -32,13 +33,13 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
-    cep.explain_all: (ExplainOptions, set()),
+    cep.explain_all: (PlanOptions, set()),
     cep.stream: (StreamOptions, {"lateness", "late", "every"}),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }
 LEFT_OUT = {
-    cep.explain: {"result", "memory", "complete_until"},
+    cep.explain: {"result", "complete_until"},
     cep.plot: {"result", "memory", "complete_until", "output", "columns"},
     cep.report: {"result", "memory", "complete_until", "output"},
     cep.match_all: set(),

@@ -140,7 +140,7 @@ app.command()(sql)
 
 
 @app.command()
-@takes(QUERY)
+@takes(QUERY | {"memory": OUTPUT["memory"]})
 def explain(
     text: str,
     asked: Mapping[str, Any],

@@ -59,7 +59,7 @@ class Explanation:
     `counts`, `answers`: the counts and answers of a run, if the query was run to be explained.
     `fitting`: the number of events of that run that satisfy all properties of each variable.
     `groups`: the numbers of row groups of Parquet that it read, and that there are (None: none could be left out).
-    `source`: who reads the events under Spark, and why.
+    `source`: who reads the events under Spark, or how files are read in this process, and why.
     """
 
     query: Query

@@ -47,7 +47,7 @@ class IntervalExplanation:
 
     `query`: the query. `plan`: its plan; None without a schema.
     `counts`, `joined`: the counts and joins of a run, if the query was run to be explained.
-    `source`: who reads the events under Spark, and why.
+    `source`: who reads the events under Spark, or how files are read in this process, and why.
     """
 
     query: IntervalQuery

@@ -8,7 +8,7 @@ from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Most, Reach, TimeCut, cut_by_budget
-from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, bring_in_order, sample_times, spans_for
+from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, Sample, bring_in_order, sample_times, spans_for
 from gpu_cep.engine.slices.sliced_plan import reach_of
 from gpu_cep.plan.event_plan import EventPlan
 
@@ -25,37 +25,69 @@ MOST_OVERLAP = 3.0
 QUICK, LITTLE_OVERLAP = 1 << 26, 1.15
 
 
+class Rewrite(NamedTuple):
+    """How files are written in the order of time before they are cut: in so many `spans`, by a sample of their times."""
+
+    sample: Sample
+    spans: int
+
+
 class Choice(NamedTuple):
     """How files are read: in the slices of `cut`, or at once (None). `needed`: the bytes that this takes at the peak.
 
     `files` are the files, or others that hold the same events in order.
+    `allowed` is how many bytes may be taken. If there is a `rewrite`, :func:`bring_into_slices` makes the slices.
     """
 
     files: GroupedFiles
     cut: TimeCut | None
     needed: int
+    allowed: int = 0
+    rewrite: Rewrite | None = None
+
+    @property
+    def rows_of_a_slice(self) -> int:
+        """About the most rows that a slice has."""
+        groups = self.files.groups
+        if self.cut is not None:
+            return max(int(groups.rows[each.groups].sum()) for each in self.cut.slices)
+        return int(groups.rows.sum()) * self.allowed // max(1, IN_SLICES * bytes_of(groups))
+
+    @property
+    def told(self) -> str:
+        """How the files are read, in words."""
+        at_once = f"the events would take about {mebibytes(AT_ONCE * bytes_of(self.files.groups))} at once"
+        allowed = f"of {mebibytes(self.allowed)} that they may take"
+        if self.rewrite is not None:
+            spans = f"{self.rewrite.spans:,} spans"
+            return f"files are written in the order of time first, in {spans}, and read in slices: {at_once}, {allowed}"
+        if self.cut is None:
+            return f"files are read at once: that takes about {mebibytes(self.needed)}, {allowed}"
+        cut = self.cut
+        slices = f"{len(cut.slices):,} slices of time of at most {mebibytes(cut.largest)}, which read {cut.overlap:.2f} × the rows"
+        return f"files are read in {slices}: {at_once}, {allowed}"
 
 
 def choose_cut(files: GroupedFiles, plan: EventPlan, memory: int | None) -> Choice:
     """Return how files are to be read within `memory` bytes; None stands for a share of what is free.
 
-    Files that lie in no order of time are written in order to temporary files if they do not fit.
+    Files that lie in no order of time must be written in order first if they do not fit.
 
     Raises
     ------
     EventError
-        Files cannot be read or written.
+        Files cannot be read.
     """
     needed, free = AT_ONCE * bytes_of(files.groups), free_memory()
     allowed = int(SHARE * free) if memory is None else memory
     if needed <= allowed:
-        return Choice(files, None, needed)
+        return Choice(files, None, needed, allowed)
     reach, most = reach_of(plan), allowed // IN_SLICES
     cut = _quick_cut(files.groups, reach, most)
     if cut.overlap <= MOST_OVERLAP and cut.largest <= most:
-        return Choice(files, cut, IN_SLICES * cut.largest)
+        return Choice(files, cut, IN_SLICES * cut.largest, allowed)
     if memory is None and needed <= LAST_SHARE * free:
-        return Choice(files, None, needed)
+        return Choice(files, None, needed, int(LAST_SHARE * free))
     return _in_order(files, plan, allowed, needed)
 
 
@@ -67,10 +99,24 @@ def _in_order(files: GroupedFiles, plan: EventPlan, allowed: int, needed: int) -
     # a slice has a window and at least a span
     least = sample.most_within(reach) * size // max(1, rows) + most // SPANS_PER_SLICE
     if least > most or int(files.groups.size.max(initial=0)) > allowed // 2:
-        return Choice(files, None, needed)
-    ordered = bring_in_order(files, plan, sample, allowed, spans_for(size, most, rows))
-    cut = _quick_cut(ordered.groups, reach, most)
-    return Choice(ordered, cut, IN_SLICES * cut.largest)
+        return Choice(files, None, needed, allowed)
+    return Choice(files, None, IN_SLICES * least, allowed, Rewrite(sample, spans_for(size, most, rows)))
+
+
+def bring_into_slices(choice: Choice, plan: EventPlan) -> Choice:
+    """Return the choice with its slices; files that must be are written in order for it, to temporary files.
+
+    Raises
+    ------
+    EventError
+        Files cannot be read or written.
+    """
+    if choice.rewrite is None:
+        return choice
+    sample, spans = choice.rewrite
+    ordered = bring_in_order(choice.files, plan, sample, choice.allowed, spans)
+    cut = _quick_cut(ordered.groups, reach_of(plan), choice.allowed // IN_SLICES)
+    return Choice(ordered, cut, IN_SLICES * cut.largest, choice.allowed)
 
 
 def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:
@@ -86,3 +132,8 @@ def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:
 def bytes_of(groups: RowGroups) -> int:
     """Return the bytes that row groups take in memory."""
     return int(groups.size.sum())
+
+
+def mebibytes(number: int) -> str:
+    """Return a number of bytes as text that `memory=` takes, rounded up."""
+    return f"{max(1, -(-number // 2**20))}MiB"

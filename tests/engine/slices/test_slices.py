@@ -291,3 +291,36 @@ def test_a_window_that_holds_too_much_is_refused_before_files_are_written(shuffl
     with pytest.raises(cep.UnsupportedError, match="the window is long"):
         cep.match(path, "PATTERN SEQ(A a, B b) WITHIN 300", memory=16_000)
     assert not list(folder.iterdir())
+
+
+def test_explain_says_how_files_are_read(steps, tmp_path):
+    profile = cep.Profile()
+    ran = cep.explain(steps, QUERY, memory=8_000, run=True, profile=profile)
+    assert ran.counts is not None
+    assert ran.counts["matches"] == 200
+    assert profile.slices is not None
+    number, rows, _ = profile.slices
+    slices = f"files are read in {number} slices of time of at most 1MiB, which read {rows / 400:.2f} × the rows"
+    at_once = "the events would take about 1MiB at once, of 1MiB that they may take"
+    assert ran.source == f"{slices}: {at_once}"
+    explained = cep.explain(steps, QUERY, memory=8_000)
+    assert f"source     {ran.source}" in str(explained)
+    assert explained.counts is None
+    assert cep.events(steps).explain(QUERY, memory=8_000).source == explained.source
+    whole = cep.explain(steps, QUERY, memory="1MiB")
+    assert whole.source == "files are read at once: that takes about 1MiB, of 1MiB that they may take"
+    unbounded = cep.explain(steps, "PATTERN SEQ(A a, B b)", memory="1MiB")
+    assert unbounded.source == "files are read at once: the query cannot be answered by slices of time without a window"
+    assert cep.explain(STEPS, QUERY, memory=8_000).source == ""
+    with pytest.raises(cep.UnsupportedError, match="the window is long"):
+        cep.explain(steps, QUERY.replace("3", "300"), memory=8_000)
+
+
+def test_explain_writes_nothing_in_order(tmp_path, monkeypatch):
+    shuffled = STEPS.take(np.random.default_rng(1).permutation(400))
+    parquet.write_table(shuffled, tmp_path / "shuffled.parquet", row_group_size=10)
+    written: list[int] = []
+    monkeypatch.setattr(in_order, "_write", lambda *_: written.append(1))
+    explained = cep.explain(tmp_path / "shuffled.parquet", QUERY, memory=8_000)
+    assert explained.source.startswith("files are written in the order of time first, in ")
+    assert not written
