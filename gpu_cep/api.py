@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from gpu_cep.choices import (
@@ -39,11 +38,12 @@ from gpu_cep.keywords import (
 )
 from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.parser import parse
+from gpu_cep.match_runs import Call, find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
-from gpu_cep.query_runs import as_reader, explanation_of, is_path, open_source, plan_events, read_run, run_engine, run_plan, run_row_pattern
+from gpu_cep.query_runs import explanation_of, plan_events, run_engine, run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def match(
     output: Output = "matches",
     result: Result = "arrow",
     columns: Names = None,
+    timeouts: bool = False,
     max_matches: int | None = None,
     max_steps: int | None = None,
     prune: bool | Iterable[PruningStep] = True,
@@ -240,6 +241,15 @@ def match(
         must not begin before the time at which the one before it ends.
     columns
         The input columns that whole events carry in the output (default: all).
+    timeouts
+        Whether timeouts come out beside the matches. A timeout stands for an
+        event that begins a run which becomes no match: it holds the longest
+        prefix that the strategy would have bound, and comes when the window is
+        over. Rows then begin with a column `kind`, ``match`` or ``timeout``, and
+        end with `detected_at`, when the row is certain, and `missing`, the names
+        of the variables that bind too few events. A variable that binds none is
+        NULL. This goes with ``skip_till_next_match`` and contiguity, and with a
+        window of time; matches come first.
     max_matches, max_steps
         Upper bounds on the number of matches, and on the work done to find
         them. Reaching one raises MatchLimitExceeded.
@@ -301,7 +311,7 @@ def match(
     allowed = memory_bytes(memory, "memory")
     settings = make_settings(
         after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
-        max_matches=max_matches, max_steps=max_steps, prune=prune,
+        max_matches=max_matches, max_steps=max_steps, prune=prune, timeouts=timeouts,
     )  # fmt: skip
     options = make_options(
         timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, strategy=strategy, ties=ties,
@@ -312,29 +322,8 @@ def match(
     if is_row_pattern(pattern):
         rows = run_row_pattern(events, pattern, options, settings, threads=threads)
         return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
-    from gpu_cep.sliced_plans import plan_slices, refuse_large
-
-    events = as_reader(events)
-    if complete_until is not None or result == "reader":
-        from gpu_cep.live_runs import match_live
-
-        reader = match_live(events, pattern, options, settings, complete_until, allowed, threads, profile)
-        if reader is not None:
-            return reader if result == "reader" else handed_over(reader.read_all(), hand_over)
-    source = open_source(events)
-    sliced = None if source is None else plan_slices(source, pattern, options, settings, allowed)
-    if sliced is not None:
-        from gpu_cep.sliced_runs import read_slices, run_slices
-
-        run = replace(sliced, threads=threads, profile=profile)
-        return read_slices(run) if result == "reader" else handed_over(run_slices(run), hand_over)
-    plan, read = plan_events(events if source is None else source, pattern, options, settings)
-    if allowed is not None and (source is not None or is_path(events)):
-        refuse_large(read.table, allowed)
-    query = as_query(pattern)
-    if result == "reader":
-        return read_run(plan, query, options, read, threads=threads, profile=profile)
-    return handed_over(run_plan(plan, query, options, read, threads=threads, profile=profile), hand_over)
+    call = Call(pattern, options, settings, allowed, complete_until, threads, profile)
+    return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
 
 
 @takes_keywords(match, ExplainOptions)

@@ -82,6 +82,7 @@ class OutputOptions(TypedDict, total=False):
 
     output: Output
     columns: Names
+    timeouts: bool
 
 
 class SettingOptions(RunOptions, OutputOptions, total=False):
@@ -114,6 +115,7 @@ class ReportChoices(PlotChoices, total=False):
 class TableChoices(ReportChoices, total=False):
     """The keywords of :func:`gpu_cep.match` without the columns' roles, and without those that decide what it returns."""
 
+    timeouts: bool
     memory: int | str | None
     complete_until: Any
 
@@ -162,6 +164,8 @@ class PlanOptions(RoleOptions, PlanChoices, total=False):
 
 class StreamOptions(PlanOptions, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` takes."""
+
+    timeouts: bool
 
 
 class MatchOptions(RoleOptions, MatchChoices, total=False):

@@ -18,7 +18,9 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.live_queries import LATE, LiveQuery, check_live, needs_slices
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import as_query, make_plan
 from gpu_cep.sliced_plans import plan_over_slices
 
@@ -55,6 +57,7 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     if arrival.late not in LATE:
         hint = nearest(str(arrival.late), LATE)
         raise PatternError([Diagnostic(f"late={arrival.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
+    settings, of_timeouts = by_kind(settings) if settings.timeouts else (settings, None)
     whole = make_plan(pattern, schema, options, settings)
     check_live(whole, settings, arrival.asked)
     read = [schema.names[column] for column in columns_read(whole.query, settings)]
@@ -67,21 +70,23 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         sliced = plan_over_slices(text, narrow, options, chosen)
         # those that end after a time must be told apart
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
+    timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
+    assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
     lateness = _length(whole, "lateness", arrival.lateness, options.time_unit)
     every = None if arrival.every is None else _length(whole, "every", arrival.every, options.time_unit)
     refuses, returns = arrival.late == "error", arrival.late == "rows"
-    live = LiveQuery(plan, narrow, sliced, lateness, every, refuses, returns, arrival.in_order)
+    live = LiveQuery(plan, narrow, sliced, timeouts, lateness, every, refuses, returns, arrival.in_order)
     if returns:
-        _check_rows(live, settings)
+        check_rows(live, settings)
     return live
 
 
-def _check_rows(live: LiveQuery, settings: Settings) -> None:
+def check_rows(live: LiveQuery, settings: Settings) -> None:
     """Refuse late events as rows of a result that has no place for them."""
     if settings.output != "matches":
         message = f"late='rows' is not supported with output={settings.output!r}; supported: matches"
         raise UnsupportedError([Diagnostic(message, hint="give late='drop', which counts late events")])
-    refuse_taken_names(live.result)
+    refuse_taken_names(live.result, of_kinds=live.timeouts is not None)
 
 
 def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:

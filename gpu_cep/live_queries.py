@@ -11,8 +11,9 @@ from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
-from gpu_cep.engine.streaming.certainty import Certain, certainty_of, refuse_unbounded
+from gpu_cep.engine.streaming.certainty import refuse_unbounded
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.certainty import Certain, certainty_of
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
@@ -26,6 +27,7 @@ class LiveQuery:
     """A query that is asked of a stream.
 
     `plan`: made for the columns of `schema`, which are those that the query reads.
+    `timeouts`: the plan of the starts without a match, if these come out, too.
     `sliced`: the plan of the engine's runs if a match is kept or dropped by those of other runs; else None.
     `lateness`: how far, in ticks, the watermark lies behind the latest event.
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
@@ -36,6 +38,7 @@ class LiveQuery:
     plan: AnyPlan
     schema: pa.Schema
     sliced: SlicedPlan | None = None
+    timeouts: EventPlan | None = None
     lateness: Tick = 0
     every: Tick | None = None
     refuses_late: bool = False

@@ -44,12 +44,14 @@ _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
     "algorithm": ("auto", "brute_force"),
     "max_matches": (None,),
     "columns": (None,),
+    "timeouts": (False,),
 }
 # What a clause says, where a setting of event patterns says it.
 _INSTEAD = {
     "output": "ONE ROW PER MATCH or ALL ROWS PER MATCH",
     "after_match": "AFTER MATCH SKIP …",
     "columns": "MEASURES",
+    "timeouts": "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
     "max_matches": "a LIMIT around the clause, in gpu_cep.sql()",
 }
 

@@ -16,6 +16,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run_plan(
         found = _by_definition(plan, query, options, events.table)
     else:
         found = run_engine(plan, events, threads, profile)
-    if not has_matches(plan, found):
+    if plan.settings.kind != TIMEOUT and not has_matches(plan, found):
         for sentence in absent_texts(plan, events):
             warn_caller(sentence, AbsentValueWarning)
     return found

@@ -25,12 +25,12 @@ from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
-from gpu_cep.engine.streaming.certainty import Certain
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, drop_first
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
+from gpu_cep.plan.certainty import Certain
 from gpu_cep.plan.event_plan import EventPlan
 
 
@@ -56,7 +56,7 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     watermark = _moved(live, clock.watermark, times)
     moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark)
-    chosen = _labelled(live, host)
+    chosen = bindable_rows(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
     return add_events(replace(state, clock=moved), host, times, clock.pushed + rows), late
@@ -103,11 +103,13 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     return ticks
 
 
-def _labelled(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
-    """Return the rows of the events that matter."""
-    if not isinstance(live.plan, EventPlan) or "filter" not in live.plan.pruning or not events.num_rows:
+def bindable_rows(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
+    """Return the rows of the events that some variable may bind, or of all if the others matter, too."""
+    # a start whose key is NULL has no match, but a timeout
+    plan = live.plan if live.timeouts is None else live.timeouts
+    if not isinstance(plan, EventPlan) or "filter" not in plan.pruning or not events.num_rows:
         return np.arange(events.num_rows)
-    labelled = label_events(live.plan, event_columns(live.plan, events), 1)
+    labelled = label_events(plan, event_columns(plan, events), 1)
     return np.concatenate(labelled.rows).astype(np.int64)
 
 
@@ -142,13 +144,26 @@ def no_matches(live: LiveQuery) -> pa.Table:
 def certain_matches(
     live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None, spent: Spent | None = None
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
-    """Return the state without events that no later match depends on, and the matches that have become certain.
+    """Return the state without events that no later match depends on, and the matches that have become certain, then timeouts.
 
-    These are the matches that were not certain when the engine ran last. A stream that has finished has no watermark:
+    These are those that were not certain when the engine ran last. A stream that has finished has no watermark:
     then all other matches are certain. `spent` is what the runs before have used of the bounds.
     """
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
+    after, found = _certain_matches(live, state, until, threads, profile, spent)
+    if live.timeouts is None:
+        return after, found
+    own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
+    table, origin = state.events.slice(0, own.known), Origin(live.schema, state.numbers[: own.known])
+    over = answer(live.timeouts, table, origin=origin, own=own.own, threads=threads, profile=profile)
+    return after, pa.concat_tables([found, over])
+
+
+def _certain_matches(
+    live: LiveQuery, state: StreamState, until: Tick | None, threads: int | None, profile: Profile | None, spent: Spent | None
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
+    """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
     horizon = horizon_of(live.plan, live.certain, state, until)
     run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
     # what comes behind the watermark is not complete

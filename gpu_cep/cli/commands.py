@@ -43,6 +43,7 @@ from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import is_row_pattern
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def match(
         view = None if as_json or is_row_pattern(text) else _view(given, text, asked)
         found = api.match(given, text if view is None else view.asked, profile=profile, **asked)
     matches = found.table if asked.get("output") == "compressed" else found
-    noun = "match" if asked.get("output", "matches") == "matches" else "row"
+    noun = "match" if asked.get("output", "matches") == "matches" and not asked.get("timeouts") else "row"
     if as_json:
         print_json_lines(matches, noun, limit)
     elif view is None:
@@ -336,7 +337,9 @@ def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tup
     """Return the plan of a query over the events, with its options and the schema of the events."""
     from gpu_cep.engine.input.times import type_times
 
-    options, settings = read_keywords(asked)
+    options, given = read_keywords(asked)
+    # rows of both kinds have the same columns
+    settings = by_kind(given)[0] if given.timeouts else given
     held = type_times(events, api.as_query(text), options) if isinstance(events, pa.Table) else events
     return api.make_plan(text, held.schema, options, settings), options, held.schema
 

@@ -26,9 +26,11 @@ from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
+from gpu_cep.engine.timeouts import match_starts
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.launch import available_threads
 
 AnyPlan = EventPlan | IntervalPlan
@@ -91,8 +93,8 @@ def answer(
     if own != WHOLE:
         refuse_slices(plan)
     profile, threads = profile or Profile(), threads or available_threads()
-    # situations are found on the device only if the engine is asked for by name
-    stays = isinstance(plan, EventPlan) or plan.settings.engine == "gpu"
+    # situations are found on the device only if the engine is asked for by name, and timeouts never
+    stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine == "gpu"
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
         columns = event_columns(plan, table if stays else to_host(table), origin, shared)
     profile.add("events", len(columns))
@@ -100,6 +102,8 @@ def answer(
         if isinstance(plan, IntervalPlan):
             return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends), choose)
         run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends)
+        if plan.settings.kind == TIMEOUT:
+            return match_starts(run)
         return match_events(run, choices or Choices(plan.contenders))
 
 

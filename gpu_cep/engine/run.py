@@ -31,6 +31,7 @@ from gpu_cep.engine.output.result_tables import carried_columns, count_table, ma
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
+from gpu_cep.engine.timeouts import beside_matches
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread
@@ -91,7 +92,7 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(runs.first, runs.bound, run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
-            return match_table(plan, columns, ordered.rows, streams, runs, run.threads)
+            return match_table(plan, columns, ordered.rows, streams, runs, run.threads, beside_matches(plan, columns, ordered, runs))
 
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
@@ -147,7 +148,7 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
         matches, streams = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
-        return match_table(plan, columns, ordered.rows, streams, matches, run.threads)
+        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside_matches(plan, columns, ordered, matches))
 
 
 def _reported(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices) -> tuple[AnyMatches, Indices]:

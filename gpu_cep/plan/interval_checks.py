@@ -29,5 +29,7 @@ def check_interval_settings(settings: Settings) -> None:
         faults.append("output='compressed' is not supported for situations; supported: matches, events, indices, count")
     if (settings.engine, settings.algorithm) == ("gpu", "brute_force"):
         faults.append("algorithm='brute_force' is not supported with engine='gpu'; supported: auto, cpu")
+    if settings.timeouts or settings.kind:
+        faults.append("timeouts=True is not supported for situations; supported: event patterns (PATTERN)")
     if faults:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])

@@ -25,6 +25,7 @@ from gpu_cep.plan.relationships import plan_branches
 from gpu_cep.plan.returns import plan_returns
 from gpu_cep.plan.robustness import follow_plain_strategy
 from gpu_cep.plan.settings import Settings, check_settings
+from gpu_cep.plan.timeouts import check_kinds
 
 # The rules for event patterns, in the order in which they are applied.
 RULES: tuple[Callable[[EventPlan], EventPlan], ...] = (
@@ -57,6 +58,7 @@ def plan(query: BoundPattern, settings: Settings) -> EventPlan:
         A setting is unknown or not supported yet.
     """
     check_settings(settings)
+    check_kinds(query, settings)
     return _apply(RULES, draft_plan(query, settings))
 
 

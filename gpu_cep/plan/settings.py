@@ -31,6 +31,8 @@ class Settings:
     `prune`: the pruning steps that may be used (:data:`PRUNING_STEPS`); none changes the matches.
     `columns`: the input columns that the output carries (None: all).
     `gpu_memory`: the most bytes of a GPU's memory (None: a share of what is free).
+    `timeouts`: whether timeouts are asked for beside the matches; :func:`gpu_cep.plan.timeouts.by_kind` asks for each by itself.
+    `kind`: of which kind the rows are, for a result that says so (None: matches, and it does not).
     """
 
     output: str = "matches"
@@ -42,6 +44,8 @@ class Settings:
     prune: tuple[str, ...] = PRUNING_STEPS
     columns: tuple[str, ...] | None = None
     gpu_memory: int | None = None
+    timeouts: bool = False
+    kind: str | None = None
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
@@ -98,6 +102,8 @@ def check_settings(settings: Settings) -> None:
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
             unknown.append(Diagnostic(f"{argument} must be a whole number of at least 0, not {limit!r}"))
+    if not isinstance(settings.timeouts, bool):
+        unknown.append(Diagnostic(f"timeouts must be True or False, not {settings.timeouts!r}"))
     if unknown:
         raise PatternError(unknown)
     if apart:

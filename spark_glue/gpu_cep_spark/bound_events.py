@@ -79,7 +79,9 @@ class SparkEvents:
         This runs no job, except where many files are read, whose footers tell who reads them.
         """
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
-        explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **keywords)
+        # timeouts are found by the same plan as matches
+        explaining: Any = {name: value for name, value in keywords.items() if name != "timeouts"}
+        explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **explaining)
         report = RunReport()
         # what cannot run under Spark can be explained
         with suppress(UnsupportedError):

@@ -285,6 +285,17 @@ def test_columns_and_bounds_are_passed_on(events, capsys):
     assert "--max-steps" in capsys.readouterr().err
 
 
+def test_starts_without_a_match_are_found_too(events, tmp_path, capsys):
+    query = "PATTERN SEQ(A a, B b) WHERE b.v > 3 WITHIN 2 RETURN a.v AS low"
+    assert main(["match", query, events, "--timeouts", "--json"]) == 0
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each["kind"], each["low"], each["missing"]) for each in found] == [("match", 3.0, []), ("timeout", 1.0, ["b"])]
+    assert main(["match", query, events, "--timeouts"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == 'timeout\t1\t1\t1.0\t3\t["b"]'
+    assert main(["match", query, events, "--timeouts", "-o", str(tmp_path / "found.parquet")]) == 0
+    assert capsys.readouterr().out.endswith("found.parquet: 2 rows\n")
+
+
 def test_explain_as_json(events, capsys):
     assert main(["explain", QUERY, events, "--run", "--json"]) == 0
     explained = json.loads(capsys.readouterr().out)

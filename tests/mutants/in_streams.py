@@ -5,9 +5,13 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 _STREAMING = "gpu_cep/engine/streaming"
-_CERTAINTY, _HORIZON, _KEPT = f"{_STREAMING}/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
+_CERTAINTY, _HORIZON, _KEPT = "gpu_cep/plan/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
+_OPEN = f"{_STREAMING}/certainty.py"
 _STEPS, _LAST = "gpu_cep/stream_steps.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
+_RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/engine/timeouts.py"
+_LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
+_TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
 _STREAM = ("tests/api/test_stream.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
@@ -15,7 +19,7 @@ _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_eve
 STREAMS = (
     Fault("quantified-end-reported-at-once", _CERTAINTY, " or _ends_quantified(plan, branch)", "", _STREAM),
     Fault("open-negation-reported-at-once", _CERTAINTY, "any(not negation.before for", "any(False for", _STREAM),
-    Fault("window-over-a-tick-early", _CERTAINTY, "following(watermark), window)", "following(following(watermark)), window)", _STREAM),
+    Fault("window-over-a-tick-early", _OPEN, "following(watermark), window)", "following(following(watermark)), window)", _STREAM),
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "else time + 1", "else time", _STREAM),
     Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _STREAM),
     Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
@@ -32,10 +36,18 @@ STREAMS = (
     Fault("values-of-old-events-kept", _KEPT, "_encode_again(column) if pa.types", "column if pa.types", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(run.ends, TimeSlice) and run.ends != WHOLE", "False", _OUTPUTS),
-    Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(matches.counts, branch)", "pass", _STREAM),
-    Fault("closed-by-another-stream", _ENDS, "followed = behind < stream_ends", "followed = behind < stream_ends.max(initial=0)", _STREAM),
+    Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(counts, branch)", "pass", _STREAM),
+    Fault("closed-by-another-stream", _ENDS, "return behind < stream_ends,", "return behind < stream_ends.max(initial=0),", _STREAM),
     Fault("closed-match-reported-again", _ENDS, "reported & ~_are_closed(ends.before,", "reported | ~_are_closed(ends.before,", _STREAM),
     Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),
+    Fault("timeouts-of-starts-with-a-match", _LONGEST, "runs.totals[w] = 1", "runs.totals[w] = 0", _RUN_KERNELS),
+    Fault("longest-run-that-lacks-more", _LONGEST, "path.state[PathState.UNSATISFIED] - longest.unsatisfied[0]", "0", _RUN_KERNELS),
+    Fault("longest-run-that-ends-later", _LONGEST, "path.event[depth - 1] - longest.last[0]\n    if", "0\n    if", _RUN_KERNELS),
+    Fault("longest-run-behind-by-bindings", _LONGEST, "order = _compare_bindings(runs, path)", "order = 1", _RUN_KERNELS),
+    Fault("matches-of-other-branches-forgotten", _RUNS, "np.flatnonzero(~np.isin(", "np.flatnonzero(np.ones_like(", _TIMEOUTS),
+    Fault("branch-that-lacks-later-variables", _RUNS, "(*~missing.T[::-1], *keys", "(*missing.T[::-1], *keys", _TIMEOUTS),
+    Fault("null-keys-that-agree", _OVER, "return reduce(or_, lone)[rows] if lone else None", "return None", _TIMEOUTS),
+    Fault("windows-that-end-beyond-time", _ENDS, "times > latest - length, latest", "times > latest, latest", _TIMEOUTS),
     Fault("event-at-sparks-watermark-in-time", _BUCKETS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
     Fault("buckets-lose-an-event", _BUCKETS, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
     Fault("chunks-numbered-from-zero", _BUCKETS, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),

@@ -1,18 +1,26 @@
-"""Choose the matches that a run reports by where they end: by their last events, or by the events that follow."""
+"""Choose the matches that a run reports by where they end: by their last events, or by the events that follow.
+
+When a match is certain is told in the same way.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import AnyMatches, Counts, Indices
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.events.matches import AnyMatches, Counts, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.plan.certainty import Certain, certainty_of, waiting_branches
+from gpu_cep.plan.event_plan import EventPlan
 
 Marks = npt.NDArray[np.bool_]
+Times = npt.NDArray[Any]
 
 
 class Known(NamedTuple):
@@ -49,16 +57,37 @@ class ByBranch:
 Ends = TimeSlice | Followed | ByBranch
 
 
+def certain_times(plan: EventPlan, ordered: OrderedEvents, matches: FoundMatches, latest: Tick) -> Times:
+    """Return when each match of a query with a window of time is certain, a time of `latest` at the latest."""
+    times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
+    first, last = matches.first, matches.last
+    over = window_ends(plan, times[first], latest)
+    match certainty_of(plan):
+        case Certain.WITH_LAST_EVENT:
+            return times[last]
+        case Certain.WITH_NEXT_EVENT:
+            followed, behind = _followers(ordered, last)
+            over[followed] = np.minimum(over[followed], times[behind[followed]])
+        case Certain.BY_BRANCH:
+            return np.where(_wait(waiting_branches(plan), matches.counts), over, times[last])
+    return over
+
+
+def window_ends(plan: EventPlan, times: Times, latest: Tick) -> Times:
+    """Return when the windows that begin at `times` are over, a time of `latest` at the latest."""
+    window = plan.query.window
+    assert isinstance(window, TimeWindow), "other windows are over with an event"
+    length = times.dtype.type(min(window.length, latest))
+    return np.where(times > latest - length, latest, times + length) if times.dtype.kind == "i" else times + length
+
+
 def are_reported(ends: Ends, ordered: OrderedEvents, matches: AnyMatches) -> Marks:
     """Return which of the matches are reported."""
     first, last = matches.first, matches.last
     if isinstance(ends, TimeSlice):
         return _hold(ends, ordered, last)
     if isinstance(ends, ByBranch):
-        waits = np.zeros(len(last), np.bool_)
-        for branch in ends.waiting:
-            waits |= _binds(matches.counts, branch)
-        return np.where(waits, _hold(ends.first, ordered, first), _hold(ends.last, ordered, last))
+        return np.where(_wait(ends.waiting, matches.counts), _hold(ends.first, ordered, first), _hold(ends.last, ordered, last))
     reported = np.ones(len(last), np.bool_) if ends.now is None else _are_closed(ends.now, ordered, first, last)
     return reported if ends.before is None else reported & ~_are_closed(ends.before, ordered, first, last)
 
@@ -67,6 +96,14 @@ def _hold(held: TimeSlice, ordered: OrderedEvents, events: Indices) -> Marks:
     """Return which of the events are in a slice."""
     inside: Marks = held.holds(ordered.times[events])
     return inside
+
+
+def _wait(waiting: frozenset[int], counts: Counts) -> Marks:
+    """Return which matches are of a branch that waits for its window."""
+    waits = np.zeros(len(counts), np.bool_)
+    for branch in waiting:
+        waits |= _binds(counts, branch)
+    return waits
 
 
 def _binds(counts: Counts, branch: int) -> Marks:
@@ -78,8 +115,13 @@ def _binds(counts: Counts, branch: int) -> Marks:
 
 def _are_closed(known: Known, ordered: OrderedEvents, first: Indices, last: Indices) -> Marks:
     """Return which matches are closed by what is known."""
-    stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, last, side="right")]
-    behind = last + 1
-    followed = behind < stream_ends
+    followed, behind = _followers(ordered, last)
     followed[followed] = _hold(known.times, ordered, behind[followed])
     return followed | _hold(known.over, ordered, first)
+
+
+def _followers(ordered: OrderedEvents, events: Indices) -> tuple[Marks, Indices]:
+    """Return which events another one of their stream follows, and the number of that."""
+    stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, events, side="right")]
+    behind = events + 1
+    return behind < stream_ends, behind

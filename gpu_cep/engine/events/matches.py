@@ -176,12 +176,19 @@ class Matches:
 
         Those of one first event stand together.
         """
+        order = self.order_within_starts()
+        return self if order is None else self.reorder(order)
+
+    def order_within_starts(self) -> Indices | None:
+        """Return the order in which :meth:`sort_within_starts` puts the matches; None if they are in it.
+
+        Matches that are the same stay in the order in which they are.
+        """
         if (self.first[1:] != self.first[:-1]).all():
-            return self
+            return None
         order = np.arange(len(self))
         given = FlatMatches(self.offsets, np.ascontiguousarray(self.counts), self.events)
-        moved = order_matches(self.first, given, self.last, order, np.empty_like(order))
-        return self.reorder(order) if moved else self
+        return order if order_matches(self.first, given, self.last, order, np.empty_like(order)) else None
 
     def _offsets_of(self, order: Indices) -> Indices:
         """Return the offsets that the given matches would have, one after the other."""

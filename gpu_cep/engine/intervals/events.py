@@ -15,11 +15,11 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import Endpoint
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.arrow_arrays import arrow_array
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.stream_order import StreamOrder
+from gpu_cep.engine.output.moments import times_of
 from gpu_cep.engine.output.returns import BoundEvents, too_many_rows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
@@ -91,23 +91,6 @@ class SituationEvents(BoundEvents):
             lambda span: repeat_bindings(*span, chosen, begins, rows, places, repeated), slices(len(chosen), self.threads), self.threads
         )  # fmt: skip
         return repeated, places
-
-
-def times_of(columns: EventColumns, values: Array, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """Return machine times as an array of the timestamp column's type, NULL where `missing`.
-
-    Raises
-    ------
-    EventError
-        The end of a situation that a gap ended lies outside the type.
-    """
-    query = columns.query
-    name, data_type = columns.name(query.timestamp), query.schema.attributes[query.timestamp].type
-    nulls = np.zeros(len(values), np.bool_) if missing is None else missing
-    try:
-        return arrow_array(values, nulls, data_type).cast(columns.schema.field(query.timestamp).type)
-    except pa.ArrowInvalid as fault:
-        raise EventError(f"column {name!r}: {fault}") from fault
 
 
 @dataclass

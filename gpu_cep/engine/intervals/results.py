@@ -13,8 +13,9 @@ from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.intervals.events import MatchedSituations, times_of
+from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.matches import IntervalMatches
+from gpu_cep.engine.output.moments import times_of
 from gpu_cep.engine.output.result_tables import (
     MATCH_END,
     MATCH_START,

@@ -28,7 +28,7 @@ class Union:
         if len(found) == 1:
             return found[0]
         variables = len(self.searches[0].plan.query.positives)
-        parts = [_widen(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
+        parts = [widen(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
         matches = concatenate_matches(parts, variables).sort_by_starts(batch.low, batch.own)
         return matches if self._disjoint else matches.drop_repeated()
 
@@ -50,7 +50,7 @@ class Union:
         return len({search.tables.branch.positives for search in self.searches}) == len(self.searches)
 
 
-def _widen(matches: Matches, search: Search, variables: int) -> Matches:
+def widen(matches: Matches, search: Search, variables: int) -> Matches:
     """Return a branch's matches as matches of the query: the variables that the branch lacks bind nothing."""
     counts: Counts = np.zeros((len(matches), variables), np.int32)
     counts[:, list(search.tables.branch.positives)] = matches.counts

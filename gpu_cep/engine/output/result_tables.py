@@ -14,6 +14,7 @@ import pyarrow as pa
 from gpu_cep.engine.events.matches import FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.kinds import Beside, kind_columns, with_kinds
 from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import Identity
@@ -69,7 +70,7 @@ def _known_schema(plan: Identity[Plan], schema: pa.Schema) -> pa.Schema:
 
 def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     """Return the schema as :func:`result_schema` does."""
-    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
+    fields = with_kinds(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
     return check_schema(plan, schema, fields + _end_fields(plan, schema))
 
 
@@ -176,12 +177,14 @@ ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1,
+    beside: Beside | None = None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
     ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
-    stream number (ascending). `threads` columns are made at a time.
+    stream number (ascending). `threads` columns are made at a time. `beside` is
+    what a result with kinds has (None: it has none).
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
@@ -189,7 +192,11 @@ def match_table(
     threads = threads_for(len(matches) * matches.counts.shape[1], threads)
     events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.schema)
-    made = _TABLES[plan.settings.output](plan, events, streams, carried) + _end_columns(plan, events)
+    made = _TABLES[plan.settings.output](plan, events, streams, carried)
+    if beside is not None:
+        kind, *behind = kind_columns(plan, columns, len(matches), beside)
+        made = [kind, *made, *behind]
+    made += _end_columns(plan, events)
     arrays = spread(lambda column: column(), made, threads)
     return pa.Table.from_arrays(arrays, schema=schema)
 

@@ -25,6 +25,7 @@ from gpu_cep.errors import EventError
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep.plan.programs import Program
+from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.device.interface import Array, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.label_masks import mask_by_truth
@@ -172,7 +173,7 @@ def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
     return [
         *(_comparison_step(column, own, engine, word) for column, own in comparisons.items()),
         *(_property_step(planned, engine, word) for planned in properties if not isinstance(planned, ComparisonProperty)),
-        *(_key_step(column, engine, word) for column in plan.derived),
+        *(_key_step(column, engine, word) for column in plan.derived if plan.settings.kind != TIMEOUT),
     ]
 
 

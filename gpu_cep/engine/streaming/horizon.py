@@ -15,9 +15,10 @@ from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
-from gpu_cep.engine.streaming.certainty import Certain, earliest_open, waiting_branches
+from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.kept_events import count_until, drop_first, keep_from
 from gpu_cep.engine.streaming.state import StreamState
+from gpu_cep.plan.certainty import Certain, waiting_branches
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 

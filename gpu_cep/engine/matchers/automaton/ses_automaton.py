@@ -42,7 +42,7 @@ from gpu_cep_kernels.rules.tables import (
 )
 
 # Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
-_STEPS_PER_CALL = 1 << 21
+STEPS_PER_CALL = 1 << 21
 # Steps after which it is first asked whether searches should jump.
 _FIRST_STEPS = 1 << 14
 # Steps in one window after which a robust search that the caller does not bound is an error.
@@ -292,7 +292,7 @@ class _Enumeration:
         As long as they may come to jump, a call takes about as many steps as all before it.
         """
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
-            return _STEPS_PER_CALL
+            return STEPS_PER_CALL
         passed, wasted = int(self.run.state[PathState.REJECTED]), wasted_searches(self.run)
         if self.indexes.pay(self.steps, passed, wasted, self.share, self._speed):
             self.jumps = self.indexes.jumps()
@@ -300,8 +300,8 @@ class _Enumeration:
             self.walks = self.walks and not self.indexes.looking_ahead_pays(self.steps - passed, wasted, self.share)
             # so that the current search looks ahead, too
             self.run.state[PathState.LOOK] = self.jumps.patience
-            return _STEPS_PER_CALL
-        return min(max(self.steps, _FIRST_STEPS), _STEPS_PER_CALL)
+            return STEPS_PER_CALL
+        return min(max(self.steps, _FIRST_STEPS), STEPS_PER_CALL)
 
     def _spend(self, matches: int, events: int, candidate_of: Callable[[int], int]) -> None:
         """Account for matches and steps since the last call; ``candidate_of(i)`` is match i's candidate."""

@@ -1,0 +1,124 @@
+"""Run a query over events of any form, once or by kind of row: at once, slice by slice, or batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.timeouts import by_kind
+from gpu_cep.query_plans import as_query
+from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_run, run_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.query_plans import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of :func:`gpu_cep.match`, but for its events and the form of its result.
+
+    `memory`: the bytes that events which are read may take (None: a share of what is free).
+    """
+
+    pattern: Pattern
+    options: Options
+    settings: Settings
+    memory: int | None
+    complete_until: Any
+    threads: int | None
+    profile: Profile | None
+
+
+def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
+    """Return a reader of the result, which is found when it is read; raises as :func:`gpu_cep.match`."""
+    from gpu_cep.engine.output.readers import reader_of
+
+    events = as_reader(events)
+    reader = _read_live(call, events)
+    if reader is not None:
+        return reader
+    readers = [_read_once(each, own) for each, own in _each_kind(call, events)]
+    return readers[0] if len(readers) == 1 else reader_of(readers[0].schema, map(_table_of, chain.from_iterable(readers)))
+
+
+def find_matches(call: Call, events: Any) -> pa.Table:
+    """Return the result as a table; raises as :func:`gpu_cep.match`."""
+    import pyarrow as pa
+
+    events = as_reader(events)
+    if call.complete_until is not None:
+        reader = _read_live(call, events)
+        assert reader is not None, "events of any form are complete until a time"
+        return reader.read_all()
+    tables = [_find_once(each, own) for each, own in _each_kind(call, events)]
+    return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
+    """Return a reader of what is certain of events that are complete until a time, or that come in batches; None for others."""
+    from gpu_cep.live_runs import match_live
+
+    return match_live(
+        events, call.pattern, call.options, call.settings, call.complete_until, call.memory, call.threads, call.profile
+    )  # fmt: skip
+
+
+def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
+    """Give a call for each kind of row that is asked for, and the events, which are read once if they can be read only once."""
+    import pyarrow as pa
+
+    if not call.settings.timeouts:
+        yield call, events
+        return
+    kept = events.read_all() if isinstance(events, pa.RecordBatchReader) else events
+    for settings in by_kind(call.settings):
+        yield replace(call, settings=settings), kept
+
+
+def _find_once(call: Call, events: Any) -> pa.Table:
+    """Return the result of a call for rows of one kind."""
+    from gpu_cep.sliced_plans import plan_slices
+    from gpu_cep.sliced_runs import run_slices
+
+    source = open_source(events)
+    sliced = None if source is None else plan_slices(source, call.pattern, call.options, call.settings, call.memory)
+    if sliced is not None:
+        return run_slices(replace(sliced, threads=call.threads, profile=call.profile))
+    plan, read = _plan_read(call, events, source)
+    return run_plan(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
+
+
+def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
+    """Return a reader of the result of a call for rows of one kind."""
+    from gpu_cep.sliced_plans import plan_slices
+    from gpu_cep.sliced_runs import read_slices
+
+    source = open_source(events)
+    sliced = None if source is None else plan_slices(source, call.pattern, call.options, call.settings, call.memory)
+    if sliced is not None:
+        return read_slices(replace(sliced, threads=call.threads, profile=call.profile))
+    plan, read = _plan_read(call, events, source)
+    return read_run(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
+
+
+def _plan_read(call: Call, events: Any, source: Any) -> tuple[Any, Any]:
+    """Return the plan over events that are read at once, and these."""
+    from gpu_cep.sliced_plans import refuse_large
+
+    plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
+    if call.memory is not None and (source is not None or is_path(events)):
+        refuse_large(read.table, call.memory)
+    return plan, read
+
+
+def _table_of(batch: pa.RecordBatch) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch])
