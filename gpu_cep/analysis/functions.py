@@ -247,6 +247,10 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
     subject, *parameters = arguments
     if FAULTY in arguments:
         return FAULTY
+    if isinstance(subject, Operation) and subject.name in _NAVIGATIONS:
+        # a function of a value at another row is the value of the function there
+        inner = _compute_column(name, function, call, (subject.arguments[0], *parameters), scope)
+        return FAULTY if inner == FAULTY else replace(subject, arguments=(inner, *subject.arguments[1:]), type=inner.type)
     if not isinstance(subject, Field) or not all(isinstance(parameter, Constant) for parameter in parameters):
         supported = "its first argument must be an attribute, or such a function of one, and the others constants"
         scope.faults.refuse(f"{call.function}() of these arguments", supported, call.span)
@@ -279,6 +283,8 @@ def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Cons
     return FAULTY
 
 
+# Operations of row patterns that lead to one row.
+_NAVIGATIONS = frozenset({"prev", "next", "running first", "running last", "final first", "final last"})
 _CHOICE, _NULLS = "write CASE WHEN c THEN x ELSE y END", "write coalesce(x, y)"
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
 # A function of other languages -> what to write here; {} is its first argument.

@@ -150,7 +150,7 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
 
 
 def _aggregate_load(leaf: Leaf) -> str:
-    if isinstance(leaf, Aggregation) and leaf.function == "count":
+    if isinstance(leaf, Aggregation) and leaf.function in ("count", "count_distinct"):
         return "load_count"
     return "load_aggregate_float" if is_float(leaf.type) else "load_aggregate_int"
 

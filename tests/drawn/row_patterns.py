@@ -29,7 +29,9 @@ READING = (
     "x > 0 AND count(*) < 3 AND x >= PREV(x)", "coalesce(LAST(B.x), 1) > 0", "avg(y) < 1 OR c = 'a'", "avg(m) > 1",
     "FIRST(CLASSIFIER()) = d", "max(CLASSIFIER()) >= 'B'", "LAST(CLASSIFIER(), 1) = 'B'", "NEXT(FIRST(CLASSIFIER()), 1) = 'B'",
     "PREV(LAST(CLASSIFIER(U), 1)) = 'B'", "PREV(CLASSIFIER(), 2) = 'A'", "PREV(FIRST(CLASSIFIER(U), 1), 2) = 'A'", "x >= FIRST(A.x, 1)",
-    "x <= LAST(x, 2)", "PREV(LAST(U.x, 1)) = x",
+    "x <= LAST(x, 2)", "PREV(LAST(U.x, 1)) = x", "count(DISTINCT x) < 3", "count(DISTINCT A.c) < 2", "count(DISTINCT y) < 3",
+    "count(DISTINCT CLASSIFIER()) < 3", "count(DISTINCT U.m) <= count(DISTINCT x)", "count(DISTINCT x + y) = 1", "upper(FIRST(c)) = 'A'",
+    "length(LAST(A.c, 1)) = 1",
 )  # fmt: skip
 MEASURES = (
     "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",
@@ -40,7 +42,7 @@ MEASURES = (
     "FIRST(A.n) + MATCH_NUMBER()", "t", "LAST(B.t)", "sum(CASE WHEN CLASSIFIER() = 'A' THEN 1 ELSE 0 END)", "sum(x * y)",
     "PREV(coalesce(x, 7))", "coalesce(A.x, 7)", "min(CLASSIFIER())", "sum(A.x) / count(*)", "lower(A.c)", "count(A.*)",
     "FINAL FIRST(U.x)", "PREV(FIRST(x), 1)", "NULL", "'text'", "m", "FINAL min(A.x)", "1 + 1", "d", "min(x + 1)", "FINAL sum(y)",
-    "sum(y)", "count(c)",
+    "sum(y)", "count(c)", "upper(LAST(A.c))", "upper(PREV(FIRST(c), 1))", "length(FINAL FIRST(U.c))",
 )  # fmt: skip
 
 ORDERS = (

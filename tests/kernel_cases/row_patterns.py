@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns import labels, matches, reach, search, totals
-from gpu_cep_kernels.row_patterns.conditions import Arguments, Mapped, MatchConditionTable
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Arguments, Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo
 from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable, SkipTo
 from gpu_cep_kernels.rules.running import AGGREGATIONS
@@ -195,8 +195,9 @@ def _condition_table() -> MatchConditionTable:
         condition=np.array([-1, 0, -1]), code_first=np.array([0]), code_last=np.array([3]), result=np.array([2]),
         place_first=np.array([0, 2]), place=np.array([0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
         offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
-        step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"]]),
-        argument=np.array([[-1, 0, -1], [1, 1, 1], [2, -1, 2]]), stand_in=np.zeros(3, np.int64), classifier=1, spelling=np.array([7, 8, 9]),
+        step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"], COUNT_DISTINCT]),
+        argument=np.array([[-1, 0, -1], [1, 1, 1], [2, -1, 2], [3, 3, -1]]), stand_in=np.zeros(4, np.int64),
+        classifier=1, spelling=np.array([7, 8, 9]),
     )  # fmt: skip
 
 
@@ -204,17 +205,19 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     pieces, known = _reach(size, random, windows=False)
     offsets = _borders_of(pieces)
     bank = column_bank(size + 1, random)
-    ints, reals = integers(3 * size, random).reshape(3, size), floats(3 * size, random).reshape(3, size)
-    arguments = Arguments(ints, reals, random.integers(0, 3, (3, size), np.uint8))
-    registers = Registers(np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(4, np.int64), np.zeros(4), np.zeros(4, np.bool_))
-    values = AggregateValues(np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1), np.int64), np.zeros((3, size + 1)))
-    mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, np.zeros(3, np.int64), registers)
-    every = np.ones((3, 3), np.bool_)
+    ints, reals = integers(4 * size, random).reshape(4, size), floats(4 * size, random).reshape(4, size)
+    ints[3] = random.integers(0, 5, size)
+    arguments = Arguments(ints, reals, random.integers(0, 3, (4, size), np.uint8))
+    registers = Registers(np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4), np.zeros(4, np.bool_))
+    values = AggregateValues(np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1)))
+    codes, covered = np.zeros((4, size + 1), np.int64), np.zeros(4, np.int64)
+    mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, covered, codes, np.zeros((4, 5), np.int64), registers)
+    every = np.ones((3, 4), np.bool_)
     useful = np.array([True, True, False])
     # the first row of the match, and the last one of a set
     place_first = np.array([0, 2, 3])
-    keys, lost = np.zeros((16, 16), np.int64), np.zeros(1, np.int64)
-    memo = Memo(keys, np.zeros(16, np.int64), lost, place_first, useful, ~useful, every[:, :2].copy(), every)
+    keys, lost = np.zeros((16, 19), np.int64), np.zeros(1, np.int64)
+    memo = Memo(keys, np.zeros(19, np.int64), lost, place_first, useful, ~useful, every[:, :2].copy(), every)
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
     state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
     return Call(

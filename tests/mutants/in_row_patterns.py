@@ -197,6 +197,20 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
+        "values-taken-back-count-as-known",
+        "kernels/gpu_cep_kernels/row_patterns/conditions.py",
+        "if at >= before or mapped.codes[t, at] != code:",
+        "if mapped.codes[t, at] != code:",
+        _ENGINE,
+    ),
+    Fault(
+        "dead-ends-of-other-values",
+        "kernels/gpu_cep_kernels/row_patterns/conditions.py",
+        "return np.uint64(mixed).view(np.int64)",
+        "return np.int64(0)",
+        _ENGINE,
+    ),
+    Fault(
         "dead-ends-are-forgotten",
         "kernels/gpu_cep_kernels/row_patterns/memo.py",
         "known = known or _agrees(at, memo)",

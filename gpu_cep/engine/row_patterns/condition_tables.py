@@ -19,7 +19,7 @@ from gpu_cep.plan.programs import compile_program, is_float, leaves
 from gpu_cep.plan.properties import place_leaves
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
-from gpu_cep_kernels.row_patterns.conditions import FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import ProgramTable
 
@@ -30,6 +30,14 @@ class SearchTables(NamedTuple):
     table: MatchConditionTable
     programs: ProgramTable
     arguments: Arguments
+
+
+class _Argument(NamedTuple):
+    """What totals aggregate: an expression over one row (None: rows), whether by codes, and the variable if that matters."""
+
+    expression: Bound | None
+    coded: bool
+    variable: int | None
 
 
 def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns, ordered: OrderedRows) -> SearchTables:
@@ -71,6 +79,8 @@ def _places_read(code: Sequence[tuple[str, int, int, int]]) -> Iterator[int]:
 def _step(total: Total) -> int:
     if total.argument is None:
         return AGGREGATIONS["count_events"]
+    if total.function == "count_distinct":
+        return COUNT_DISTINCT
     return AGGREGATIONS[f"{total.function}_{'floats' if is_float(total.argument.type) else 'ints'}"]
 
 
@@ -94,20 +104,35 @@ def reads_classifier(total: Total, classifier: int) -> bool:
 def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, ordered: OrderedRows) -> tuple[Array, Arguments]:
     """Return for each total and variable the row of arguments that it reads, and the arguments."""
     rows = np.full((len(totals), plan.variables), -1, np.int64)
-    # an argument that reads CLASSIFIER() is another one for each variable
-    known: dict[tuple[Bound | None, int | None], int] = {}
+    # an argument that reads CLASSIFIER() is another one for each variable, and of values that are counted apart there are codes
+    known: dict[_Argument, int] = {}
     for t, total in enumerate(totals):
         by_variable = reads_classifier(total, plan.columns.classifier)
         for variable in range(plan.variables):
             if covers(total, variable):
-                rows[t, variable] = known.setdefault((total.argument, variable if by_variable else None), len(known))
+                argument = _Argument(total.argument, _is_coded(total), variable if by_variable else None)
+                rows[t, variable] = known.setdefault(argument, len(known))
     length = len(ordered)
     ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
     arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
-    for (argument, each), row in known.items():
-        if argument is not None:
-            _compute(plan, argument, each, columns, ordered, row, arguments)
+    for (expression, _, each), row in known.items():
+        if expression is not None:
+            _compute(plan, expression, each, columns, ordered, row, arguments)
+    for coded in dict.fromkeys(each.expression for each in known if each.coded):
+        _encode(coded, [row for each, row in known.items() if each.coded and each.expression == coded], arguments)
     return rows, arguments
+
+
+def _is_coded(total: Total) -> bool:
+    return total.function == "count_distinct"
+
+
+def _encode(argument: Bound | None, rows: list[int], arguments: Arguments) -> None:
+    """Replace values by numbers from 0 on, equal ones by one number: each NaN is the same, and −0.0 is 0.0."""
+    assert argument is not None, "different values are counted, not rows"
+    values = (arguments.floats if is_float(argument.type) else arguments.ints)[rows]
+    _, codes = np.unique(values, return_inverse=True)
+    arguments.ints[rows] = codes.reshape(values.shape)
 
 
 def _compute(

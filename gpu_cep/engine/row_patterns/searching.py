@@ -19,7 +19,7 @@ from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.row_patterns.conditions import Mapped
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Mapped
 from gpu_cep_kernels.row_patterns.search import Outcome, SearchNumber, SearchState, search_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
@@ -157,4 +157,7 @@ def _mapped(search: _Search, longest: int) -> Mapped:
         np.zeros(roles, np.int64), np.zeros(roles, np.int64), np.zeros(programs.registers, np.int64),
         np.zeros(programs.registers, np.float64), np.zeros(programs.registers, np.bool_),
     )  # fmt: skip
-    return Mapped(np.zeros((sets, longest), np.int64), np.zeros(sets, np.int64), values, np.zeros(totals, np.int64), registers)
+    rows, counts, covered = np.zeros((sets, longest), np.int64), np.zeros(sets, np.int64), np.zeros(totals, np.int64)
+    coded = (totals, longest + 1, len(search.ordered)) if (table.step == COUNT_DISTINCT).any() else (0, 0, 0)
+    codes, places = np.zeros(coded[:2], np.int64), np.zeros(coded[::2], np.int64)
+    return Mapped(rows, counts, values, covered, codes, places, registers)

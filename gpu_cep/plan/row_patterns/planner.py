@@ -35,7 +35,7 @@ from gpu_cep.plan.settings import Settings
 MOST_VARIABLES = 64
 """The most variables of a row pattern, each of which has a bit in the label of a row."""
 
-_SEARCHED = ("count", "sum", "min", "max")
+_SEARCHED = ("count", "count_distinct", "sum", "min", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
         _refuse_lists(each)
         for leaf in leaves(each.placed):
             if isinstance(leaf, Aggregation) and leaf.function not in _SEARCHED:
-                _refuse(each, f"{leaf.function}()", "conditions read count, sum, avg, min and max; MEASURES read all aggregates")
+                _refuse(each, f"{leaf.function}()", "conditions read count, sum, avg, min and max, MEASURES read all aggregates")
     layout = layout_of(_columns_of(each.placed for each in conjuncts))
 
     def place(leaf: Leaf) -> Slot:

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
-from gpu_cep_kernels.rules.scalars import add_ints
+from gpu_cep_kernels.rules.scalars import add_ints, mix_hash
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
 
 NO_CONDITION = -1
+
+COUNT_DISTINCT = -1
+"""The step of a total that counts different values; its arguments are their codes."""
 
 PRESENT, MISSING, FAILED = 0, 1, 2
 """What an argument of a total is in a row: a value, NULL, or not computable."""
@@ -28,7 +33,7 @@ class MatchConditionTable(NamedTuple):
     - place, place_first: for each condition the places that it reads; a place is a role.
     - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
     - in_set[j, v]: whether a set has a variable.
-    - step[t]: what a row does to a total (Aggregation).
+    - step[t]: what a row does to a total (Aggregation, or COUNT_DISTINCT).
     - argument[t, v]: the row of arguments that it reads at a row of v; −1 if it does not cover v.
     - stand_in[t]: the integer that stands for NULL.
     - classifier: the column of the bank that says to which variable a row is mapped; −1 if none is read.
@@ -67,6 +72,8 @@ class Mapped(NamedTuple):
 
     - rows[j, i]: the i-th row of set j; ``counts[j]`` says how many there are.
     - totals: the value of total t after its i-th row, ``i = covered[t]``; place 0 is that of no row.
+    - codes[t, i]: the code of the i-th value of a total that counts different ones; −1 for NULL.
+    - places[t, code]: where a code was added last as a new one; it is there still if it stands there, before ``covered[t]``.
     - registers: where programs work.
     """
 
@@ -74,6 +81,8 @@ class Mapped(NamedTuple):
     counts: Ints
     totals: AggregateValues
     covered: Ints
+    codes: Ints
+    places: Ints
     registers: Registers
 
 
@@ -88,7 +97,10 @@ def map_row(row: int, v: int, table: MatchConditionTable, arguments: Arguments, 
         a = table.argument[t, v]
         if a >= 0:
             before = mapped.covered[t]
-            _add(t, before, a, row, table.step[t], arguments, mapped.totals)
+            if table.step[t] == COUNT_DISTINCT:
+                _add_distinct(t, before, a, row, arguments, mapped)
+            else:
+                _add(t, before, a, row, table.step[t], arguments, mapped.totals)
             mapped.covered[t] = before + 1
     if table.classifier >= 0:
         bank.ints[table.classifier, row] = table.spelling[v]
@@ -135,6 +147,34 @@ def _add(t: int, before: int, a: int, row: int, step: int, arguments: Arguments,
     totals.counts[t, before + 1] = count
     totals.ints[t, before + 1] = whole
     totals.floats[t, before + 1] = real
+
+
+@rule
+def _add_distinct(t: int, before: int, a: int, row: int, arguments: Arguments, mapped: Mapped) -> None:
+    """Set total t, which counts different values, after one more row; its numbers tell sets of values apart by 128 bits."""
+    totals = mapped.totals
+    count, code = totals.counts[t, before], -1
+    one, other = totals.ints[t, before], totals.floats[t, before]
+    if count == SUM_OVERFLOWED or arguments.states[a, row] == FAILED:
+        count = SUM_OVERFLOWED
+    elif arguments.states[a, row] == PRESENT:
+        code = arguments.ints[a, row]
+        at = mapped.places[t, code]
+        if at >= before or mapped.codes[t, at] != code:
+            count += 1
+            mapped.places[t, code] = before
+            one = one ^ _fingerprint(code, 1)
+            other = np.int64(np.float64(other).view(np.int64) ^ _fingerprint(code, 2)).view(np.float64)
+    mapped.codes[t, before] = code
+    totals.counts[t, before + 1] = count
+    totals.ints[t, before + 1] = one
+    totals.floats[t, before + 1] = other
+
+
+@rule
+def _fingerprint(code: int, seed: int) -> np.int64:
+    mixed = mix_hash(mix_hash(mix_hash(np.uint64(seed), code + 1), seed), code + 1)
+    return np.uint64(mixed).view(np.int64)
 
 
 @rule

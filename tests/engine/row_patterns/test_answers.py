@@ -55,6 +55,7 @@ WAYS = "PATTERN (^ (A | X)+ B) DEFINE A AS c = 'a', B AS c = 'b' AND"
         (f"{WAYS} FIRST(CLASSIFIER(), 1) = 'X'", "aaaab"),
         (f"{WAYS} PREV(LAST(CLASSIFIER(A)), 2) = 'X'", "aaaab"),
         (f"{WAYS} NEXT(FIRST(CLASSIFIER(A))) = 'X'", "aaaab"),
+        (f"{WAYS} count(DISTINCT A.n % 2) = 1 AND count(A.*) > 1", "aaaaab"),
         (f"{WAYS} max(CLASSIFIER()) = 'X' AND count(A.*) = 1", "aaaab"),
         ("PATTERN ((A | X)+ B) WITHIN 3 DEFINE A AS c = 'a', B AS c = 'b' AND n - LAST(A.n) >= 3 AND LAST(A.n) = 1", "aabbbb"),
         # what is no row is NULL, beside a condition that columns decide
@@ -84,6 +85,7 @@ SEEN = (
     "CLASSIFIER(U) = 'A'", "PREV(CLASSIFIER()) = 'A'", "PREV(CLASSIFIER(), 2) = 'B'", "FIRST(CLASSIFIER(), 2) = 'B'", "LAST(A.n) = 2",
     "LAST(CLASSIFIER(), 3) = 'A'", "NEXT(FIRST(CLASSIFIER(U), 1)) = 'A'", "PREV(LAST(CLASSIFIER(U), 1), 1) = 'B'", "LAST(B.n, 1) > 1",
     "FIRST(B.n, 1) = 3", "FIRST(B.n) > FIRST(A.n)", "count(A.*) = 3", "sum(A.n) > 6", "avg(B.n) > 3.5", "max(CLASSIFIER()) = 'A'",
+    "count(DISTINCT A.x) = 2", "count(DISTINCT B.x) = 1", "count(DISTINCT CLASSIFIER()) = 2",
     "PREV(FIRST(CLASSIFIER(U), 2), 2) = 'B'", "n - FIRST(n) >= 4", "LAST(n, 3) = 1", "min(A.n * 0.5) > 0.5",
 )  # fmt: skip
 
@@ -98,7 +100,7 @@ def test_what_leads_nowhere_leads_nowhere_by_definition(dead_ends, pattern, last
     clauses = f"{EVERY} PATTERN ({pattern}) {window} SUBSET U = ({members}) DEFINE {conditions}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "_DEAD_ENDS", dead_ends)
-        check(Drawn(clauses, letters("a" * rows)), threads=1)
+        check(Drawn(clauses, letters("a" * rows).append_column("x", pa.array([n % 3 for n in range(rows)]))), threads=1)
 
 
 @pytest.mark.parametrize("threads", [1, 3])
