@@ -56,6 +56,10 @@ WAYS = "PATTERN (^ (A | X)+ B) DEFINE A AS c = 'a', B AS c = 'b' AND"
         (f"{WAYS} PREV(LAST(CLASSIFIER(A)), 2) = 'X'", "aaaab"),
         (f"{WAYS} NEXT(FIRST(CLASSIFIER(A))) = 'X'", "aaaab"),
         (f"{WAYS} count(DISTINCT A.n % 2) = 1 AND count(A.*) > 1", "aaaaab"),
+        (
+            "PATTERN (^ (A | X)+ D B) SUBSET U = (A, D) DEFINE A AS c = 'a', D AS c = 'a', B AS c = 'b' AND count(DISTINCT U.n % 2) = 1",
+            "aaaab",
+        ),
         (f"{WAYS} max(CLASSIFIER()) = 'X' AND count(A.*) = 1", "aaaab"),
         ("PATTERN ((A | X)+ B) WITHIN 3 DEFINE A AS c = 'a', B AS c = 'b' AND n - LAST(A.n) >= 3 AND LAST(A.n) = 1", "aabbbb"),
         # what is no row is NULL, beside a condition that columns decide
