@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.compressed.compressed import Compressed
     from gpu_cep.lang.builder import (
         all_of,
+        any_,
         any_of,
         avg,
         case,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         count_distinct,
         duration,
         first,
+        first_,
         fn,
         i,
         last,
@@ -78,6 +80,7 @@ __all__ = [
     "Tuning",
     "UnsupportedError",
     "all_of",
+    "any_",
     "any_of",
     "avg",
     "case",
@@ -88,6 +91,7 @@ __all__ = [
     "explain",
     "explain_all",
     "first",
+    "first_",
     "fn",
     "gpu_match",
     "gpu_match_all",

@@ -13,6 +13,7 @@ from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
 from gpu_cep.analysis.contiguity import drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.gaps import ANY, check_gaps, choose_gaps, first_gaps
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
@@ -51,7 +52,8 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    written = negate_gaps(query.pattern, faults)
+    chosen = choose_gaps(query.pattern, faults)
+    written = negate_gaps(chosen.pattern, faults)
     found = primitives(written.pattern, faults, text)
     scope = Scope(
         schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault,
@@ -73,7 +75,13 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
             if any(may_move(branch, number, scope.variables) for branch in parts):
                 span, node = written.gaps[name]
                 faults.refuse(f"{node} behind a variable that may bind more, under {strategy}", _MOVING, span)
+    check_gaps(chosen, strategy, parts, scope.variables, faults)
     disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in parts)
+    variables = scope.variables
+    if chosen.strategies and not faults.count:
+        firsts = first_gaps(chosen, strategy, disjuncts, variables, conditions)
+        variables, conditions, disjuncts = (*variables, *firsts.variables), (*conditions, *firsts.properties), firsts.branches
+        strategy = ANY
     keys = derived_keys(disjuncts, partition_by, scope)
     returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
     window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)
@@ -84,7 +92,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     return BoundPattern(
         schema=schema,
         computed=tuple(scope.computed),
-        variables=scope.variables,
+        variables=variables,
         branches=tuple(marked(branch, keys) for branch in disjuncts),
         conditions=conditions,
         returns=returns,

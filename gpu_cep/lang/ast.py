@@ -287,6 +287,17 @@ class Next(PatternNode):
 
 
 @dataclass(frozen=True, slots=True)
+class Gap(PatternNode):
+    """``FIRST(…)`` or ``ANY(…)`` in a SEQ: which of the events that fit `element` may be taken.
+
+    `strategy`: the strategy of the gap before it, a value of :data:`GAPS`.
+    """
+
+    element: PatternNode
+    strategy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source(Node):
     """The events, ``FROM name alias``; `alias` is None where none is written."""
 
@@ -394,6 +405,9 @@ RELATIONS = {
 }
 
 STRATEGIES = get_args(Strategy)
+
+# The word before an element of a SEQ -> the strategy of the gap before it.
+GAPS = {"FIRST": "skip_till_next_match", "ANY": "skip_till_any_match"}
 
 AGGREGATES = ("avg", "sum", "min", "max", "count", "first", "last", "median", "count_distinct")
 

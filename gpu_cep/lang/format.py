@@ -198,6 +198,12 @@ def _(node: ast.Next) -> str:
     return f"NEXT({_pattern(node.element)})"
 
 
+@_pattern.register
+def _(node: ast.Gap) -> str:
+    word = next(word for word, strategy in ast.GAPS.items() if strategy == node.strategy)
+    return f"{word}({_pattern(node.element)})"
+
+
 def _within(node: Expression, level: int) -> str:
     """Return the text of `node`, in parentheses if it binds less tightly than `level`."""
     text = expression_text(node)

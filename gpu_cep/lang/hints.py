@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from gpu_cep.errors import nearest
-from gpu_cep.lang.ast import RELATIONS, STRATEGIES
+from gpu_cep.lang.ast import GAPS, RELATIONS, STRATEGIES
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ def _not_closed(mistake: Mistake) -> str | None:
 def _type_of_words(mistake: Mistake) -> str | None:
     """Return how a type of several words is written; of single letters, one is likelier a variable than part of a type."""
     words = _words_around(mistake)
+    if len(words) > 1 and words[0].upper() in ("NEXT", *GAPS):
+        return f"{words[0].upper()} has brackets: SEQ(A a, {words[0].upper()}({' '.join(words[1:])}))"
     if len(words) < 3 or any(len(word) == 1 for word in words[1:-1]) or any(word.upper() in KEYWORDS.values() for word in words):
         return None
     return f'an event type of several words is quoted: "{" ".join(words[:-1])}" {words[-1]}; {_APART}'

@@ -176,6 +176,11 @@ def _adjacency(span: Span, children: list[Any]) -> ast.Next:
     return ast.Next(children[0], span=span)
 
 
+def _gap(span: Span, children: list[Any]) -> ast.Gap:
+    word, element = children
+    return ast.Gap(element, ast.GAPS[word.upper()], span=span)
+
+
 def _primitive(span: Span, children: list[Any]) -> PatternNode:
     *words, bounds = children
     return _repeat(words, bounds, span)
@@ -230,6 +235,7 @@ _RULES: dict[str, Rule] = SHARED_RULES | {
     "composite": _composite,
     "negation": _negation,
     "adjacency": _adjacency,
+    "gap": _gap,
     "untyped": _primitive,
     "typed": _primitive,
     "typed_binding": _typed_binding,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from itertools import combinations, product
 
@@ -51,6 +51,7 @@ class Branch:
     `conditions`: those on its variables.
     `keys`: the attributes on which equalities connect all variables.
     `negations`: what must not happen between them.
+    `chosen`: the variables before which FIRST or ANY stands, each with the strategy of that gap.
     """
 
     variables: Mapping[str, Quantity]
@@ -58,6 +59,7 @@ class Branch:
     conditions: tuple[Condition, ...]
     keys: tuple[str, ...] = ()
     negations: tuple[Negation, ...] = ()
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def closure(self) -> tuple[Agreement, ...]:
@@ -86,9 +88,10 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
     for _, condition in where:
         if len(negated.intersection(condition.variables)) > 1:
             raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
-    chosen = _all_alternatives(query.pattern)
-    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in chosen)
-    branches = [_branch(each, declared, where) for each in alternatives if each.names - negated]
+    every = _all_alternatives(query.pattern)
+    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in every)
+    chosen = dict(_gap_strategies(query.pattern))
+    branches = [replace(_branch(each, declared, where), chosen=chosen) for each in alternatives if each.names - negated]
     if not branches:
         raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
     if query.within is None:
@@ -124,6 +127,20 @@ def _negation(name: str, positive: Collection[str], order: Order, conditions: Se
         successors=frozenset(second for first, second in order if first == name and second in positive),
         conditions=tuple(each for each in conditions if name in each.variables or isinstance(each, Agreement)),
     )
+
+
+def _gap_strategies(node: ast.PatternNode) -> Iterator[tuple[str, str]]:
+    """Yield the variables in FIRST and ANY, with their strategies."""
+    match node:
+        case ast.Gap(element=ast.Variable(name=name), strategy=strategy):
+            yield name, strategy
+        case ast.Gap():
+            raise UnsupportedError("the oracle takes single variables in FIRST and ANY only")
+        case ast.Seq(elements=elements) | ast.And(elements=elements) | ast.Or(elements=elements):
+            for element in elements:
+                yield from _gap_strategies(element)
+        case ast.Next(element=element):
+            yield from _gap_strategies(element)
 
 
 def _check_scopes(branches: Sequence[Branch]) -> None:
@@ -194,6 +211,11 @@ def _(node: ast.Next) -> Iterator[tuple[str, _Declaration]]:
     yield from _declarations(node.element)
 
 
+@_declarations.register
+def _(node: ast.Gap) -> Iterator[tuple[str, _Declaration]]:
+    yield from _declarations(node.element)
+
+
 @_declarations.register(ast.Seq)
 @_declarations.register(ast.And)
 @_declarations.register(ast.Or)
@@ -231,7 +253,7 @@ def _number_of_alternatives(node: ast.PatternNode) -> int:
     match node:
         case ast.Repeat(minimum=0):
             return 2
-        case ast.Next(element=element):
+        case ast.Next(element=element) | ast.Gap(element=element):
             return _number_of_alternatives(element)
         case ast.Or(elements=elements):
             return sum(map(_number_of_alternatives, elements))
@@ -264,6 +286,11 @@ def _(node: ast.Not) -> list[_Alternative]:
 @_alternatives.register
 def _(node: ast.Next) -> list[_Alternative]:
     return [replace(alternative, is_next=True) for alternative in _alternatives(node.element)]
+
+
+@_alternatives.register
+def _(node: ast.Gap) -> list[_Alternative]:
+    return _alternatives(node.element)
 
 
 @_alternatives.register

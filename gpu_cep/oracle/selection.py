@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from gpu_cep.errors import UnsupportedError
+from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.oracle.conditions import Condition
 from gpu_cep.oracle.patterns import Branch
 from gpu_cep.oracle.problems import Problem, Substitution, bind, events_of
@@ -51,6 +51,7 @@ def decided(branch: Branch, partial: Substitution) -> list[Condition]:
     ]
 
 
+Find = Callable[[Problem, int], Iterator[Substitution]]
 Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
 
 
@@ -194,6 +195,37 @@ def robust_by_definition(problem: Problem, limit: int) -> Iterator[Substitution]
     return (match for walk, match in walks.items() if not _is_passed_over(walk, walks))
 
 
+def _by_gap(find: Find, own: str) -> Find:
+    """Return the matches of `find`, the strategy `own`, or where FIRST or ANY stands in the pattern, those of each gap's strategy."""
+
+    def matches(problem: Problem, limit: int) -> Iterator[Substitution]:
+        if not problem.branch.chosen:
+            return find(problem, limit)
+        first = [name for name in problem.branch.variables if problem.branch.chosen.get(name, own) == "skip_till_next_match"]
+        return (match for match in all_matches(problem, limit) if all(_is_first(problem, match, name) for name in first))
+
+    return matches
+
+
+def _is_first(problem: Problem, match: Substitution, name: str) -> bool:
+    """Return whether no event before that of `name` fits it behind what precedes it."""
+    before = {first: match[first] for first, second in problem.branch.before if second == name}
+    (bound,) = match[name]
+    earlier = [position for position in problem.positions if problem.is_before(position, bound)]
+    return not before or not any(_may_bind(problem, before, name, position) for position in earlier)
+
+
+def _in_no_gap(find: Find) -> Find:
+    """Return `find`, which is refused where FIRST or ANY stands in the pattern."""
+
+    def matches(problem: Problem, limit: int) -> Iterator[Substitution]:
+        if problem.branch.chosen:
+            raise PatternError("FIRST and ANY choose between skip_till_next_match and skip_till_any_match")
+        return find(problem, limit)
+
+    return matches
+
+
 Walk = tuple[tuple[int, str], ...]
 
 
@@ -215,12 +247,12 @@ def _goes_on_earlier(walk: Walk, other: Walk, length: int) -> bool:
     return walk[:length] == other[:length] and (ends or other[length][0] < walk[length][0])
 
 
-STRATEGIES: Mapping[str, Callable[[Problem, int], Iterator[Substitution]]] = {
-    "strict_contiguity": strict_contiguity,
-    "partition_contiguity": partition_contiguity,
-    "skip_till_next_match": skip_till_next_match,
-    "skip_till_any_match": all_matches,
-    "robust_skip_till_next_match": robust_skip_till_next_match,
+STRATEGIES: Mapping[str, Find] = {
+    "strict_contiguity": _in_no_gap(strict_contiguity),
+    "partition_contiguity": _in_no_gap(partition_contiguity),
+    "skip_till_next_match": _by_gap(skip_till_next_match, "skip_till_next_match"),
+    "skip_till_any_match": _by_gap(all_matches, "skip_till_any_match"),
+    "robust_skip_till_next_match": _in_no_gap(robust_skip_till_next_match),
 }
 
 # The strategies under which a run goes on by a rule of its own, whatever becomes of it in the end.

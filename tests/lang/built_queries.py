@@ -204,7 +204,8 @@ def combined(inner: st.SearchStrategy[Twin]) -> st.SearchStrategy[Twin]:
     composed = st.builds(
         lambda how, parts: Twin(how[0](*(part.built for part in parts)), f"{how[1]}({listed(parts)})"), composites, elements
     )
-    return composed | inner.map(lambda twin: Twin(cep.next_(twin.built), f"NEXT({twin.text})"))
+    words = st.sampled_from([(cep.next_, "NEXT"), (cep.first_, "FIRST"), (cep.any_, "ANY")])
+    return composed | st.builds(lambda how, twin: Twin(how[0](twin.built), f"{how[1]}({twin.text})"), words, inner)
 
 
 patterns = st.recursive(primitives(), combined, max_leaves=4)

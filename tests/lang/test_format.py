@@ -137,7 +137,8 @@ primitives = single | st.builds(lambda variable, bound: Repeat(variable, *bound)
 def combined(inner: st.SearchStrategy[PatternNode]) -> st.SearchStrategy[PatternNode]:
     several = st.lists(inner, min_size=1, max_size=4).map(tuple)
     composites = st.builds(Seq, several) | st.builds(ast.And, several) | st.builds(ast.Or, several)
-    return composites | st.builds(ast.Not, inner) | st.builds(ast.Next, inner)
+    gaps = st.builds(ast.Gap, inner, st.sampled_from(tuple(ast.GAPS.values())))
+    return composites | st.builds(ast.Not, inner) | st.builds(ast.Next, inner) | gaps
 
 
 # The first element declares every name of VARIABLES, so that each of them is a variable wherever it stands bare.

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gpu_cep.lang.ast import (
+    GAPS,
     STRATEGIES,
     Aggregate,
     And,
@@ -22,6 +23,7 @@ from gpu_cep.lang.ast import (
     EachIndex,
     Equivalence,
     Expression,
+    Gap,
     In,
     IsNull,
     LastIndex,
@@ -81,6 +83,8 @@ def condition(text: str) -> Expression | None:
         ("SEQ(a, ~(B+ b[]))", Seq((A, Not(Repeat(Variable("b", "B"), 1, None))))),
         ("NOT(SEQ(a, b))", Not(Seq((A, B)))),
         ("SEQ(a, NEXT(b), next (B b+))", Seq((A, Next(B), Next(Repeat(Variable("b", "B"), 1, None))))),
+        ("SEQ(a, first(b), ANY (B b))", Seq((A, Gap(B, GAPS["FIRST"]), Gap(Variable("b", "B"), GAPS["ANY"])))),
+        ("SEQ(a, FIRST b, any b)", Seq((A, Variable("b", "FIRST"), Variable("b", "any")))),
         ("SEQ(a, NEXT b)", Seq((A, Variable("b", "NEXT")))),
         ("SEQ(AND(c, p+, d), b)", Seq((And((C, Repeat(Variable("p"), 1, None), Variable("d"))), B))),
         ('"SEQ"', Variable("SEQ")),

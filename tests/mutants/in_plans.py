@@ -20,6 +20,27 @@ ANALYSIS = (
         ("tests/plan/test_derived_columns.py", CONFORMANCE),
     ),
     Fault(
+        "first-gap-without-relations",
+        "gpu_cep/analysis/gaps.py",
+        "all(other == number or mask >> other & 1 for other in each.variables)",
+        "all(other == number for other in each.variables)",
+        ("tests/conformance/test_gaps.py",),
+    ),
+    Fault(
+        "first-gap-reads-what-follows",
+        "gpu_cep/analysis/gaps.py",
+        "if number in each.variables and all(other == number or mask >> other & 1 for other in each.variables)",
+        "if number in each.variables",
+        ("tests/conformance/test_gaps.py",),
+    ),
+    Fault(
+        "first-gap-without-types",
+        "gpu_cep/analysis/gaps.py",
+        "if each.kind is ConditionKind.PROPERTY and number in added",
+        "if False",
+        ("tests/conformance/test_gaps.py",),
+    ),
+    Fault(
         "next-gap-dropped-where-closed",
         "gpu_cep/analysis/contiguity.py",
         "each.variable not in gaps or (each.after and each.before)",

@@ -6,13 +6,14 @@ built objects makes a condition.
 
 from gpu_cep.lang.builder.expressions import duration, literal, same
 from gpu_cep.lang.builder.functions import avg, case, count, count_distinct, first, fn, last, max, median, min, prev, sum
-from gpu_cep.lang.builder.patterns import all_of, any_of, next_, not_, seq, var
+from gpu_cep.lang.builder.patterns import all_of, any_, any_of, first_, next_, not_, seq, var
 from gpu_cep.lang.builder.queries import Buildable, query_of
 from gpu_cep.lang.builder.references import i
 
 __all__ = [
     "Buildable",
     "all_of",
+    "any_",
     "any_of",
     "avg",
     "case",
@@ -20,6 +21,7 @@ __all__ = [
     "count_distinct",
     "duration",
     "first",
+    "first_",
     "fn",
     "i",
     "last",

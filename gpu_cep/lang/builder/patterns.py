@@ -148,6 +148,26 @@ def next_(following: Pattern) -> Pattern:
     return Pattern(tree.Next(_node("next_", following)))
 
 
+def first_(following: Pattern) -> Pattern:
+    """Return ``FIRST(…)``: in a SEQ, the first event that fits is taken (skip_till_next_match for one gap).
+
+    >>> from gpu_cep.lang.builder import first_, seq, var
+    >>> seq(var("a"), first_(var("b")), var("c"))
+    PATTERN SEQ(a, FIRST(b), c)
+    """
+    return Pattern(tree.Gap(_node("first_", following), tree.GAPS["FIRST"]))
+
+
+def any_(following: Pattern) -> Pattern:
+    """Return ``ANY(…)``: in a SEQ, any event that fits may be taken (skip_till_any_match for one gap).
+
+    >>> from gpu_cep.lang.builder import any_, seq, var
+    >>> seq(var("a"), any_(var("b")), var("c"))
+    PATTERN SEQ(a, ANY(b), c)
+    """
+    return Pattern(tree.Gap(_node("any_", following), tree.GAPS["ANY"]))
+
+
 @overload
 def not_(negated: Pattern) -> Pattern: ...
 @overload

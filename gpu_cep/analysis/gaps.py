@@ -1,0 +1,153 @@
+"""Write FIRST and ANY, the strategies of single gaps, as negations under skip_till_any_match.
+
+``SEQ(a, FIRST(b))`` takes the first event that fits b behind a: between the two there is no other
+one that does. So it is ``SEQ(a, NOT(earlier b), b)``, where what b must satisfy with the events
+before it, the negated variable must, too. ANY asks for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+
+from gpu_cep.analysis.bound import Aggregation, Bound, Branch, Condition, ConditionKind, EventVariable, Field, Negation, Operation
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.lang.ast import GAPS, And, Gap, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+
+FIRST, ANY = GAPS["FIRST"], GAPS["ANY"]
+_WORDS = {strategy: word for word, strategy in GAPS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A pattern without FIRST and ANY.
+
+    `strategies`: the strategy of the gap before each variable that stood in one of them. `span`: the place of the first of them.
+    """
+
+    pattern: PatternNode
+    strategies: Mapping[str, str]
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstGaps:
+    """What FIRST means: negated `variables` behind the query's own, their properties, and the branches with the negations."""
+
+    variables: tuple[EventVariable, ...]
+    properties: tuple[Condition, ...]
+    branches: tuple[Branch, ...]
+
+
+def choose_gaps(pattern: PatternNode, faults: Faults) -> Chosen:
+    """Return `pattern` without FIRST and ANY; record a fault for each that means nothing."""
+    strategies: dict[str, str] = {}
+    spans: list[Span | None] = []
+    return Chosen(_without_gaps(pattern, strategies, spans, faults), strategies, next(iter(spans), None))
+
+
+def _without_gaps(node: PatternNode, strategies: dict[str, str], spans: list[Span | None], faults: Faults) -> PatternNode:
+    def without(inner: PatternNode) -> PatternNode:
+        return _without_gaps(inner, strategies, spans, faults)
+
+    match node:
+        case Gap(element, strategy):
+            word = _WORDS[strategy]
+            faults.error(f"{word}(…) follows nothing", node.span, f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))")
+            return without(element)
+        case Seq((first, *others)):
+            behind = [_element(each, strategies, spans, faults) if isinstance(each, Gap) else each for each in others]
+            return replace(node, elements=(without(first), *map(without, behind)))
+        case And(elements) | Or(elements):
+            return replace(node, elements=tuple(map(without, elements)))
+        case Repeat(element) | Not(element) | Next(element):
+            return replace(node, element=without(element))
+    return node
+
+
+def _element(gap: Gap, strategies: dict[str, str], spans: list[Span | None], faults: Faults) -> PatternNode:
+    """Return what stands in FIRST or ANY, and note its strategy."""
+    spans.append(gap.span)
+    if isinstance(gap.element, Variable):
+        strategies[gap.element.name] = gap.strategy
+    else:
+        faults.refuse(f"{_WORDS[gap.strategy]} with more than a variable", "one variable without a quantifier is", gap.span)
+    return gap.element
+
+
+def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults) -> None:
+    """Record a fault if gaps cannot have strategies of their own under `strategy`, or in some branch."""
+    if not chosen.span:
+        return
+    if strategy not in GAPS.values():
+        message = f"FIRST and ANY mean nothing under {strategy}"
+        faults.error(message, chosen.span, f"they choose between {FIRST} and {ANY}, of which one holds for the other gaps")
+    if any(variable.quantified for variable in variables) or not all(map(_is_sequence, branches)):
+        faults.refuse("FIRST or ANY beside a quantifier or AND", "a SEQ of single variables is, each of which may be negated", chosen.span)
+
+
+def _is_sequence(branch: Branch) -> bool:
+    """Return whether each variable of a branch precedes or follows each other one."""
+    return sorted(mask.bit_count() for mask in branch.before) == list(range(len(branch.variables)))
+
+
+def first_gaps(
+    chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], conditions: Sequence[Condition]
+) -> FirstGaps:  # fmt: skip
+    """Return the gaps whose first event is to be taken as negations; `strategy` is that of the gaps that have none of their own.
+
+    The `branches` have their conditions, with the closure of equalities.
+    """
+    taken = {variable.name for variable in variables}
+    added: dict[int, int] = {}
+    names: list[str] = []
+    for number, variable in enumerate(variables):
+        if not variable.negated and chosen.strategies.get(variable.name, strategy) == FIRST:
+            added[number] = len(variables) + len(names)
+            names.append(next(each for each in _names(variable.name) if each not in taken))
+    properties = tuple(
+        _renamed(each, number, added[number])
+        for each in conditions
+        for number in each.variables
+        if each.kind is ConditionKind.PROPERTY and number in added
+    )
+    return FirstGaps(
+        variables=tuple(EventVariable(name, 1, 1, quantified=False, negated=True) for name in names),
+        properties=properties,
+        branches=tuple(_with_firsts(branch, added) for branch in branches),
+    )
+
+
+def _names(name: str) -> chain[str]:
+    """Return names for the negated variable of FIRST; explain shows "no earlier b"."""
+    return chain([f"earlier {name}"], (f"earlier {name} {number}" for number in count(2)))
+
+
+def _with_firsts(branch: Branch, added: Mapping[int, int]) -> Branch:
+    """Return a branch with a negation for each variable that is `added` and has another before it."""
+    everyone = sum(1 << number for number in branch.variables)
+    preceded = [(number, mask) for number, mask in zip(branch.variables, branch.before, strict=True) if number in added and mask]
+    negations = tuple(Negation(added[number], after=mask, before=everyone & ~mask) for number, mask in preceded)
+    conditions = tuple(
+        _renamed(each, number, added[number])
+        for number, mask in preceded
+        for each in branch.conditions
+        if number in each.variables and all(other == number or mask >> other & 1 for other in each.variables)
+    )
+    return replace(branch, negations=(*branch.negations, *negations), conditions=(*branch.conditions, *conditions))
+
+
+def _renamed(condition: Condition, old: int, new: int) -> Condition:
+    """Return the condition with a variable in place of another."""
+    variables = tuple(sorted(new if number == old else number for number in condition.variables))
+    return replace(condition, expression=_with_variable(condition.expression, old, new), variables=variables)
+
+
+def _with_variable(expression: Bound, old: int, new: int) -> Bound:
+    match expression:
+        case Operation(arguments=arguments):
+            return replace(expression, arguments=tuple(_with_variable(each, old, new) for each in arguments))
+        case Field(variable=variable) | Aggregation(variable=variable) if variable == old:
+            return replace(expression, variable=new)
+    return expression

@@ -1,0 +1,117 @@
+"""FIRST and ANY against the oracle, and against the strategies that they are for one gap."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep
+from tests.conformance.expectation import answered, expected
+from tests.conformance.test_conformance import applicable
+from tests.drawn.queries import Case
+from tests.effort import examples
+from tests.results import matches_of
+
+GAPS = ("{}", "{}", "FIRST({})", "ANY({})", "NEXT({})")
+CONDITIONS = ("", " WHERE [k]", " WHERE a.x <= b.x", " WHERE a.k = b.k AND b.k = c.k", " WHERE a.x + b.x > c.x",
+              " WHERE c.x > 0 AND a.x < c.x")  # fmt: skip
+CHOICES = ("skip_till_next_match", "skip_till_any_match")
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    elements = [f"{draw(st.sampled_from('AB'))} {name}" for name in "abc"]
+    elements = [elements[0], *(draw(st.sampled_from(GAPS)).format(each) for each in elements[1:])]
+    if not any(each.startswith(("FIRST", "ANY")) for each in elements):
+        elements[2] = "ANY(A c)"
+    extra = draw(st.sampled_from((None, None, "NOT(X n)", "B o?")))
+    if extra is not None:
+        elements.insert(draw(st.integers(1, 3)) if extra.endswith("?") else draw(st.integers(1, 2)), extra)
+    size = draw(st.integers(0, 8))
+    letters = draw(st.lists(st.sampled_from("AABBX"), min_size=size, max_size=size))
+    steps = draw(st.lists(st.sampled_from((0, 1, 1, 1)), min_size=size, max_size=size))
+    numbers = st.lists(st.integers(0, 1), min_size=size, max_size=size)
+    events = pa.table({
+        "ts": pa.array([sum(steps[: place + 1]) for place in range(size)], pa.int64()), "type": pa.array(letters, pa.string()),
+        "k": pa.array(draw(numbers), pa.int64()), "x": pa.array(draw(numbers), pa.int64()),
+    })  # fmt: skip
+    options = {"strategy": draw(st.sampled_from(CHOICES)), "ties": draw(st.sampled_from(("strict", "position")))}
+    condition = draw(st.sampled_from(CONDITIONS))
+    return Case(f"PATTERN SEQ({', '.join(elements)}){condition} WITHIN {draw(st.integers(1, 8))}", events, options)
+
+
+@examples(120, 1_000)
+@given(cases(), st.data())
+def test_same_matches_as_the_oracle(case, data):
+    algorithm = data.draw(st.sampled_from(["auto", *applicable(case)]))
+    assert matches_of(answered(case, algorithm=algorithm, output="indices")) == expected(case)
+
+
+def found(letters: str, pattern: str, **options: object) -> list[str]:
+    """The places of the events of each match, as one text for each."""
+    events = pa.table({"ts": range(len(letters)), "type": list(letters)})
+    table = gpu_cep.match(events, f"PATTERN {pattern} WITHIN 20", output="indices", **options)
+    return ["".join(map(str, row.values())) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("letters", ["ABCBC", "ACABBCABXC", "AABBCC"])
+def test_every_gap_of_one_kind_is_that_strategy(letters):
+    for word, strategy in (("FIRST", CHOICES[0]), ("ANY", CHOICES[1])):
+        plain = found(letters, "SEQ(A a, B b, C c)", strategy=strategy)
+        assert plain
+        for own in CHOICES:
+            assert found(letters, f"SEQ(A a, {word}(B b), {word}(C c))", strategy=own) == plain
+
+
+def test_one_gap_has_another_strategy():
+    assert found("ABBCC", "SEQ(A a, B b, ANY(C c))") == ["013", "014"]
+    assert found("ABBCC", "SEQ(A a, ANY(B b), C c)") == ["013", "023"]
+    assert found("ABBCC", "SEQ(A a, FIRST(B b), C c)", strategy="skip_till_any_match") == ["013", "014"]
+
+
+def test_of_events_of_one_time_each_is_a_first_one():
+    events = pa.table({"ts": [1, 2, 2, 3], "type": list("ABBC")})
+    query = "PATTERN SEQ(A a, FIRST(B b), ANY(C c))"
+    assert gpu_cep.match(events, query).num_rows == 2
+    assert gpu_cep.match(events, query, ties="position").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "error", "message"),
+    [
+        ("SEQ(FIRST(A a), B b)", {}, gpu_cep.PatternError, r"column 13: FIRST\(…\) follows nothing"),
+        ("AND(A a, ANY(B b))", {}, gpu_cep.PatternError, r"column 18: ANY\(…\) follows nothing"),
+        ("SEQ(A a, NEXT(ANY(B b)))", {}, gpu_cep.PatternError, r"ANY\(…\) follows nothing"),
+        ("SEQ(A a, ANY(B b))", {"strategy": "strict_contiguity"}, gpu_cep.PatternError, "mean nothing under strict_contiguity"),
+        ("SEQ(A a, ANY(B b+))", {}, gpu_cep.UnsupportedError, "ANY with more than a variable"),
+        ("SEQ(A a+, ANY(B b))", {}, gpu_cep.UnsupportedError, "beside a quantifier or AND"),
+        ("SEQ(AND(A a, C c), ANY(B b))", {}, gpu_cep.UnsupportedError, "beside a quantifier or AND"),
+    ],
+)
+def test_what_means_nothing_is_refused(pattern, options, error, message):
+    with pytest.raises(error, match=message):
+        found("AB", pattern, **options)
+
+
+@pytest.mark.parametrize("word", ["NEXT", "FIRST", "ANY"])
+def test_brackets_are_asked_for(word):
+    with pytest.raises(gpu_cep.PatternSyntaxError, match=rf"{word} has brackets: SEQ\(A a, {word}\(B b\)\)"):
+        gpu_cep.parse(f"PATTERN SEQ(A a, {word} B b)")
+
+
+def test_explain_says_what_is_not_in_between():
+    events = pa.table({"ts": [1], "type": ["A"]})
+    assert "no earlier b after {a}, before {b, c}" in repr(gpu_cep.explain(events, "PATTERN SEQ(A a, B b, ANY(C c))"))
+
+
+def test_streams_agree():
+    events = pa.table({"ts": range(8), "type": list("ABXBCABC")})
+    query = "PATTERN SEQ(A a, B b, ANY(C c)) WITHIN 7"
+    live = gpu_cep.stream(query, events.schema, output="events")
+    parts = [*(live.push(events.slice(row, 1)) for row in range(events.num_rows)), live.finish()]
+    rows = [(row["variable"], row["ts"]) for part in parts for row in part.to_pylist()]
+    wanted = gpu_cep.match(events, query, output="events").to_pylist()
+    assert sorted(rows) == sorted((row["variable"], row["ts"]) for row in wanted)
+    assert wanted
