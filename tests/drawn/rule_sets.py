@@ -17,7 +17,10 @@ from tests.drawn.tables import CLOCKS, event_tables, scattered_table
 # Queries that no events have a match for, or that have an error.
 WRONG = ("PATTERN SEQ(A a, B b", "PATTERN SEQ(A a, B b) WHERE a.nothing > 1", "PATTERN SEQ(A a, NOT(B b))")
 # The variables of a query whose types are filled in, and further conditions.
-SHAPES = ("{0} a, {1} b", "{0} a+, {1} b", "{0} a, NOT({1} n), {2} b", "{0} a, {1} c?, {2} b", "AND({0} a, {1} b)", "a, b")
+SHAPES = (
+    "{0} a, {1} b", "{0} a+, {1} b", "{0} a, NOT({1} n), {2} b", "NOT({1} n), {0} a, {2} b", "{0} a, {1} b, NOT({2} n)",
+    "{0} a, {1} c?, {2} b", "AND({0} a, {1} b)", "a, b",
+)  # fmt: skip
 TESTS = ("", " WHERE a.x < b.x", " WHERE a.type IN ('A', 'B') AND b.type IN ('C', 'A', 'D')", " WHERE a.k = 1 AND b.k IN (1, 2)")
 # Strategies that may pass over an event.
 PASSING = ("skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match")
@@ -69,7 +72,7 @@ def families(draw: st.DrawFn, max_size: int = 24) -> RuleCase:
     options = draw(_options(clock, PASSING, AFTER_MATCH, partitions=(None, None, ("k",), ("s",))))
     options |= draw(st.sampled_from(({}, {}, {}, {"max_matches": 2})))
     window = draw(st.sampled_from(clock.windows)).format(n=draw(st.sampled_from((2, 4, 8))))
-    shape = draw(st.sampled_from([each for each in SHAPES if each.startswith(("{0}", "AND"))]))
+    shape = draw(st.sampled_from([each for each in SHAPES if each.startswith(("{0}", "NOT", "AND"))]))
     parts = shape if shape.startswith("AND") else f"SEQ({shape})"
     tests = f"a.k >= 0{draw(st.sampled_from(HOLES))}{draw(st.sampled_from(COMMON))}"
     rules = {}

@@ -23,7 +23,7 @@ RULE_SETS = (
     Fault("values-of-the-first-member", _PAIRS, "tests = list(family.values(member))", "tests = list(family.values(0))", _MATCH_ALL),
     Fault("fixed-properties-forgotten", _PAIRS, "(*labelled, *fixed, *related)", "(*labelled, *related)", _MATCH_ALL),
     Fault("windows-one-event-short", _NEAR, "(own, candidates) + batch.low", "(own, candidates) + batch.low - 1", _MATCH_ALL),
-    Fault("rows-near-negations-dropped", _NEAR, "not any(branch.negations", "True or (branch.negations", _MATCH_ALL),
+    Fault("rows-near-negations-dropped", _NEAR, "return all(negation.after", "return all(True", _MATCH_ALL),
     Fault("shuffled-by-other-keys", _ON_SPARK, "if fewer <= keys[name])", "if True)", _SPARK),
     Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),

@@ -26,8 +26,8 @@ from gpu_cep.plan.planner import plan
 
 
 def may_drop_rows(family: Family) -> bool:
-    """Return whether only rows in candidate windows matter: negations look beyond these."""
-    return not any(branch.negations for branch in family.plan.query.branches)
+    """Return whether only rows in candidate windows matter: a negation that follows no variable looks back before these."""
+    return all(negation.after for branch in family.plan.query.branches for negation in branch.negations)
 
 
 def keep_near_candidates(given: FamilyRows, threads: int) -> FamilyRows:
