@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.compressed.graph import NONE, Graph, moments
+from gpu_cep.engine.compressed.path_samples import sample_paths
 from gpu_cep.engine.compressed.paths import PathGraph, count_paths, each_path
 from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.output.returns import MatchedEvents
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, PatternError
 from gpu_cep.plan.event_plan import EventPlan
 
 Ints = npt.NDArray[np.int64]
@@ -129,7 +130,7 @@ class Compressed:
 
         The time between two matches depends on their lengths, not on the number of matches.
         """
-        return self._each("event")
+        return self._bindings("event", each_path(self._graph))
 
     __iter__ = matches
 
@@ -141,18 +142,40 @@ class Compressed:
         EventError
             The table comes from Spark, where rows have no numbers.
         """
-        if "row" not in self.table.column_names:
-            raise EventError("the nodes have no row numbers, as under Spark; use matches()")
-        return self._each("row")
+        self._check_rows()
+        return self._bindings("row", each_path(self._graph))
+
+    def sample(self, number: int, seed: int = 0) -> Iterator[dict[str, tuple[dict[str, Any], ...]]]:
+        """Return so many different matches as :meth:`matches` does, drawn at random; all, if there are fewer.
+
+        Every set of that size is as likely as another. Nothing else is enumerated, however many matches there are. The same
+        `seed` gives the same matches.
+
+        Raises
+        ------
+        PatternError
+            `number` is not a whole number of at least 0.
+        """
+        return self._bindings("event", sample_paths(self._graph, _checked(number), seed))
+
+    def sample_indices(self, number: int, seed: int = 0) -> Iterator[dict[str, tuple[int, ...]]]:
+        """Return the same as :meth:`sample`, with input row numbers instead of events; raises as :meth:`indices`, too."""
+        self._check_rows()
+        return self._bindings("row", sample_paths(self._graph, _checked(number), seed))
 
     def __repr__(self) -> str:
         return f"Compressed({self.table.num_rows:,} nodes)"
 
-    def _each(self, column: str) -> Iterator[dict[str, tuple[Any, ...]]]:
+    def _check_rows(self) -> None:
+        if "row" not in self.table.column_names:
+            raise EventError("the nodes have no row numbers, as under Spark; use matches() or sample()")
+
+    def _bindings(self, column: str, paths: Iterable[list[int]]) -> Iterator[dict[str, tuple[Any, ...]]]:
+        """Yield the match of each path, with the values of a column."""
         # convert values node by node: one match reads few nodes
         values, variables = self._nodes[column].combine_chunks(), self._nodes["variable"].combine_chunks().dictionary_encode()
         names, codes = variables.dictionary.to_pylist(), variables.indices.to_numpy()
-        for path in each_path(self._graph):
+        for path in paths:
             bound: dict[str, list[Any]] = {}
             for node in path:
                 bound.setdefault(names[codes[node]], []).append(_held(values[node]))
@@ -180,6 +203,13 @@ class Compressed:
             range_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), range_first=first, range_last=last,
             start=self._nodes["start"].to_numpy().astype(np.bool_), latest=latest, earliest=ends,
         )  # fmt: skip
+
+
+def _checked(number: object) -> int:
+    """Return a number of matches; raise PatternError if it is none."""
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise PatternError(f"a number of matches is a whole number of at least 0, not {number!r}")
+    return number
 
 
 def _numbers(table: pa.Table, name: str) -> Ints:

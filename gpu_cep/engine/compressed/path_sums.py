@@ -64,15 +64,31 @@ def path_cells(
     return PathCells(parts, own.tolist(), np.stack([latest, reach], axis=1).ravel().tolist(), same)
 
 
-def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> int:
-    """Return the number of matches that end at `ends`.
+@dataclass(frozen=True, slots=True)
+class PathSums:
+    """The numbers of paths of cells, each computed when it is asked for, and kept while it is right.
 
-    Each entry is an end node and the first event at which its paths may begin, in ascending order.
+    ``paths[c]`` is the number of paths of cell c, the earliest of which begins at event ``first_start[c]``.
     """
-    paths, first_start = [0] * len(cells.parts), [-1] * len(cells.parts)
-    total = 0
-    for node, earliest in ends:
-        stack = [cells.same[2 * node]]
+
+    cells: PathCells
+    paths: list[int]
+    first_start: list[int]
+
+    @classmethod
+    def of(cls, cells: PathCells) -> PathSums:
+        return cls(cells, [0] * len(cells.parts), [-1] * len(cells.parts))
+
+    def count(self, cell: int, earliest: int) -> int:
+        """Return the number of paths to a cell that begin at event `earliest` or later.
+
+        For cells of one stream `earliest` must not fall from call to call.
+        """
+        cells, paths, first_start = self.cells, self.paths, self.first_start
+        wanted = cells.same[cell]
+        if cells.latest[cell] < earliest:
+            return 0
+        stack = [wanted]
         while stack:
             cell = stack[-1]
             counted = [part for part in cells.parts[cell] if cells.latest[part[0]] >= earliest]
@@ -85,5 +101,13 @@ def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> int:
                     paths[cell] = begins + sum(sign * paths[part] for part, sign in counted)
                     starts = [first_start[part] for part, _ in counted]
                     first_start[cell] = min([*starts, cells.begins[cell] if begins else _NEVER])
-        total += paths[cells.same[2 * node]]
-    return total
+        return paths[wanted]
+
+
+def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> list[int]:
+    """Return the number of matches that end at each of `ends`.
+
+    Each entry is an end node and the first event at which its paths may begin, in ascending order.
+    """
+    sums = PathSums.of(cells)
+    return [sums.count(2 * node, earliest) for node, earliest in ends]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.compressed.path_sums import path_cells, sum_paths
+from gpu_cep.engine.compressed.path_sums import PathCells, path_cells, sum_paths
 
 Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[Any]
@@ -148,7 +148,8 @@ def count_paths(graph: PathGraph) -> int:
     in_trees = graph.group < 0
     total = int(np.count_nonzero(graph.earliest[in_trees] >= 0))
     if len(np.unique(graph.group)) > _MOST_GROUPS:
-        return total + _count_sums(graph, np.flatnonzero(~in_trees & (graph.earliest >= 0)))
+        shared = shared_cells(graph)
+        return total + sum(sum_paths(shared.cells, shared.ends))
     order = np.lexsort([graph.group, graph.event, graph.stream])
     order = order[~in_trees[order]]
     borders = np.flatnonzero(np.diff(graph.stream[order])) + 1
@@ -156,14 +157,32 @@ def count_paths(graph: PathGraph) -> int:
     return total + sum(_count_stream(lists, nodes.tolist()) for nodes in np.split(order, borders) if len(nodes))
 
 
-def _count_sums(graph: PathGraph, ends: Ints) -> int:
-    """Return the number of matches that end at the nodes `ends`, none of which is in a tree."""
+class SharedCells(NamedTuple):
+    """The sums that nodes share, and the end nodes outside of trees.
+
+    `ends`: each with the first event at which its paths may begin, by stream, in ascending order of these events.
+    ``group_first[n]`` is the first node of n's group.
+    """
+
+    cells: PathCells
+    ends: list[tuple[int, int]]
+    group_first: Ints
+
+
+def shared_cells(graph: PathGraph) -> SharedCells:
+    """Return how the paths of a graph are counted by shared sums."""
     borders = np.concatenate([[True], (np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)])
     group_first = np.flatnonzero(borders)[np.cumsum(borders) - 1]
     ranges = graph.range_offsets, graph.range_first, graph.range_last
     cells = path_cells(group_first, graph.event, graph.start, graph.latest, _reach(graph), *ranges)
+    ends = np.flatnonzero((graph.group >= 0) & (graph.earliest >= 0))
     ends = ends[np.lexsort([graph.earliest[ends], graph.stream[ends]])]
-    return sum_paths(cells, list(zip(ends.tolist(), graph.earliest[ends].tolist(), strict=True)))
+    return SharedCells(cells, list(zip(ends.tolist(), graph.earliest[ends].tolist(), strict=True)), group_first)
+
+
+def path_in_tree(graph: PathGraph, end: int) -> list[int]:
+    """Return the nodes of the only match that ends with a node of a tree."""
+    return next(_Walk.over(graph).back_from(end, int(graph.earliest[end])))
 
 
 @dataclass(frozen=True, slots=True)
