@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.gpu.clock import device_seconds
 from benchmarks.gpu.findings import Check, Finding, row
-from benchmarks.gpu.floors import COPY_SHARE, Timed
+from benchmarks.gpu.floors import Timed
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.device.interface import to_device
 
@@ -24,15 +24,11 @@ Arrays = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCase:
-    """A primitive: ``inputs(size, random)`` makes its arrays, ``act(xp, *arrays)`` calls it and returns what it wrote.
-
-    `target` is the share of a copy's speed that is asked for.
-    """
+    """A primitive: ``inputs(size, random)`` makes its arrays, ``act(xp, *arrays)`` calls it and returns what it wrote."""
 
     name: str
     inputs: Callable[[int, np.random.Generator], Arrays]
     act: Callable[..., Arrays]
-    target: float | None = None
 
 
 def time_primitive(check: Check, speed: float, case: PrimitiveCase) -> Iterator[Finding]:
@@ -44,7 +40,7 @@ def time_primitive(check: Check, speed: float, case: PrimitiveCase) -> Iterator[
     moved = sum(int(array.nbytes) for array in (*inputs, *written))
     del written
     seconds = device_seconds(device, lambda: case.act(device.xp, *arrays), 1 if check.quick else REPEATS)
-    yield row("Primitives against their floors", Timed(case.name, size, moved, seconds, speed, None if device.simulated else case.target))
+    yield row("Primitives against their floors", Timed(case.name, size, moved, seconds, speed, None))
 
 
 def _labels(size: int, random: np.random.Generator) -> Arrays:
@@ -53,18 +49,9 @@ def _labels(size: int, random: np.random.Generator) -> Arrays:
     return (np.where(random.random(size) < 0.2, random.choice(bits, size), np.uint8(0)).reshape(1, -1),)
 
 
-def _compaction(xp: Any, labels: Any) -> Arrays:
-    kept = xp.flatnonzero(labels)
-    return kept.astype(xp.int32), xp.take(labels, kept, axis=1)
-
-
 def _streams(size: int, random: np.random.Generator) -> Arrays:
     """Ascending numbers of streams."""
     return (np.sort(random.integers(0, size // EVENTS_PER_STREAM + 1, size, np.int32)),)
-
-
-def _times_in_streams(size: int, random: np.random.Generator) -> Arrays:
-    return np.cumsum(random.integers(0, 3, size)), *_streams(size, random)
 
 
 def _borders(size: int, random: np.random.Generator) -> Arrays:
@@ -101,11 +88,8 @@ def _paired_borders(size: int, random: np.random.Generator) -> Arrays:
 
 
 PRIMITIVES = (
-    PrimitiveCase("compaction of labels", _labels, _compaction, COPY_SHARE),
     PrimitiveCase("prefix_counts", _labels, lambda xp, labels: (primitives.prefix_counts(xp, labels, VARIABLES),)),
-    PrimitiveCase("next_occurrences", _labels, lambda xp, labels: (primitives.next_occurrences(xp, labels, VARIABLES),)),
     PrimitiveCase("stream_numbers", _borders, lambda xp, borders: (primitives.stream_numbers(xp, borders, int(borders[-1]) + 1),)),
-    PrimitiveCase("later_events", _times_in_streams, lambda xp, times, streams: (primitives.later_events(xp, times, streams),)),
     PrimitiveCase("covered_events", _windows, lambda xp, starts, ends: (primitives.covered_events(xp, starts, ends, int(ends[-1])),)),
     PrimitiveCase("stable_order by stream", _codes, lambda xp, codes: (primitives.stable_order(xp, [codes]),)),
     PrimitiveCase("stable_order by stream and time", _disordered, lambda xp, codes, times: (primitives.stable_order(xp, [codes, times]),)),

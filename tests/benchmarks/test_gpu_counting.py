@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from benchmarks.gpu.counting import CountingDevice
+from benchmarks.gpu.questions import QUESTIONS
+from benchmarks.gpu.traffic import read_traffic, traffic
+from benchmarks.record.folders import RESULTS
 from tests.requirements import require_modules
 
 SIZE = 100
@@ -36,3 +39,18 @@ def test_operations_are_counted(name):
     action, expected = COUNTED[name]
     action(device.xp, array)
     assert (device.counts.launches, device.counts.waits, device.counts.moved) == expected
+
+
+# What phase 1 of the medical question may take for a chunk (kernels, array functions, operators), and its waits and bytes per event.
+MOST_LAUNCHES, MOST_WAITS, MOST_BYTES = 20, 5, 90
+
+
+def test_phase_one_takes_few_launches_waits_and_bytes():
+    require_modules("cupy")
+    found = traffic(QUESTIONS["medical"], 50_000)
+    assert 0 < found.calls <= MOST_LAUNCHES
+    assert 0 < found.waits <= MOST_WAITS
+    assert 0 < found.moved / found.events <= MOST_BYTES
+    # neither depends on the number of events
+    (recorded,) = (row for row in read_traffic(RESULTS) if row.question == "medical")
+    assert (found.calls, found.waits) == (recorded.calls, recorded.waits)

@@ -26,13 +26,14 @@ from tests.kernel_cases.runs import RUN_CASES
 from tests.kernel_cases.situations import SITUATION_CASES
 from tests.kernel_cases.states import STATE_CASES
 from tests.kernel_cases.text import TEXT_CASES
+from tests.kernel_cases.tiles import TILE_CASES
 from tests.kernel_cases.windows import WINDOW_CASES
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
 CASES: tuple[KernelCase, ...] = (
-    *EVENT_CASES, *TEXT_CASES, *WINDOW_CASES, *MATCH_CASES, *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES,
-    *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
+    *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES,
+    *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
 )  # fmt: skip
 
 

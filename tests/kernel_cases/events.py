@@ -123,12 +123,6 @@ def _unordered(size: int, random: Random, kind: Any, ranked: bool) -> tuple[Arra
     return offsets, times, random.integers(0, 3, size) if ranked else _NO_RANKS
 
 
-def _disorder(size: int, random: Random, slots: int, kind: Any, ranked: bool, parted: bool) -> Call:
-    offsets, times, ranks = _unordered(size, random, kind, ranked)
-    numbers = np.repeat(np.arange(len(offsets) - 1, dtype=np.int32), np.diff(offsets))
-    return Call(size, (numbers if parted else numbers[:0], times, ranks, np.zeros(size, np.bool_)))
-
-
 def _disordered_streams(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> Call:
     offsets, times, ranks = _unordered(size, random, kind, ranked)
     return Call(len(offsets) - 1, (offsets, times, ranks, np.zeros(len(offsets) - 1, np.bool_)))
@@ -228,17 +222,6 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.put, _putting, {"int32": {"kind": np.int32}, "uint8": {"kind": np.uint8}}, ("destinations", "values")),
     *cases(ordering.gather, _gathering, _KINDS, ("rows", "column")),
     *cases(ordering.scatter, _scattering, _KINDS, ("rows", "destinations", "column")),
-    *cases(
-        ordering.mark_disorder,
-        _disorder,
-        {
-            "int64": {"kind": np.int64, "ranked": False, "parted": True},
-            "int64-ranked": {"kind": np.int64, "ranked": True, "parted": True},
-            "float64-ranked": {"kind": np.float64, "ranked": True, "parted": True},
-            "one-stream": {"kind": np.float64, "ranked": False, "parted": False},
-        },
-        ("streams", "times", "ranks"),
-    ),
     *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.sort_streams, _sorting, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.streams_of, _stream_numbers, {"": {}}),

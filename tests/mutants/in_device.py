@@ -4,20 +4,57 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
+TILES = "tests/engine/phase_one/test_device_tiles.py"
+
 DEVICE = (
-    Fault(
-        "empty-streams-have-a-number",
-        "gpu_cep/engine/phase_one/device/order_events.py",
-        "borders = device.upload(begins[np.diff(begins, prepend=0) > 0])",
-        "borders = device.upload(begins)",
-        ("tests/engine/phase_one/test_device_streams.py",),
-    ),
     Fault(
         "streams-of-picked-events-begin-late",
         "gpu_cep/engine/phase_one/device/event_sources.py",
-        "np.searchsorted(events, source.offsets)",
-        'np.searchsorted(events, source.offsets, side="right")',
+        "begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 1",
+        "begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 2",
         ("tests/engine/phase_one/test_device_streams.py",),
+    ),
+    Fault(
+        "groups-behind-are-not-seen",
+        "gpu_cep/engine/phase_one/device/tiles.py",
+        "np.minimum.accumulate(firsts[..., :0:-1], axis=-1)[..., ::-1]",
+        "firsts[..., 1:]",
+        (TILES,),
+    ),
+    Fault(
+        "counts-of-groups-are-not-carried",
+        "gpu_cep/engine/phase_one/device/tiles.py",
+        "np.cumsum(numbers, dtype=np.int64) - numbers",
+        "np.cumsum(numbers, dtype=np.int64) * 0",
+        (TILES,),
+    ),
+    Fault(
+        "streams-in-order-are-sorted",
+        "gpu_cep/engine/phase_one/device/kept_events.py",
+        "other.least < self.greatest)",
+        "other.least <= self.greatest)",
+        (TILES,),
+    ),
+    Fault(
+        "tiles-behind-are-not-seen",
+        "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
+        "                first = min(first, own)",
+        "                first = own",
+        (TILES,),
+    ),
+    Fault(
+        "tie-across-tiles-is-not-seen",
+        "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
+        "or batch.times[event] != batch.times[event - 1]",
+        "or event % TILE == 0 or batch.times[event] != batch.times[event - 1]",
+        (TILES,),
+    ),
+    Fault(
+        "falls-across-tiles-are-not-seen",
+        "kernels/gpu_cep_kernels/phase_one/label_tiles.py",
+        "summary[FALLS, t] | (summary[LEAST, t] < greatest)",
+        "summary[FALLS, t]",
+        (TILES,),
     ),
     Fault(
         "illegal-address-is-survived",

@@ -35,9 +35,9 @@ KEEPING_SOME = 3.3  # stocks
 _NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 
-# Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' queries make 62 to 80 calls of
-# kernels, array functions and copies, counted on the simulator; operators on arrays come on top.
-LAUNCHES = 200
+# Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' questions make 15 to 27 calls of
+# kernels and array functions, and 5 to 8 waits (benchmarks/results/gpu-traffic.md); a sort and a scan are several launches.
+LAUNCHES = 50
 
 # Bytes that are copied to measure rates (into fresh memory, as the floors are measured), and how often: the quickest time counts.
 _SAMPLE = 1 << 26

@@ -116,16 +116,32 @@ class LabelEngine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Coded:
+    """What a step looks up: the codes of a text column's values."""
+
+    column: int
+    codes: Loadable
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a step compares with constants: a column."""
+
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """A step that evaluates properties for a block of events, and clears the bits of failed ones.
 
     It does so in one word of the labels. `tables` are the arrays that it holds. `row_bytes` are the
-    bytes per row of its scratch.
+    bytes per row of its scratch. `reads` says what it judges; it is None for programs and keys.
     """
 
     clear: Callable[[Block, Array], None]
     tables: tuple[Array, ...] = ()
     row_bytes: int = 0
+    reads: Coded | Compared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +216,7 @@ def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
     """Build the step that looks up the code of each row in a table of label words."""
     codes, values = engine.label_codes(planned)
     mask, tables = engine.code_mask(label_table(planned, values, word), word)
-    return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables)
+    return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables, reads=Coded(planned.column, codes))
 
 
 def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
@@ -237,7 +253,7 @@ def _comparison_step(column: int, planned: Sequence[ComparisonProperty], engine:
         others=np.array([word.others(each.bits) for each in planned]),
     )
     mask, tables = engine.comparison_mask(comparisons)
-    return Step(lambda block, labels: mask(block.values(column), block.present(column), labels), tables)
+    return Step(lambda block, labels: mask(block.values(column), block.present(column), labels), tables, reads=Compared(column))
 
 
 def others_at_null(comparisons: Comparisons) -> np.unsignedinteger[Any]:

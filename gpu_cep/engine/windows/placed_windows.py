@@ -90,15 +90,21 @@ def _keep_summarised(windows: PlacedWindows, starts: Array, counts: Array, patte
     return Candidates(starts[holds], None)
 
 
-def keep_chained(windows: PlacedWindows, starts: Array, pattern: PatternTable, *, exact: bool) -> Candidates:
-    """Return those of `starts` whose windows satisfy the chained condition.
+def judge_chained(windows: PlacedWindows, starts: Array, pattern: PatternTable, *, exact: bool) -> tuple[Array, Array]:
+    """Return whether the windows of `starts` satisfy the chained condition, and the earliest event of each variable in them.
 
     With `exact`, the condition finds the match itself where labels decide matches.
     """
     place, xp, variables = windows.place, windows.place.xp, len(pattern.order)
     earliest, holds = xp.empty((variables + 1, len(starts)), np.int32), xp.empty(len(starts), np.bool_)
     place.launch(chain_windows, len(starts), starts, windows.limits, windows.next_events, pattern, exact, earliest, holds)
-    return _select(place, holds, starts, earliest[:variables])
+    return holds, earliest[:variables]
+
+
+def keep_chained(windows: PlacedWindows, starts: Array, pattern: PatternTable, *, exact: bool) -> Candidates:
+    """Return those of `starts` whose windows satisfy the chained condition, judged as by :func:`judge_chained`."""
+    holds, earliest = judge_chained(windows, starts, pattern, exact=exact)
+    return _select(windows.place, holds, starts, earliest)
 
 
 def _select(place: Place, holds: Array, starts: Array, earliest: Array) -> Candidates:

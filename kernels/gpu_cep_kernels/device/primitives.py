@@ -45,44 +45,11 @@ def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
     return counts
 
 
-def next_occurrences(xp: Any, labels: Array, variables: int) -> Array:
-    """Return what :func:`gpu_cep_kernels.phase_one.windows.next_occurrences` writes: int32 [variable, event + 2]."""
-    size = labels.shape[1]
-    occurrence = xp.full((variables, size + 2), size, xp.int32)
-    for v in range(variables):
-        flags = label_flags(labels, v)
-        places = xp.append(xp.flatnonzero(flags), size).astype(xp.int32)
-        # before event e stand as many occurrences as precede the next one in `places`
-        occurrence[v, :size] = places[xp.cumsum(flags, dtype=xp.int32) - flags.astype(xp.int32)]
-    return occurrence
-
-
 def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
     """Return as int32 the stream of each event; streams but the first begin at the events `borders`."""
     flags = xp.zeros(size, xp.int32)
     flags[borders] = 1
     return xp.cumsum(flags, dtype=xp.int32)
-
-
-def later_events(xp: Any, times: Array, streams: Array) -> Array:
-    """Return `after` of :func:`gpu_cep_kernels.phase_one.windows.mark_streams`.
-
-    It is empty where no event ties with the next of its stream.
-    """
-    size = times.size
-    last = xp.ones(size, xp.bool_)
-    last[:-1] = (times[1:] != times[:-1]) | (streams[1:] != streams[:-1])
-    ends = xp.flatnonzero(last)
-    if ends.size == size:
-        return xp.empty(0, xp.int32)
-    after = xp.full(size + 1, size, xp.int32)
-    after[:size] = ends[xp.cumsum(last, dtype=xp.int32) - last.astype(xp.int32)] + 1
-    return after
-
-
-def labels_overlap(labels: Array) -> bool:
-    """As :func:`gpu_cep_kernels.phase_one.window_conditions.labels_overlap`, for labels of several words."""
-    return any_set((labels & (labels - labels.dtype.type(1))) != 0) or words_overlap(labels)
 
 
 def words_overlap(labels: Array) -> bool:

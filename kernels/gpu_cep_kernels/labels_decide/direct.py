@@ -54,3 +54,25 @@ def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occur
                 events[place] = base + event
                 event = occurrence[v, event + 1]
                 place += 1
+
+
+@kernel(writes=("firsts", "totals"))
+def total_streams(low: int, high: int, first_starts: Any, starts: Any, held: Any, firsts: Any, totals: Any) -> None:
+    """``totals[s]``: how many windows of stream s hold; ``firsts[s]``: the event that starts the first of them, or -1.
+
+    The windows of stream s begin at ``first_starts[s]``. ``held[w]`` of the windows up to w hold.
+    """
+    for s in range(low, high):
+        begin = first_starts[s]
+        end = first_starts[s + 1] if s + 1 < first_starts.size else starts.size
+        before = held[begin - 1] if begin > 0 else 0
+        total = held[end - 1] - before if begin < end else 0
+        first, last = begin, end - 1
+        while total > 0 and first < last:
+            middle = (first + last) // 2
+            if held[middle] > before:
+                last = middle
+            else:
+                first = middle + 1
+        totals[s] = total
+        firsts[s] = starts[first] if total > 0 else -1

@@ -118,20 +118,9 @@ def scatter(low: int, high: int, rows: Any, base: int, destinations: Any, column
 
 
 @rule
-def _earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
+def earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
     """Whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
     return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])
-
-
-@kernel(writes=("disordered",))
-def mark_disorder(low: int, high: int, streams: Any, times: Any, ranks: Any, disordered: Any) -> None:
-    """``disordered[e]``: whether event e comes, by time and then by rank, before the one in front of it in its stream.
-
-    ``streams[e]`` ascends; it is empty where all events are one stream. `ranks` may be empty.
-    """
-    for e in range(low, high):
-        follows = e > 0 and (streams.size == 0 or streams[e] == streams[e - 1])
-        disordered[e] = follows and _earlier(e, e - 1, times, ranks)
 
 
 @kernel(writes=("disordered",))
@@ -143,7 +132,7 @@ def mark_disordered_streams(low: int, high: int, offsets: Any, times: Any, ranks
     for s in range(low, high):
         found = False
         for e in range(offsets[s] + 1, offsets[s + 1]):
-            found |= _earlier(e, e - 1, times, ranks)
+            found |= earlier(e, e - 1, times, ranks)
         disordered[s] = found
 
 
@@ -162,12 +151,12 @@ def sort_streams(low: int, high: int, offsets: Any, times: Any, ranks: Any, perm
         while width < end - begin:
             for start in range(begin, end - width, 2 * width):
                 middle, stop = start + width, min(start + 2 * width, end)
-                if _earlier(permutation[middle], permutation[middle - 1], times, ranks):
+                if earlier(permutation[middle], permutation[middle - 1], times, ranks):
                     for e in range(start, stop):
                         scratch[e] = permutation[e]
                     i, j = start, middle
                     for place in range(start, stop):
-                        from_right = j < stop and (i >= middle or _earlier(scratch[j], scratch[i], times, ranks))
+                        from_right = j < stop and (i >= middle or earlier(scratch[j], scratch[i], times, ranks))
                         permutation[place] = scratch[j] if from_right else scratch[i]
                         i += not from_right
                         j += from_right

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.intervals import situations
-from gpu_cep_kernels.phase_one import window_conditions, windows
+from gpu_cep_kernels.phase_one import window_conditions
 from tests.kernels.streams import problems
 
 WIDTHS = pytest.mark.parametrize("word", [np.uint8, np.uint16, np.uint32, np.uint64])
@@ -35,35 +35,10 @@ def test_any_set(flags):
     assert primitives.any_set(np.array(flags, np.bool_)) is any(flags)
 
 
-@WIDTHS
-def test_next_occurrences(word):
-    @given(LABELS)
-    def check(values):
-        labels = np.array(values, word)
-        expected = np.empty((8, len(labels) + 2), np.int32)
-        windows.next_occurrences(labels, 8, expected)
-        found = primitives.next_occurrences(np, labels.reshape(1, -1), 8)
-        assert found.dtype == expected.dtype
-        assert found.tolist() == expected.tolist()
-
-    check()
-
-
-@given(LABELS)
-def test_labels_overlap(values):
-    labels = np.array(values, np.uint64)
-    assert primitives.labels_overlap(labels.reshape(1, -1)) == bool(window_conditions.labels_overlap(labels))
-
-
-@given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=5).map(sorted), min_size=1, max_size=4))
-def test_streams_and_later_events(streams):
-    times = np.array([time for stream in streams for time in stream], np.uint64)
-    offsets = np.concatenate([[0], np.cumsum([len(stream) for stream in streams])])
-    numbers = primitives.stream_numbers(np, offsets[1:-1], len(times))
-    assert numbers.tolist() == [number for number, stream in enumerate(streams) for _ in stream]
-    stream_end, after = np.empty(len(times), np.int32), np.empty(len(times) + 1, np.int32)
-    ties = windows.mark_streams(0, offsets, 0, len(streams), times, stream_end, after)
-    assert primitives.later_events(np, times, numbers).tolist() == (after.tolist() if ties else [])
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+def test_streams(sizes):
+    numbers = primitives.stream_numbers(np, np.cumsum(sizes)[:-1], sum(sizes))
+    assert numbers.tolist() == [number for number, size in enumerate(sizes) for _ in range(size)]
 
 
 @given(problems(), st.data())

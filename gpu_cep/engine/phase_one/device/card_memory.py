@@ -35,14 +35,16 @@ _SMALL_ARRAYS = 16 * PIECE
 # Bytes per kept event: time and row, and while it is ordered also streams, a second copy, ranks, and an order sorted in scratch.
 _KEPT = 8 + 4
 _ORDERING = _KEPT + 2 * 8 + 4 + _KEPT + 7 * 8
-# The same per key: value and whether it is NULL, twice while chunks are joined.
+# Bytes per ordered event: time, row and the code of its stream.
+_PLACED = _KEPT + 4
+# The same per key while events are ordered: value and whether it is NULL, twice while chunks are joined.
 _ORDERING_KEY = 2 * (8 + 1)
 # Bytes per event of a batch: time, stream, its end, what follows, start, kept start, and scratch; and the places of one match of all.
 _WINDOWS = 8 + 4 + 4 + 4 + 8 + 8 + 6 * 8 + 2 * 8
 # Bytes per event and variable: next occurrence, earliest event, that of kept starts, count or slice of it.
 _PER_VARIABLE = 4 * 4
-# Bytes per event that a match binds: its place in the batch, and its place among those that come back.
-_BOUND = 2 * 8
+# Bytes per event that a match binds, or that comes back: its place twice, or its place, time, row and stream.
+_BOUND = 8 + _PLACED
 # Bytes per border: its columns.
 _COLUMNS = 8 + 3 * 4 + 2 * 2
 # Bytes per event among which borders are sought: its time, its stream's beginning, flags; and as a border its place, its stream, with
@@ -135,7 +137,7 @@ class DeviceMemory:
 
         The events that only the batch's last windows reach count, too.
         """
-        return self._beside(resident * (_KEPT + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+        return self._beside(resident * (_PLACED + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
 
     def _beside(self, held: int) -> int:
         """Return the bytes left for work while `held` bytes are in use."""
@@ -146,7 +148,7 @@ class DeviceMemory:
 
         Meanwhile `resident` ordered events lie on the device.
         """
-        return max(1, self._beside(resident * (_KEPT + self.label)) // 2 // (_SEEKING + self.label))
+        return max(1, self._beside(resident * (_PLACED + self.label)) // 2 // (_SEEKING + self.label))
 
     def paired_borders(self, resident: int) -> int:
         """Return the most borders that can be paired to runs, two to each run.
@@ -154,7 +156,7 @@ class DeviceMemory:
         Meanwhile `resident` ordered events lie on the device.
         """
         runs = -(-self.variables // 2)
-        return self._beside(resident * (_KEPT + self.label)) // 2 // (_BORDER + _RUN * runs)
+        return self._beside(resident * (_PLACED + self.label)) // 2 // (_BORDER + _RUN * runs)
 
     def joined_candidates(self, resident: int, situations: int) -> int:
         """Return the most candidates of one join call; 0 if events and situations alone do not fit.

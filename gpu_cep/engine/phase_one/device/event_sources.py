@@ -6,6 +6,7 @@ Events on the host are uploaded batch by batch.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -18,16 +19,22 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import load_bank
-from gpu_cep.engine.phase_one.device.order_events import DeviceEvents
+from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, stream_begins
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.packing import Layout, download_packed, pack
+from gpu_cep_kernels.phase_one.window_tiles import PlacedEvents, gather_events
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 
 class EventSource(Protocol):
     """Ordered events on the device or on the host."""
+
+    @property
+    def total(self) -> int:
+        """Return how many events there are."""
 
     @property
     def offsets(self) -> Indices:
@@ -39,6 +46,9 @@ class EventSource(Protocol):
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Return times and labels of the events [low, high), on the device."""
+
+    def streams(self, low: int, high: int) -> Array:
+        """Return codes of the streams of the events [low, high), on the device; empty if there is one stream."""
 
     def rows(self, low: int, high: int) -> Array:
         """Return the input rows of the events [low, high), on the device."""
@@ -66,7 +76,7 @@ class EventSource(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ResidentEvents:
     """Events that are all on the device; `most_picked` of them are copied to the host at a time."""
 
@@ -77,45 +87,55 @@ class ResidentEvents:
     most_picked: int
 
     @property
+    def total(self) -> int:
+        return int(self.events.placed.rows.size)
+
+    @cached_property
     def offsets(self) -> Indices:
-        return self.events.offsets
+        """Return the offsets, which are found when they are first asked for."""
+        return _offsets(self.device.download(stream_begins(self.device, self.events.placed.streams)), self.total)
 
     @property
     def resident(self) -> int:
         """Return the number of all events."""
-        return int(self.events.rows.size)
+        return self.total
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
-        """Return views of times and labels."""
-        return self.events.times[low:high], self.events.labels[:, low:high]
+        """Return views of times and labels; labels of a part in several words are copied."""
+        placed = self.events.placed
+        return placed.times[low:high], self.device.xp.ascontiguousarray(placed.labels[:, low:high])
+
+    def streams(self, low: int, high: int) -> Array:
+        """Return a view of the codes."""
+        return self.events.placed.streams[low:high]
 
     def rows(self, low: int, high: int) -> Array:
         """Return a view of the input rows."""
-        return self.events.rows[low:high]
+        return self.events.placed.rows[low:high]
 
     def window_end(self, last: int, stream_end: int) -> int:
         """Return the end that the kernel finds, for one window."""
         if isinstance(self.plan.query.window, CountWindow):
             return min(last + self.plan.query.window.events, stream_end)
-        xp, clock = self.device.xp, self.events.times[last:stream_end]
+        xp, clock = self.device.xp, self.events.placed.times[last:stream_end]
         found, start = xp.empty(1, xp.int32), xp.zeros(1, xp.int64)
         limits = WindowLimits(clock, xp.full(1, stream_end - last, xp.int32), window_length(self.plan, clock.dtype))
         self.device.launch(window_ends, 1, start, start, limits, found)
         return last + int(found[0])
 
     def has_overlap(self) -> bool:
-        """Look at all labels in one pass on the device."""
-        return primitives.labels_overlap(self.events.labels)
+        """Return what was found while events were ordered."""
+        return self.events.overlap
 
     def has_ties(self) -> bool:
-        """Look at all times in one pass on the device."""
-        return primitives.any_set(self.events.times[1:] == self.events.times[:-1])
+        """Return what was found while events were ordered; neighbours are of one stream."""
+        return self.events.tied
 
     def sequence(self) -> EventSequence:
         """Return the events on the device."""
-        events = self.events
+        placed = self.events.placed
         return EventSequence(
-            as_signed(events.times), None, len(events.offsets) - 1, events.rows, events.offsets, self.device, self.most_picked
+            as_signed(placed.times), None, len(self.offsets) - 1, placed.rows, self.offsets, self.device, self.most_picked
         )  # fmt: skip
 
     def fetch(self) -> EventSequence:
@@ -125,17 +145,32 @@ class ResidentEvents:
     def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
         """Copy only the given events to the host."""
         if events is None:
-            held, download = self.events, self.device.download
-            return _as_ordered_events(self, None, starts, download(held.times), download(held.labels), download(held.rows))
+            held, download = self.events.placed, self.device.download
+            return self._as_ordered(PlacedEvents(*(download(column) for column in held)), None, starts)
         spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
-        times, labels, rows = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
-        return _as_ordered_events(self, events, starts, np.concatenate(times), np.concatenate(labels, axis=1), np.concatenate(rows))
+        streams, times, rows, labels = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
+        picked = PlacedEvents(np.concatenate(streams), np.concatenate(times), np.concatenate(rows), np.concatenate(labels, axis=1))
+        return self._as_ordered(picked, events, starts)
 
-    def _copy_events(self, events: Indices) -> tuple[HostArray, HostArray, HostArray]:
-        """Return times, labels and rows of some events, on the host."""
-        device, held, places = self.device, self.events, self.device.upload(events)
-        labels = device.download(device.xp.take(held.labels, places, axis=1))
-        return device.download(held.times[places]), labels, device.download(held.rows[places])
+    def _copy_events(self, events: Indices) -> list[HostArray]:
+        """Return all columns of some events, on the host, after one transfer."""
+        held, size = self.events.placed, len(events)
+        # an axis as long as there are events is as long as some are picked
+        layouts = [Layout((*column.shape[:-1], size if column.size else 0), column.dtype) for column in held]
+        buffer, columns = pack(self.device.xp, layouts)
+        self.device.launch(gather_events, size, self.device.upload(events), held, PlacedEvents(*columns))
+        return download_packed(self.device, buffer, layouts)
+
+    def _as_ordered(self, picked: PlacedEvents, events: Indices | None, starts: Indices | None) -> OrderedEvents:
+        """Return picked events (None: all) as ordered events; only their streams are numbered."""
+        begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 1
+        offsets = _offsets(begins, len(picked.rows))
+        return _as_ordered_events(self, offsets, events, starts, picked)
+
+
+def _offsets(begins: Indices, total: int) -> Indices:
+    """Return where streams begin, and the end of the last; `begins` are those of all but the first."""
+    return np.concatenate([[0], begins, [total]]).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +181,10 @@ class SpilledEvents:
     columns: EventColumns
     events: OrderedEvents
     device: Device
+
+    @property
+    def total(self) -> int:
+        return len(self.events.rows)
 
     @property
     def offsets(self) -> Indices:
@@ -160,6 +199,10 @@ class SpilledEvents:
         """Return copies."""
         times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
         return times, self.device.xp.stack(words)
+
+    def streams(self, low: int, high: int) -> Array:
+        """Return the numbers of the streams, from the first one in the range on."""
+        return streams_of_range(self.device, self.offsets, low, high)
 
     def rows(self, low: int, high: int) -> Array:
         """Return a copy."""
@@ -188,26 +231,30 @@ class SpilledEvents:
     def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
         """Return copies of what is picked, or all arrays as they are."""
         held, picked = self.events, slice(None) if events is None else events
-        return _as_ordered_events(self, events, starts, held.times[picked], held.labels[:, picked], held.rows[picked])
+        # streams ascend, so the events of earlier streams are those before the first one that is not among them
+        offsets = self.offsets if events is None else np.searchsorted(events, self.offsets)
+        columns = PlacedEvents(np.empty(0, np.int32), held.times[picked], held.rows[picked], held.labels[:, picked])
+        return _as_ordered_events(self, offsets, events, starts, columns)
+
+
+def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> Array:
+    """Return the stream of each of the events [low, high) (int32), numbered from the first one in the range."""
+    first, last = (int(place) for place in np.searchsorted(offsets, [low, high - 1], side="right"))
+    # a stream without events begins where the next one does
+    return primitives.stream_numbers(device.xp, device.upload(offsets[first:last] - low), high - low)
 
 
 def _as_ordered_events(
-    source: ResidentEvents | SpilledEvents,
-    events: Indices | None,
-    starts: Indices | None,
-    times: HostArray,
-    labels: HostArray,
-    rows: HostArray,
+    source: ResidentEvents | SpilledEvents, offsets: Indices, events: Indices | None, starts: Indices | None, picked: PlacedEvents
 ) -> OrderedEvents:
     """Return the given `events` of `source` (None: all) as ordered events, numbered from 0."""
-    positions = None
+    positions, rows = None, picked.rows
     if isinstance(source.plan.query.window, CountWindow):
         positions = np.arange(len(rows), dtype=np.uint64) if events is None else events.astype(np.uint64)
     return OrderedEvents(
-        # streams ascend, so the events of earlier streams are those before the first one that is not among them
-        offsets=source.offsets if events is None else np.searchsorted(events, source.offsets),
-        times=times,
-        labels=labels,
+        offsets=offsets,
+        times=picked.times,
+        labels=picked.labels,
         rows=rows,
         bank=load_bank(source.columns, source.plan.layout, rows),
         keys_ordered=source.events.keys_ordered,

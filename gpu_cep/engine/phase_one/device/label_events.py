@@ -5,89 +5,50 @@ The copies of one chunk overlap with the kernels of the one before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.times import refuse_missing
 from gpu_cep.engine.lowering.programs import program_registers, program_results
 from gpu_cep.engine.lowering.text_predicates import Values
 from gpu_cep.engine.phase_one.device.card_memory import Labelling, in_pieces
+from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
-from gpu_cep.engine.phase_one.label_steps import CodeMask, ComparisonMask, Comparisons, LabelSteps, Loadable, label_steps
+from gpu_cep.engine.phase_one.device.kept_events import NO_KEYS, KeptEvents, KeptKey, KeySpan
+from gpu_cep.engine.phase_one.device.tiles import groups_of, numbers_before, tiles_of
+from gpu_cep.engine.phase_one.label_steps import Coded, CodeMask, Compared, ComparisonMask, Comparisons, LabelSteps, Step, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array, Device
-from gpu_cep_kernels.device.primitives import merged_words
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.label_masks import mask_by_code, mask_by_comparisons
+from gpu_cep_kernels.phase_one.label_tiles import (
+    COUNT,
+    SUMMARISED,
+    KeptColumns,
+    TilePlaces,
+    TileTests,
+    compact_tiles,
+    fold_summaries,
+    label_tiles,
+    summarise_tiles,
+)
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
-Kept = TypeVar("Kept")
-
 # Bytes per row while a chunk is compacted: what is kept of it, and the scratch of its times or keys.
 _COMPACTING = 8 + 4 + 8 + 6 * 8
-
-# What chunks load: each kind of input of each column.
-Sources = dict[tuple[str, int], Loadable | None]
-
-
-@dataclass
-class Chunk:
-    """The rows [low, high) of the columns; an input is loaded when it is first asked for.
-
-    `sources` are the inputs that this or an earlier chunk has asked for.
-    """
-
-    columns: DeviceColumns
-    sources: Sources
-    low: int
-    high: int
-    _loaded: dict[tuple[str, int], Array | None] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return self.high - self.low
-
-    @property
-    def device(self) -> Device:
-        device: Device = self.columns.device
-        return device
-
-    def values(self, column: int) -> Array:
-        """Return the column in its machine representation; text as its codes."""
-        if self.columns.columns.type(column).kind is Kind.STRING:
-            return self._load("text", column, self.columns.text_codes)
-        return self._load("values", column, self.columns.values)
-
-    def present(self, column: int) -> Array | None:
-        """Return uint8: 0 where the column is NULL; None if it never is."""
-        return self._load("present", column, self.columns.present)
-
-    def label_codes(self, column: int, codes: Loadable) -> Array:
-        """Return the chunk's rows of `codes`, which stand for the values of a text column."""
-        return self._load("label", column, lambda _: codes)
-
-    def _load(self, kind: str, column: int, source: Callable[[int], Loadable | None]) -> Array | None:
-        """Return the rows of an input, loaded on first use."""
-        key = kind, column
-        if key not in self.sources:
-            self.sources[key] = source(column)
-        if key not in self._loaded:
-            self._loaded[key] = _load_rows(self.sources[key], self.low, self.high)
-        return self._loaded[key]
-
-    def prefetch(self) -> Chunk:
-        """Load the rows of all inputs that earlier chunks asked for, and return the chunk."""
-        self._loaded = {key: _load_rows(source, self.low, self.high) for key, source in self.sources.items()}
-        return self
-
-
-def _load_rows(source: Loadable | None, low: int, high: int) -> Array | None:
-    return None if source is None else source.load(low, high)
-
+# The key NaN: greater than every other float seen as an ordered integer.
+_NAN = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabelEngine:
@@ -144,23 +105,6 @@ class DeviceLabelling:
     takes: Labelling
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledChunk:
-    """The events of a chunk that are kept: row numbers (int32, ascending) and labels [word, event].
-
-    `kept` are their places in the chunk (None: all).
-    """
-
-    chunk: Chunk
-    rows: Array
-    labels: Array
-    kept: Array | None
-
-    def pick(self, values: Array) -> Array:
-        """Return the values of a column of the chunk at the events that are kept."""
-        return values if self.kept is None else values[self.kept]
-
-
 def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
     """Return the steps that evaluate all properties, and the memory that labelling takes.
 
@@ -194,42 +138,179 @@ def _row_bytes(plan: Plan, columns: DeviceColumns, steps: LabelSteps) -> int:
     return loaded + coded + _COMPACTING + 2 * sum(word.all().nbytes for word in steps.words) + 9 * len(plan.stream_keys)
 
 
-def label_chunks(
-    plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_rows: int, keep: Callable[[LabelledChunk], Kept]
-) -> Iterator[Kept]:
-    """Label the events chunk by chunk, and yield what `keep` makes of each labelled chunk.
+def label_chunks(plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_rows: int) -> Iterator[KeptEvents]:
+    """Label the events chunk by chunk, and yield those of each chunk that are kept.
 
     On the CPU :func:`gpu_cep.engine.phase_one.label_events.label_events` does the same.
 
     Raises
     ------
     EventError
-        An integer overflows in a property.
+        An integer overflows in a property, or a timestamp is NaN.
     """
     device = columns.device
     sources: Sources = {}
+    tests = [_split_steps(own) for own in steps.steps]
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     chunk = Chunk(columns, sources, *spans[0])
     for number, following in enumerate([*spans[1:], None]):
         with device.lane(number):
-            labels = steps.room(device.xp, len(chunk))
-            steps.fill(chunk, labels)
+            labelled = _label_chunk(plan, steps, tests, chunk)
+            chunk.values(plan.query.timestamp)
         ahead = None
         if following is not None:
             # before the host waits for this chunk
             with device.lane(number + 1):
                 ahead = Chunk(columns, sources, *following).prefetch()
         with device.lane(number):
-            kept = keep(_compact(plan, chunk, labels))
+            kept = _keep_events(plan, labelled)
         yield kept
         if ahead is not None:
             chunk = ahead
 
 
-def _compact(plan: Plan, chunk: Chunk, labels: Array) -> LabelledChunk:
-    """Return the events of a chunk that have a label, or all of them without the ``filter`` step."""
+@dataclass(frozen=True, slots=True)
+class _WordTests:
+    """The steps of a word that the first pass takes over, if there are any, and those behind it."""
+
+    coded: Step | None
+    compared: Step | None
+    rest: list[Step]
+
+    def tables(self, chunk: Chunk, number: int, word: Word) -> TileTests:
+        """Return what the first pass reads of a chunk."""
+        xp = chunk.device.xp
+        codes, table = xp.empty(0, np.int32), xp.empty(0, word.kind)
+        if self.coded is not None and isinstance(reads := self.coded.reads, Coded):
+            codes, (table,) = chunk.label_codes(reads.column, reads.codes), self.coded.tables
+        column, constants = xp.empty(0, np.int64), xp.empty(0, np.int64)
+        known, operators, others = xp.empty(0, np.uint8), xp.empty(0, np.int64), xp.empty(0, word.kind)
+        if self.compared is not None and isinstance(reads := self.compared.reads, Compared):
+            column, present = chunk.values(reads.column), chunk.present(reads.column)
+            known = known if present is None else present
+            operators, constants, others = self.compared.tables
+        return TileTests(number, word.all(), codes, table, column, known, operators, constants, others)
+
+
+def _split_steps(steps: Sequence[Step]) -> _WordTests:
+    """Return the first steps that read a column alone, one of each kind, and the rest.
+
+    Steps behind a program stay there: which rows it is run for decides which of them may overflow.
+    """
+    simple = [*takewhile(lambda step: step.reads is not None, steps)]
+    coded = next((step for step in simple if isinstance(step.reads, Coded)), None)
+    compared = next((step for step in simple if isinstance(step.reads, Compared)), None)
+    return _WordTests(coded, compared, [step for step in steps if step is not coded and step is not compared])
+
+
+@dataclass(frozen=True, slots=True)
+class _LabelledChunk:
+    """A chunk with its labels, and what tiles and groups of tiles counted of the events that are kept.
+
+    `keys` are the first stream key's values as far as the same passes read them, else empty.
+    """
+
+    chunk: Chunk
+    keeps_all: bool
+    labels: Array
+    keys: Array
+    summary: Array
+    groups: Array
+
+
+def _label_chunk(plan: Plan, steps: LabelSteps, tests: Sequence[_WordTests], chunk: Chunk) -> _LabelledChunk:
+    """Return the labels of a chunk's events, and the summaries of its tiles."""
+    device, size, keeps_all = chunk.device, len(chunk), "filter" not in plan.pruning
+    xp, tiles = device.xp, tiles_of(size)
+    labels = steps.room(xp, size)
+    keys = _plain_key(plan, chunk)
+    spanned = keys if _is_spanned(plan, chunk) else keys[:0]
+    rows = len(SUMMARISED) if spanned.size else 1
+    summary, groups = xp.empty((rows, tiles), np.int64), xp.empty((rows, groups_of(size)), np.int64)
+    once = len(tests) == 1 and not tests[0].rest
+    for number, (word, own) in enumerate(zip(steps.words, tests, strict=True)):
+        given = own.tables(chunk, number, word)
+        device.launch(label_tiles, tiles, given, keeps_all, spanned, labels, summary if once else summary[:, :0])
+        for step in own.rest:
+            step.clear(chunk, labels[number])
+    if not once:
+        device.launch(summarise_tiles, tiles, keeps_all, spanned, labels, summary)
+    device.launch(fold_summaries, groups.shape[1], summary, groups)
+    return _LabelledChunk(chunk, keeps_all, labels, keys, summary, groups)
+
+
+def _plain_key(plan: Plan, chunk: Chunk) -> Array:
+    """Return the values of the first stream key, if they are integers or codes; else none."""
+    values = chunk.values(plan.stream_keys[0]) if plan.stream_keys else None
+    return chunk.device.xp.empty(0, np.int32) if values is None or values.dtype.kind == "f" else values
+
+
+def _is_spanned(plan: Plan, chunk: Chunk) -> bool:
+    """Return whether the first stream key's order is that of its values, none of them NULL."""
+    if not plan.stream_keys:
+        return False
+    column = plan.stream_keys[0]
+    return chunk.columns.columns.type(column).kind is not Kind.STRING and chunk.present(column) is None
+
+
+def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
+    """Return the events of a chunk that have a label, or all of them without the ``filter`` step.
+
+    Raises
+    ------
+    EventError
+        A timestamp of the chunk is NaN.
+    """
+    chunk, labels, keys = labelled.chunk, labelled.labels, labelled.keys
+    device, xp, times = chunk.device, chunk.device.xp, _times(plan, chunk)
+    groups = device.download(labelled.groups)
+    size = int(groups[COUNT].sum())
+    kept = KeptColumns(
+        rows=xp.empty(size, np.int32),
+        labels=xp.empty((len(labels), size), labels.dtype),
+        times=xp.empty(size, np.float64 if times.dtype.kind == "f" else np.int64),
+        keys=xp.empty(size if keys.size else 0, keys.dtype),
+    )
+    if size:
+        places = TilePlaces(labelled.summary[COUNT], device.upload(numbers_before(groups[COUNT])))
+        tiles = tiles_of(len(chunk))
+        device.launch(compact_tiles, tiles, chunk.low, labelled.keeps_all, labels, times, keys, places, kept)
+    return KeptEvents(kept.rows, kept.labels, kept.times, tuple(_kept_keys(plan, chunk, kept, groups)))
+
+
+def _times(plan: Plan, chunk: Chunk) -> Array:
+    """Return the timestamps of a chunk as integers or float64, -0.0 as 0.0."""
+    xp, column = chunk.device.xp, plan.query.timestamp
+    times = chunk.values(column)
+    if times.dtype.kind == "i":
+        return times
+    missing = xp.isnan(times)
+    refuse_missing(chunk.columns.columns, column, "NaN", int(missing.sum()) if any_set(missing) else 0)
+    # -0.0 is 0.0, also to a sort by bits
+    return times.astype(xp.float64) + 0.0
+
+
+def _kept_keys(plan: Plan, chunk: Chunk, kept: KeptColumns, groups: HostArray) -> Iterator[KeptKey]:
+    """Yield the stream keys of the events that are kept."""
     xp = chunk.device.xp
-    if "filter" not in plan.pruning:
-        return LabelledChunk(chunk, xp.arange(chunk.low, chunk.high, dtype=xp.int32), labels, None)
-    kept = xp.flatnonzero(merged_words(labels))
-    return LabelledChunk(chunk, (kept + chunk.low).astype(xp.int32), xp.take(labels, kept, axis=1), kept)
+    for number, column in enumerate(plan.stream_keys):
+        values, present = chunk.values(column), chunk.present(column)
+        read = not number and values.dtype.kind != "f"
+        picked = kept.keys if read else values[kept.rows - np.int32(chunk.low)]
+        if values.dtype.kind == "f":
+            picked = _ordered_bits(xp, picked)
+        span = _span_of(groups) if read and len(groups) > 1 else None
+        yield KeptKey(picked, None if present is None else present[kept.rows - np.int32(chunk.low)], span)
+
+
+def _span_of(groups: HostArray) -> KeySpan:
+    """Return the span of the keys of all groups."""
+    parts = (KeySpan(int(least), int(greatest), bool(falls)) for _, least, greatest, falls in groups.T)
+    return reduce(KeySpan.followed_by, parts, NO_KEYS)
+
+
+def _ordered_bits(xp: Any, values: Array) -> Array:
+    """Return floats as int64 in the same order: -0.0 as 0.0, NaN last."""
+    bits = (values.astype(xp.float64) + 0.0).view(xp.int64)
+    ordered = xp.where(bits < 0, bits ^ xp.int64(_NAN), bits)
+    return xp.where(xp.isnan(values), xp.int64(_NAN), ordered)

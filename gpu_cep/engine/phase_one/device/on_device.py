@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -20,23 +19,18 @@ from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.direct import bind_on_device, cut_matches
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
+from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_kept, count_kept
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
-from gpu_cep.engine.phase_one.device.order_events import (
-    DeviceEvents,
-    KeptEvents,
-    concatenate_kept,
-    encode_streams,
-    keep_events,
-    order_on_device,
-)
+from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
+from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     DeviceWindows,
@@ -49,12 +43,14 @@ from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
 from gpu_cep.engine.windows.direct import count_bound, labels_decide, reads_directly
-from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
+from gpu_cep.engine.windows.placed_windows import Candidates, judge_chained, keep_chained
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.failures import DeviceLost, told_apart
 from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import Layout, download_packed, pack
 from gpu_cep_kernels.device.selection import give_up_device
+from gpu_cep_kernels.labels_decide.direct import total_streams
 from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
@@ -100,8 +96,9 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
         CUDA failed; from now on this process can use no device.
     """
     memory = memory_of(device, run.plan)
-    # columns on the device may still be computed in the caller's lane
-    device.synchronize()
+    if is_resident(run.columns.table):
+        # the columns may still be computed in the caller's lane
+        device.synchronize()
     while True:
         # what a failed attempt counted must not count
         attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
@@ -124,15 +121,15 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
 def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     """Run phase 1 in pieces that `memory` holds."""
     source = label_and_order(run, memory)
-    run.profile.add("filtered", int(source.offsets[-1]))
+    run.profile.add("filtered", source.total)
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
         return PhaseOne(source.pick(None, None))
     (tables,) = run.tables
-    query = pattern_on_device(plan, tables, run.own, run.device)
+    query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(run, source, memory)
-    if not _is_direct(plan, run, source):
+    if not _is_direct(query, source):
         return _find_candidates(run, query, source, batches)
     if run.plan.settings.output == "count":
         return _count_matches(run, query, source, batches)
@@ -155,14 +152,13 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     kept: list[KeptEvents] = []
     spilled: list[tuple[Places, Words]] = []
     with profile.stage("labels"):
-        for part in label_chunks(plan, device_columns, labelling.steps, chunk_rows, partial(keep_events, plan)):
+        for part in label_chunks(plan, device_columns, labelling.steps, chunk_rows):
             kept.append(part)
-            if spilled or _count_kept(kept) > memory.kept_events:
+            if spilled or count_kept(kept) > memory.kept_events:
                 spilled += _download_kept(device, kept)
                 kept.clear()
-        if not _count_kept(kept):
+        if not count_kept(kept):
             spilled += _download_kept(device, kept)
-        device.synchronize()
     if spilled:
         return SpilledEvents(plan, columns, _order_on_host(run, spilled), device)
     return ResidentEvents(plan, columns, _order_on_device(run, kept, memory), device, memory.bound_events)
@@ -175,16 +171,8 @@ def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemor
         all_kept = concatenate_kept(device.xp, kept)
         kept.clear()
         streams = encode_streams(plan, columns, all_kept, device, memory.ranked_values)
-        device.synchronize()
     with profile.stage("order"):
-        events = order_on_device(plan, columns, all_kept, streams, device)
-        device.synchronize()
-    return events
-
-
-def _count_kept(parts: Sequence[KeptEvents]) -> int:
-    """Return the number of events of the parts."""
-    return sum(part.rows.size for part in parts)
+        return order_on_device(plan, columns, all_kept, streams, device)
 
 
 def _download_kept(device: Device, parts: Sequence[KeptEvents]) -> list[tuple[Places, Words]]:
@@ -218,7 +206,7 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
     They are whole streams, or slices of a long stream with the events that their last windows
     reach.
     """
-    most, total = memory.batch_events(source.resident), int(source.offsets[-1])
+    most, total = memory.batch_events(source.resident), source.total
     if total <= most:
         return [Batch(0, total, total)] if total else []
     batches = cut_streams(source.offsets, source.window_end, max(1, most // (MOST_CARRIED + 1)))
@@ -231,21 +219,18 @@ def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[
     return batches
 
 
-def _is_direct(plan: EventPlan, run: DeviceRun, source: EventSource) -> bool:
+def _is_direct(query: DevicePattern, source: EventSource) -> bool:
     """Return whether every candidate window has one match, which its labels decide."""
-    (tables,) = run.tables
+    plan, tables = query.plan, query.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
     if not reads_directly(plan, tables) or tables.branch.negations or plan.settings.after_match != "all":
         return False
-    tied = plan.query.ties == "strict" and source.has_ties()
-    return labels_decide(tables.pattern, tied, source.has_overlap)
+    return labels_decide(tables.pattern, query.tied, source.has_overlap)
 
 
 def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> DeviceWindows:
     """Return the windows of a batch."""
-    times, labels = source.part(batch.low, batch.high)
-    rows = None if run.own == WHOLE else source.rows(batch.low, batch.high)
-    return windows_on_device(query, batch, times, labels, rows, source.offsets, run.device, run.profile)
+    return windows_on_device(query, batch, source, run.device, run.profile)
 
 
 # Each of the following works off a batch in a function of its own: what it holds on the device is let go before the next.
@@ -292,16 +277,17 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
     device, xp = run.device, run.device.xp
     windows = _windows(run, query, source, batch)
     with run.profile.stage("chain"):
-        starts = keep_chained(windows, windows.starts, query.pattern, exact=True).starts
-    _account(run, source, batch, starts, 0)
-    if not starts.size:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
+        holds, _ = judge_chained(windows, windows.starts, query.pattern, exact=True)
+    layouts = 2 * [Layout((windows.first_starts.size,), np.int32)]
     with run.profile.stage("candidates back"):
-        first, last = np.searchsorted(source.offsets, [batch.low, batch.own], side="right")
-        borders = np.concatenate([[0], source.offsets[first:last] - batch.low, [batch.own - batch.low]])
-        places = xp.searchsorted(starts, device.upload(borders))
-        matched = xp.flatnonzero(xp.diff(places))
-        return device.download(starts[places[matched]]) + batch.low, device.download(xp.diff(places)[matched])
+        buffer, (first, total) = pack(xp, layouts)
+        if windows.starts.size:
+            held = xp.cumsum(holds, dtype=np.int32)
+            device.launch(total_streams, first.size, windows.first_starts, windows.starts, held, first, total)
+        firsts, totals = download_packed(device, buffer, layouts) if windows.starts.size else (np.empty(0, np.int32),) * 2
+    matched = np.flatnonzero(totals)
+    _account(run, source, batch, int(totals.sum()), 0, lambda match: int(windows.starts[xp.flatnonzero(holds)[match]]))
+    return firsts[matched] + np.int64(batch.low), totals[matched].astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +328,8 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         candidates = keep_chained(windows, windows.starts, query.pattern, exact=True)
     with run.profile.stage("matching"):
         counts = count_bound(windows, candidates, query.pattern)
-        _account(run, source, batch, candidates.starts, int(counts.sum()))
+        starts = candidates.starts
+        _account(run, source, batch, len(starts), int(counts.sum()), lambda match: int(starts[match]))
     if candidates.starts.size:
         for low, high in cut_matches(windows, counts, memory.bound_events):
             yield _read_off(run, batch, windows, candidates, counts, low, high)
@@ -362,15 +349,15 @@ def _read_off(run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: 
         return _Slice(events, Matches(first, device.download(matches.counts), bound))
 
 
-def _account(run: DeviceRun, source: EventSource, batch: Batch, starts: Array, events: int) -> None:
-    """Report one match at each of `starts` to the budget; together they bind `events` events.
+def _account(run: DeviceRun, source: EventSource, batch: Batch, matches: int, events: int, start_of: Callable[[int], int]) -> None:
+    """Report the matches of a batch to the budget; together they bind `events` events.
 
-    No steps were made.
+    ``start_of(match)`` is the event of the batch at which a match starts. No steps were made.
     """
-    run.profile.add("candidates", int(starts.size))
-    run.profile.add("matches", int(starts.size))
+    run.profile.add("candidates", matches)
+    run.profile.add("matches", matches)
     run.profile.add("steps", 0)
-    if not starts.size:
+    if not matches:
         return
     with name_windows(run.plan, run.columns, lambda start: int(source.pick(np.array([start]), None).rows[0])):
-        run.budget.spend(int(starts.size), events, 0, lambda match: int(starts[min(match, starts.size - 1)]) + batch.low)
+        run.budget.spend(matches, events, 0, lambda match: start_of(min(match, matches - 1)) + batch.low)

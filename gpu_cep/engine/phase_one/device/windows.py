@@ -5,30 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_length
-from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.own_events import Own
+from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.phase_one.device.order_events import streams_of_range
+from gpu_cep.engine.phase_one.device.event_sources import EventSource
+from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.device.interface import Array, Device, to_device
-from gpu_cep_kernels.device.primitives import covered_events, later_events, marked_events, next_occurrences, prefix_counts
+from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
+from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.phase_one.window_tiles import (
+    ENDS,
+    STARTS,
+    STREAMS,
+    BatchColumns,
+    WindowColumns,
+    fill_windows,
+    find_in_tiles,
+    fold_tables,
+)
 from gpu_cep_kernels.phase_one.windows import WindowLimits
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
 @dataclass(frozen=True, slots=True)
 class DevicePattern:
-    """A query's plan and tables, with the pattern's table on the device."""
+    """A query's plan and tables, with the pattern's table on the device.
+
+    `wanted` are the words of the variables whose events can start a match. `tied`: whether events of one
+    time are in no order, and there are some.
+    """
 
     plan: EventPlan
     tables: MatcherTables
     pattern: PatternTable
     own: Own
+    wanted: Array
+    tied: bool
 
     @property
     def variables(self) -> int:
@@ -36,43 +55,69 @@ class DevicePattern:
         return len(self.tables.pattern.order)
 
 
-def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: Device) -> DevicePattern:
-    """Return the pattern with its table on the device."""
-    return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device))
+def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, source: EventSource, device: Device) -> DevicePattern:
+    """Return the pattern with its table on the device, to be searched for in the events of `source`."""
+    words = words_for(len(plan.query.variables))
+    wanted = device.upload(np.array([word.own(int(tables.minimal)) for word in words], words[0].kind))
+    tied = plan.query.ties == "strict" and source.has_ties()
+    return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device), wanted, tied)
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceWindows(PlacedWindows):
-    """The windows of a batch on the device, with the variables of its one branch; `starts` can begin a match."""
+    """The windows of a batch on the device, with the variables of its one branch; `starts` can begin a match.
+
+    Stream s of the batch has its windows from ``first_starts[s]`` on.
+    """
 
     starts: Array
+    first_starts: Array
 
 
-def windows_on_device(
-    query: DevicePattern, batch: Batch, times: Array, labels: Array, rows: Array | None, offsets: Indices, device: Device, profile: Profile
-) -> DeviceWindows:
-    """Return the windows of a batch (thesis Def. 4.3), and the starts of matches (Condition 5.2).
-
-    `times`, `labels` and `rows` are those of the batch's events; `offsets` are those of all
-    streams. If `rows` is None, all events are own.
-    """
-    xp, plan = device.xp, query.plan
-    size, owned = batch.high - batch.low, batch.own - batch.low
+def windows_on_device(query: DevicePattern, batch: Batch, source: EventSource, device: Device, profile: Profile) -> DeviceWindows:
+    """Return the windows of a batch (thesis Def. 4.3), and the starts of matches (Condition 5.2)."""
+    xp, plan, size = device.xp, query.plan, batch.high - batch.low
+    times, labels = source.part(batch.low, batch.high)
+    streams = source.streams(batch.low, batch.high)
+    columns = BatchColumns(streams, times if query.tied else times[:0], labels, query.wanted, batch.own - batch.low)
     with profile.stage("windows"):
-        streams, stream_end = streams_of_range(device, offsets, batch.low, batch.high)
-        strict = plan.query.ties == "strict"
-        after = later_events(xp, times, streams) if strict else xp.empty(0, xp.int32)
-        counted = isinstance(plan.query.window, CountWindow)
-        clock = xp.arange(size, dtype=xp.uint64) if counted else times
+        rows = query.variables - ENDS
+        table, groups = xp.empty((rows, tiles_of(size)), np.int32), xp.empty((rows, groups_of(size)), np.int32)
+        device.launch(find_in_tiles, table.shape[1], columns, table)
+        device.launch(fold_tables, groups.shape[1], table, groups)
+        found = device.download(groups)
     with profile.stage("occurrences"):
-        occurrence = next_occurrences(xp, labels, query.variables)
+        filled = _room(query, device, size, found)
+        device.launch(fill_windows, table.shape[1], columns, table, device.upload(_carried(found)), filled)
     with profile.stage("starts"):
-        starts = xp.flatnonzero(marked_events(labels[:, :owned], query.tables.minimal))
-        if rows is not None:
-            starts = starts[query.own.holds(times[starts], rows[starts])]
+        starts, first_starts = filled.starts, filled.first_starts
+        if query.own != WHOLE:
+            starts = starts[query.own.holds(times[starts], source.rows(batch.low, batch.high)[starts])]
+            first_starts = xp.searchsorted(starts, filled.begins).astype(np.int32)
     profile.add("windows", int(starts.size))
-    limits = WindowLimits(clock, stream_end, window_length(plan, times.dtype))
-    return DeviceWindows(device, labels, limits, NextEvents(after, occurrence), starts)
+    clock = xp.arange(size, dtype=xp.uint64) if isinstance(plan.query.window, CountWindow) else times
+    limits = WindowLimits(clock, filled.stream_end, window_length(plan, times.dtype))
+    return DeviceWindows(device, labels, limits, NextEvents(filled.after, filled.occurrence), starts, first_starts)
+
+
+def _room(query: DevicePattern, device: Device, size: int, groups: HostArray) -> WindowColumns:
+    """Return room for what is found for a batch of so many events."""
+    xp, streams = device.xp, int(groups[STREAMS].sum())
+    return WindowColumns(
+        stream_end=xp.empty(size, np.int32),
+        after=xp.empty(size + 1 if query.tied else 0, np.int32),
+        occurrence=xp.empty((query.variables, size + 2), np.int32),
+        starts=xp.empty(int(groups[STARTS].sum()), np.int64),
+        begins=xp.empty(streams, np.int32),
+        first_starts=xp.empty(streams, np.int32),
+    )
+
+
+def _carried(groups: HostArray) -> HostArray:
+    """Return for each group the first events behind it, and the numbers before it."""
+    firsts, numbers = groups[:STREAMS], groups[STREAMS:]
+    before = [numbers_before(own) for own in numbers]
+    return np.concatenate([firsts_behind(firsts), np.array(before, np.int32)])
 
 
 def prune_on_device(query: DevicePattern, windows: DeviceWindows, profile: Profile) -> Candidates:

@@ -1,0 +1,52 @@
+"""Lay several arrays in one, so that one transfer takes all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
+
+# Arrays begin at multiples of so many bytes, which is enough for every type.
+_ALIGNED = 8
+
+
+class Layout(NamedTuple):
+    """Say what one of the arrays is: its shape and the type of its elements."""
+
+    shape: tuple[int, ...]
+    kind: npt.DTypeLike
+
+
+def pack(xp: Any, layouts: Sequence[Layout]) -> tuple[Array, list[Array]]:
+    """Return a new array of bytes of the module `xp`, and the arrays that lie in it, of arbitrary content."""
+    buffer = xp.empty(sum(_room(layout) for layout in layouts), np.uint8)
+    return buffer, _views(buffer, layouts)
+
+
+def download_packed(device: Device, buffer: Array, layouts: Sequence[Layout]) -> list[HostArray]:
+    """Return the arrays that lie in `buffer` on the host, after one transfer."""
+    return _views(device.download(buffer), layouts)
+
+
+def _size(layout: Layout) -> int:
+    """Return the bytes of an array."""
+    return math.prod(layout.shape) * np.dtype(layout.kind).itemsize
+
+
+def _room(layout: Layout) -> int:
+    """Return the bytes from the beginning of an array to that of the next."""
+    return -(-_size(layout) // _ALIGNED) * _ALIGNED
+
+
+def _views(buffer: Any, layouts: Sequence[Layout]) -> list[Any]:
+    """Return the arrays that lie in a buffer of bytes."""
+    found, begin = [], 0
+    for layout in layouts:
+        found.append(buffer[begin : begin + _size(layout)].view(layout.kind).reshape(layout.shape))
+        begin += _room(layout)
+    return found

@@ -1,0 +1,230 @@
+"""Cases of the kernels that pass over tiles of events: labels, compaction, order, and what windows need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.labels_decide import direct
+from gpu_cep_kernels.phase_one import label_tiles, window_tiles
+from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
+from gpu_cep_kernels.rules.scalars import COMPARISONS
+from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
+from tests.kernel_cases.inputs import Array, Random, flags, floats, integers, label_words, places_of, streams
+
+_NO_RANKS = np.empty(0, np.int64)
+_VARIABLES = 3
+
+
+def _tiles(size: int) -> int:
+    return -(-size // TILE)
+
+
+def _groups(size: int) -> int:
+    return -(-_tiles(size) // GROUP)
+
+
+def _labels(size: int, random: Random, word: Any, words: int) -> Array:
+    return np.stack([label_words(size, random, _VARIABLES, word) for _ in range(words)])
+
+
+def _keys(size: int, random: Random, key: Any) -> Array:
+    return integers(size, random).astype(key) if key else np.empty(0, np.int32)
+
+
+def _tests(
+    size: int, random: Random, word: Any, number: int, coded: bool, kind: Any, known: bool
+) -> label_tiles.TileTests:
+    """Tests of codes (`coded`), and of a column of a `kind` (None: there is none)."""
+    codes, table = np.empty(0, np.int32), np.empty(0, word)
+    if coded:
+        codes, table = random.integers(0, 5, size).astype(np.int32), label_words(5, random, 3, word)
+    column, comparisons = np.empty(0, np.int64), np.empty(0, np.int64)
+    if kind is not None:
+        column = (floats if np.dtype(kind).kind == "f" else integers)(size, random).astype(kind)
+        comparisons = np.array([COMPARISONS[name] for name in ("ge", "ne", "lt")])
+    constants = np.array([-1, 0, 1][: len(comparisons)], np.float64 if column.dtype.kind == "f" else np.int64)
+    present = np.empty(0, np.uint8) if known else flags(size, random, 0.75).view(np.uint8)
+    others = np.array([6, 5, 3][: len(comparisons)], word)
+    return label_tiles.TileTests(number, word(7), codes, table, column, present, comparisons, constants, others)
+
+
+def _labelling(
+    size: int, random: Random, slots: int, word: Any, words: int = 1,
+    *, coded: bool = True, kind: Any = None, known: bool = True, key: Any = None,
+) -> Call:  # fmt: skip
+    tests, keys = _tests(size, random, word, words - 1, coded, kind, known), _keys(size, random, key)
+    summary = np.zeros((4 if len(keys) else 1, _tiles(size)), np.int64)
+    return Call(_tiles(size), (tests, False, keys, _labels(size, random, word, words), summary))
+
+
+def _summary(size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False, key: Any = np.int64) -> Call:
+    keys = _keys(size, random, key)
+    summary = np.zeros((4 if len(keys) else 1, _tiles(size)), np.int64)
+    return Call(_tiles(size), (keeps_all, keys, _labels(size, random, word, words), summary))
+
+
+def _folding(size: int, random: Random, slots: int, *, key: Any) -> Call:
+    # so many tiles that there are several groups
+    size *= TILE
+    call = _summary(size, random, slots, np.uint8, key=key)
+    *arguments, summary = call.arguments
+    label_tiles.summarise_tiles(0, call.size, *arguments, summary)
+    return Call(_groups(size), (summary, np.zeros((len(summary), _groups(size)), np.int64)))
+
+
+def _compaction(
+    size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False, time: Any = np.int64, key: Any = None
+) -> Call:
+    labels, keys = _labels(size, random, word, words), _keys(size, random, key)
+    kept = labels.any(axis=0) | keeps_all
+    before = places_of(np.add.reduceat(kept, range(0, size, TILE)) if size else np.empty(0, np.int64))
+    carried = before[: GROUP * _groups(size) : GROUP]
+    places = label_tiles.TilePlaces(before[:-1] - np.repeat(carried, GROUP)[: _tiles(size)], carried)
+    total = np.count_nonzero(kept)
+    found = label_tiles.KeptColumns(
+        np.zeros(total, np.int32), np.zeros((words, total), word), np.zeros(total, time), np.zeros(total if key else 0, keys.dtype)
+    )
+    times = integers(size, random) if time is np.int64 else floats(size, random)
+    return Call(_tiles(size), (7, keeps_all, labels, times, keys, places, found))
+
+
+def _shifting(size: int, random: Random, slots: int, key: Any, code: Any) -> Call:
+    return Call(size, (random.integers(-4, 60, size).astype(key), -4, np.zeros(size, code)))
+
+
+def _codes_of(offsets: Array, code: Any) -> Array:
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)).astype(code)
+
+
+def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: int, moved: bool) -> window_tiles.PlacedEvents:
+    """Events of streams in order; if `moved`, some are not."""
+    events = streams(size, random, time=time)
+    codes = np.empty(0, np.int32) if code is None else _codes_of(events.offsets, code)
+    order = np.arange(size)
+    out_of_order = np.flatnonzero(flags(size, random, 0.1)) if moved else order[:0]
+    order[out_of_order] = random.permutation(out_of_order)
+    labels = _labels(size, random, word, words)
+    return window_tiles.PlacedEvents(codes[order] if len(codes) else codes, events.times[order], order.astype(np.int32), labels)
+
+
+def _faults(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, ranked: bool, moved: bool) -> Call:
+    events = _placed(size, random, code, time, word, words, moved)
+    return Call(_tiles(size), (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
+
+
+def _gathering(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
+    events = _placed(size, random, code, np.int64, word, words, True)
+    places = np.flatnonzero(flags(size, random))
+    empty = (np.zeros((*column.shape[:-1], len(places) if column.size else 0), column.dtype) for column in events)
+    return Call(len(places), (places, events, window_tiles.PlacedEvents(*empty)))
+
+
+def _batch(size: int, random: Random, code: Any, time: Any, word: Any, words: int, tied: bool) -> window_tiles.BatchColumns:
+    streams_of, times, _, labels = _placed(size, random, code, time, word, words, False)
+    wanted = np.array([3] * words, word)
+    return window_tiles.BatchColumns(streams_of, times if tied else times[:0], labels, wanted, size - size // 4)
+
+
+def _table(size: int, words: int) -> Array:
+    variables = _VARIABLES if words == 1 else 64 + _VARIABLES
+    return np.zeros((variables - window_tiles.ENDS, _tiles(size)), np.int32)
+
+
+def _finding(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
+    return Call(_tiles(size), (_batch(size, random, code, time, word, words, tied), _table(size, words)))
+
+
+def _folding_tables(size: int, random: Random, slots: int) -> Call:
+    size *= TILE
+    table = _table(size, 1)
+    window_tiles.find_in_tiles(0, _tiles(size), _batch(size, random, np.uint16, np.int64, np.uint8, 1, True), table)
+    return Call(_groups(size), (table, np.zeros((len(table), _groups(size)), np.int32)))
+
+
+def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
+    batch, table = _batch(size, random, code, time, word, words, tied), _table(size, words)
+    groups = np.zeros((len(table), _groups(size)), np.int32)
+    window_tiles.find_in_tiles(0, _tiles(size), batch, table)
+    window_tiles.fold_tables(0, _groups(size), table, groups)
+    # there is one group: none is behind it, and nothing before
+    carried = np.full_like(groups, window_tiles.NOWHERE)
+    carried[window_tiles.STREAMS :] = 0
+    numbers = groups[window_tiles.STREAMS :].sum(axis=1)
+    found = window_tiles.WindowColumns(
+        np.zeros(size, np.int32), np.zeros(size + 1 if tied else 0, np.int32),
+        np.zeros((len(table) + window_tiles.ENDS, size + 2), np.int32), np.zeros(numbers[1], np.int64),
+        np.zeros(numbers[0], np.int32), np.zeros(numbers[0], np.int32),
+    )  # fmt: skip
+    return Call(_tiles(size), (batch, table, carried, found))
+
+
+def _totals(size: int, random: Random, slots: int) -> Call:
+    starts, held = np.sort(random.permutation(3 * size)[:size]), np.cumsum(flags(size, random, 0.3), dtype=np.int32)
+    first_starts = np.concatenate([[0], np.sort(random.integers(0, size + 1, size // 8))]).astype(np.int32)
+    return Call(len(first_starts), (first_starts, starts, held, np.zeros_like(first_starts), np.zeros_like(first_starts)))
+
+
+_BATCHES: Variants = {
+    "uint16": {"code": np.uint16, "time": np.int64, "word": np.uint8, "tied": True},
+    "int32": {"code": np.int32, "time": np.float64, "word": np.uint64, "words": 2, "tied": True},
+    "one-stream": {"code": None, "time": np.int64, "word": np.uint16, "tied": False},
+}
+
+TILE_CASES: tuple[KernelCase, ...] = (
+    *cases(
+        label_tiles.label_tiles,
+        _labelling,
+        {
+            "codes": {"word": np.uint8, "key": np.int32},
+            "int64": {"word": np.uint16, "coded": False, "kind": np.int64, "known": False, "key": np.int64},
+            "float64": {"word": np.uint64, "words": 2, "kind": np.float64},
+            "nothing": {"word": np.uint32, "coded": False},
+        },
+        ("tests.codes", "tests.column", "keys"),
+    ),
+    *cases(
+        label_tiles.summarise_tiles,
+        _summary,
+        {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64, "words": 2, "key": None}, "all": {"word": np.uint8, "keeps_all": True}},
+        ("keys", "labels"),
+    ),
+    *cases(label_tiles.fold_summaries, _folding, {"keys": {"key": np.int64}, "no-keys": {"key": None}}),
+    *cases(
+        label_tiles.compact_tiles,
+        _compaction,
+        {
+            "uint8": {"word": np.uint8, "key": np.int32},
+            "uint64": {"word": np.uint64, "words": 2, "time": np.float64},
+            "all": {"word": np.uint8, "keeps_all": True, "key": np.int64},
+        },
+        ("labels", "times", "keys"),
+    ),
+    *cases(
+        label_tiles.shift_keys,
+        _shifting,
+        {"int64": {"key": np.int64, "code": np.uint16}, "int32": {"key": np.int32, "code": np.int32}},
+        ("keys",),
+    ),
+    *cases(
+        window_tiles.find_faults,
+        _faults,
+        {
+            "uint16": {"code": np.uint16, "time": np.int64, "word": np.uint8, "ranked": False, "moved": True},
+            "in-order": {"code": np.int32, "time": np.float64, "word": np.uint64, "words": 2, "ranked": True, "moved": False},
+            "one-stream": {"code": None, "time": np.int64, "word": np.uint16, "ranked": False, "moved": False},
+        },
+        ("events.streams", "events.times", "events.labels"),
+    ),
+    *cases(
+        window_tiles.gather_events,
+        _gathering,
+        {"uint16": {"code": np.uint16, "word": np.uint8}, "one-stream": {"code": None, "word": np.uint64, "words": 2}},
+        ("places",),
+    ),
+    *cases(window_tiles.find_in_tiles, _finding, _BATCHES, ("batch.streams", "batch.labels")),
+    *cases(window_tiles.fold_tables, _folding_tables, {"": {}}),
+    *cases(window_tiles.fill_windows, _filling, _BATCHES, ("batch.streams", "batch.labels")),
+    *cases(direct.total_streams, _totals, {"": {}}),
+)
