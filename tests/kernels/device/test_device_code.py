@@ -39,6 +39,7 @@ SEARCHES = {
     "enumerate_paths",
     "evaluate_rows",
     "filter_partners",
+    "find_longest_runs",
     "grow_graph",
     "grow_runs",
     "judge_rows",
