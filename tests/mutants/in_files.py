@@ -93,4 +93,18 @@ FILES = (
         "held = np.arange(table.num_rows)",
         _ANSWERS,
     ),
+    Fault(
+        "files-that-changed-are-read",
+        "gpu_cep/engine/input/file_changes.py",
+        "if state != before[path]",
+        "if False",
+        ("tests/engine/input/test_file_changes.py",),
+    ),
+    Fault(
+        "old-calendars-read-as-today-s",
+        "spark_glue/gpu_cep_spark/file_types.py",
+        "if dated and _has_other_calendar",
+        "if False and _has_other_calendar",
+        ("tests/spark/test_file_writers.py",),
+    ),
 )

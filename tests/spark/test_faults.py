@@ -20,10 +20,11 @@ import time
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark import jobs
+from gpu_cep_spark import file_pieces, jobs
 from tests.spark.clusters import GPU_CONF, devices_of_tasks
 from tests.spark.samples import QUERIES, as_set, streams
 
@@ -84,7 +85,20 @@ def same(events, name, **options):
     assert as_set(found) == as_set(cep.match(events, QUERIES[name], **options | {"engine": "cpu"})) != [], name
 
 
+def same_of_files(events, name, harm):
+    mark, place = folder / "of files", str(folder / "events.parquet")
+    pq.write_table(events.sort_by("ts"), place, row_group_size=30)
+    file_pieces.FEWEST_ROWS, file_pieces.CHEAP, file_pieces.DEAREST = 20, 9.0, 9.0
+    jobs.make_stage = partial(harmed, harm, mark)
+    report = cep.RunReport()
+    found = cep.gpu_match(session.read.parquet(place), QUERIES[name], scan="files", report=report).toArrow()
+    assert as_set(found) == as_set(cep.match(events, QUERIES[name], engine="cpu")) != []
+    assert mark.exists()
+    assert "slices of time" in report.scan
+
+
 events = streams(300, seed=7)
+same_of_files(events, "both", worker_dies)
 for harm in [globals()[name] for name in sys.argv[3:]]:
     mark = folder / harm.__name__
     jobs.make_stage = partial(harmed, harm, mark)

@@ -111,6 +111,7 @@ def writers(draw: st.DrawFn) -> dict[str, Any]:
         "write_statistics": draw(st.booleans()),
         "coerce_timestamps": draw(st.sampled_from([None, None, "us"])),
         "allow_truncated_timestamps": True,
+        "use_deprecated_int96_timestamps": draw(st.integers(0, 5)) == 0,
     }
 
 
