@@ -1,7 +1,8 @@
-"""Questions over Parquet in the order of time: tasks that read the files, today's shuffle, the bare hand-over, and SQL.
+"""Questions over Parquet in the order of time: tasks that read the files, Spark's shuffle, the bare hand-over, SQL, and ``match(path)``.
 
 ``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--cores N]`` checks that all ways count the same
-matches. It prints each way's seconds and, per question, how many times as long as reading the files the others take.
+matches, prints the page and writes it with its record to ``results/``: each way's seconds and, per question, how many times as long as
+reading the files the others take, by the clock and in the CPU time of all processes.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ import os
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -25,8 +27,11 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.spark.floor import handed_over, total
+from benchmarks.spark.keys import PACKAGES, Taken, taken
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 
@@ -42,7 +47,8 @@ IN_SPARK = (
     (r"(\w+) IS NOT DISTINCT FROM (\w+)", r"(\1 <=> \2)"),
     (r"(\w+) IS DISTINCT FROM (\w+)", r"(NOT \1 <=> \2)"),
 )
-FILES, SHUFFLED, BARE, SQL = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL"
+FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
+WAYS = (FILES, SHUFFLED, BARE, SQL, PATH)
 SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
@@ -52,6 +58,13 @@ class Asked:
 
     kind: KindInSql
     frame: DataFrame
+    path: str
+    cores: int
+
+    def in_process(self) -> int:
+        """Return the number of matches that match() counts without Spark."""
+        found = gpu_cep.match(self.path, self.kind.query, output="count", threads=self.cores, **_options(self.kind))
+        return int(pc.sum(found["count"]).as_py() or 0)
 
     def count(self, scan: Scan, report: gpu_cep.RunReport | None = None) -> int:
         """Return the number of matches that gpu_match counts."""
@@ -92,43 +105,68 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
         SHUFFLED: lambda: asked.count("spark"),
         BARE: asked.hand_over,
         SQL: asked.by_sql,
+        PATH: asked.in_process,
     }
 
 
-def measured(asked: Asked, repeats: int) -> dict[str, float]:
-    """Return the best seconds of each way, turn by turn; raise AssertionError unless they count alike.
+def measured(asked: Asked, repeats: int) -> dict[str, Taken]:
+    """Return the least that each way takes, turn by turn; raise AssertionError unless they count alike.
 
     The first turn, in which workers start and load kernels, does not count. A way that cannot answer a question has no time.
     """
-    best: dict[str, float] = {}
+    best: dict[str, Taken] = {}
     counted: dict[str, int] = {}
+
+    def counting(way: str, answer: Callable[[], int]) -> Callable[[], None]:
+        return lambda: counted.__setitem__(way, answer())
+
     for turn in range(repeats + 1):
         for way, answer in ways(asked).items():
-            begin = time.perf_counter()
             try:
-                counted[way] = answer()
+                spent = taken(counting(way, answer), best.get(way, Taken()) if turn else Taken())
             except (UnsupportedError, AnalysisException) as fault:
                 print(f"{asked.kind.name}, {way}: {str(fault).splitlines()[0]}", file=sys.stderr)
                 continue
-            spent = time.perf_counter() - begin
-            print(f"{asked.kind.name}, {way}, turn {turn}: {spent:.2f} s, {counted[way]:,}", file=sys.stderr)
+            print(f"{asked.kind.name}, {way}, turn {turn}: {spent.clock:.2f} s, {counted[way]:,}", file=sys.stderr)
             if turn:
-                best[way] = min(spent, best.get(way, spent))
+                best[way] = spent
     assert len({count for way, count in counted.items() if way != BARE}) == 1, f"{asked.kind.name}: the ways count {counted}"
     return best
 
 
-def row(name: str, best: Mapping[str, float]) -> list[str]:
-    """Return a question's seconds, and how many times as long as the files' road the other ways take."""
-    known = [f"{best[way]:.2f}" if way in best else "" for way in (FILES, SHUFFLED, BARE, SQL)]
-    ratios = [f"{best[way] / best[FILES]:.1f} ×" if FILES in best and way in best else "" for way in (SHUFFLED, BARE, SQL)]
-    return [name, *known, *ratios]
+def row(name: str, best: Mapping[str, Taken]) -> list[str]:
+    """Return a question's seconds, and how many times as long as the files' road the other ways take, by the clock and of cores."""
+    known = [f"{best[way].clock:.2f}" if way in best else "" for way in WAYS]
+    return [name, *known, *(_ratio(best, way) for way in WAYS[1:])]
+
+
+def _ratio(best: Mapping[str, Taken], way: str) -> str:
+    if FILES not in best or way not in best:
+        return ""
+    return f"{best[way].clock / best[FILES].clock:.1f} / {best[way].cores / best[FILES].cores:.1f}"
+
+
+def markdown(rows: list[list[str]], where: Mapping[str, str], events: int, repeats: int, cores: int) -> str:
+    """Return the page of a record."""
+    head = ["question", *WAYS, *(f"{way} / files" for way in WAYS[1:])]
+    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
+    sections = [
+        f"# Who reads Parquet under Spark, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
+        f"{events:,} events in Parquet in the order of time, in row groups of at most {min(GROUP, events // 10):,}; local[{cores}]; "
+        f"matches are counted; seconds of the best of {repeats} warm runs, turn by turn. Ratios are times over those of the tasks that "
+        "read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. The bare "
+        "hand-over shuffles all rows by key to Python, which counts them. A way without a figure cannot answer the question. Written by "
+        "`python -m benchmarks.rivals.spark_files`.",
+        pages.table([head, *rows], figures=len(head) - 1),
+    ]
+    return "\n\n".join(sections) + "\n"
 
 
 def asked_of(name: str, count: int, folder: Path, spark: SparkSession) -> Asked:
     kind, path = KindInSql(KINDS[name], count), folder / f"{name}.parquet"
     pq.write_table(kind.stored(kind.events(count)), path, row_group_size=min(GROUP, count // 10))
-    return Asked(kind, spark.read.parquet(str(path)))
+    return Asked(kind, spark.read.parquet(str(path)), str(path), spark.sparkContext.defaultParallelism)
 
 
 def main(argv: list[str]) -> int:
@@ -141,15 +179,20 @@ def main(argv: list[str]) -> int:
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
     spark = session(options.cores)
-    rows = [["question", FILES, SHUFFLED, BARE, SQL, *(f"{way} / files" for way in (SHUFFLED, BARE, SQL))]]
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
+    found: dict[str, dict[str, Taken]] = {}
     try:
         for name in options.kinds:
             with tempfile.TemporaryDirectory() as folder:
-                rows.append(row(name, measured(asked_of(name, options.events, Path(folder), spark), options.repeats)))
+                found[name] = measured(asked_of(name, options.events, Path(folder), spark), options.repeats)
     finally:
         spark.stop()
-    print(f"Seconds for {options.events:,} events on {options.cores} cores; the best of {options.repeats} warm turns.\n")
-    print(pages.table(rows, figures=len(rows[0]) - 1))
+    page = markdown([row(name, best) for name, best in found.items()], where, options.events, options.repeats, options.cores)
+    taken_by = {name: {way: asdict(spent) for way, spent in best.items()} for name, best in found.items()}
+    record = {"environment": where, "events": options.events, "cores": options.cores, "questions": taken_by}
+    print(page)
+    print(*pages.write(RESULTS, f"spark-files-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
     return 0
 
 

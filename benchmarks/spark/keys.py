@@ -105,7 +105,9 @@ def bare_handover(frame: DataFrame, key: str) -> int:
 
 
 def count(frame: DataFrame, key: str, slices: str | None, report: gpu_cep.RunReport | None = None) -> int:
-    return total(gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices, report=report))
+    # the files' road, which auto might take, has no streams to cut
+    found = gpu_cep.gpu_match(frame, QUERY, partition_by=key, output="count", slices=slices, scan="spark", report=report)
+    return total(found)
 
 
 def measured(path: Path, numbers: Sequence[int], repeats: int, rows: int) -> list[Line]:

@@ -1,0 +1,24 @@
+"""The benchmark of who reads Parquet: its rows and its page."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from benchmarks.rivals import spark_files
+from benchmarks.spark.keys import Taken
+
+
+def test_a_row_compares_each_way_with_the_files_road() -> None:
+    best = {spark_files.FILES: Taken(2.0, 4.0), spark_files.SHUFFLED: Taken(5.0, 6.0), spark_files.PATH: Taken(1.0, 2.0)}
+    assert spark_files.row("runs", best) == ["runs", "2.00", "5.00", "", "", "1.00", "2.5 / 1.5", "", "", "0.5 / 0.5"]
+    assert spark_files.row("runs", {spark_files.SQL: Taken(3.0, 4.0)})[1:] == ["", "", "", "3.00", "", "", "", "", ""]
+
+
+def test_the_page_says_what_was_measured() -> None:
+    where = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", **dict.fromkeys(spark_files.PACKAGES, "1")}
+    page = spark_files.markdown([spark_files.row("runs", {spark_files.FILES: Taken(2.0, 4.0)})], where, 400, 3, 2)
+    assert "400 events" in page
+    assert "| runs | 2.00 |" in page
+    assert "SQL / files" in page
