@@ -21,7 +21,7 @@ from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.row_worker import RowWork
 from gpu_cep_spark.run_report import RunReport, add_figures_column
-from gpu_cep_spark.schemas import batch_schema, spark_schema
+from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ class Job:
     zone: str
     memory: int | None
     report: RunReport | None
+
+    @property
+    def events(self) -> pa.Schema:
+        """The schema of the DataFrame."""
+        return arrow_schema(self.df.schema, self.zone)
 
     def match(
         self,

@@ -18,10 +18,13 @@ import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
 
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
 from gpu_cep.errors import CepError, EventError
 from gpu_cep.live_queries import LiveQuery
-from gpu_cep.stream_steps import certain_matches, hold_events, is_due
+from gpu_cep.plan.certainty import Certain
+from gpu_cep.stream_steps import bindable_rows, certain_matches, hold_events, is_due, no_matches
 from gpu_cep_spark.codes import Codes
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.live_packing import number_of_buckets, read_chunk, write_chunk
@@ -54,6 +57,8 @@ class LiveWork:
         The schema that Spark expects of the matches.
     partitions
         The partitions of the state, if Spark does not tell tasks of another number.
+    whole
+        The schema of whole events, which come behind the columns of the query if late ones are rows of the result; else None.
     """
 
     live: LiveQuery
@@ -62,6 +67,7 @@ class LiveWork:
     codes: Codes
     result: pa.Schema
     partitions: int
+    whole: pa.Schema | None = None
 
 
 class Store(NamedTuple):
@@ -79,6 +85,7 @@ class Bucket:
     `state`: the state of its stream, without the events.
     `rows`, `size`, `chunks`: the number of events in its list, their bytes, and the number of chunks.
     `timer`: the watermark, in milliseconds, at which it is called next if no event comes (None: never).
+    `latest`: the latest time of its events.
     """
 
     state: StreamState
@@ -86,15 +93,22 @@ class Bucket:
     size: int = 0
     chunks: int = 0
     timer: int | None = None
+    latest: int = 0
 
 
 class New(NamedTuple):
-    """What has arrived: a chunk of events (None: there are none), their number, how many others were late, and the latest time."""
+    """What has arrived: a chunk of events (None: there are none), their number, how many others were late, and the latest time.
+
+    `events` counts those that were not late. The chunk has fewer if some are in no match, and are not kept.
+    `returned` are the late ones, if they come out as rows.
+    """
 
     chunk: bytes | None
     rows: int
     late: int
     latest: int
+    events: int
+    returned: pa.Table | None = None
 
 
 class Ran(NamedTuple):
@@ -135,7 +149,7 @@ def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] 
     except CepError as fault:
         # without the frames of the engine, which tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
-    yield _answer(work, ran, new, after, watermark)
+    yield _answer(work, ran, new, after, watermark, bucket.state.clock.reported)
 
 
 def _read_bucket(work: LiveWork, store: Store) -> Bucket:
@@ -159,7 +173,7 @@ def _read_bucket(work: LiveWork, store: Store) -> Bucket:
     buckets = number_of_buckets(work.partitions)
     if told["buckets"] != buckets:
         raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
-    return Bucket(read_state(written, work.live.schema), told["rows"], told["size"], told["chunks"], told["timer"])
+    return Bucket(read_state(written, work.live.schema), told["rows"], told["size"], told["chunks"], told["timer"], told["latest"])
 
 
 def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: int) -> New:
@@ -171,7 +185,7 @@ def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: in
         An event is late, and that is an error.
     """
     if arrived is None:
-        return New(None, 0, 0, watermark)
+        return New(None, 0, 0, watermark, 0)
     tables = [read_chunk(chunk) for chunk in arrived]
     events = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     times = events.column(work.live.plan.query.timestamp).cast(pa.int64()).to_numpy()
@@ -180,12 +194,27 @@ def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: in
     if late and work.live.refuses_late:
         told = f"{late:,} events are late: their times are not after the watermark, {watermark} microseconds since 1970"
         raise EventError(f"{told}; give withWatermark() a longer delay, or drop late events by late='drop'")
+    if work.whole is not None:
+        return _return_late(work, events, times, in_time, watermark)
     if late == len(times):
-        return New(None, 0, late, watermark)
+        return New(None, 0, late, watermark, 0)
     if late:
         events, times = events.filter(pa.array(in_time)), times[in_time]
     chunk = arrived[0] if len(tables) == 1 and not late else write_chunk(events.combine_chunks())
-    return New(chunk, len(times), late, int(times.max()))
+    return New(chunk, len(times), late, int(times.max()), len(times))
+
+
+def _return_late(work: LiveWork, events: pa.Table, times: Numbers, in_time: npt.NDArray[np.bool_], watermark: int) -> New:
+    """Return the events that may be in a match, as one chunk, and the late ones as a whole."""
+    assert work.whole is not None, "events come as a whole"
+    *_, name = events.column_names
+    whole = events.column(name).filter(pa.array(~in_time)).combine_chunks()
+    late = pa.Table.from_arrays(whole.flatten(), names=work.whole.names).cast(work.whole)
+    kept, times = events.drop_columns([name]).filter(pa.array(in_time)), times[in_time]
+    # Spark has filtered nothing
+    chosen = bindable_rows(work.live, as_events(kept, work.live.schema, work.codes))
+    chunk = write_chunk(kept.take(pa.array(chosen)).combine_chunks()) if len(chosen) else None
+    return New(chunk, len(chosen), late.num_rows, int(times.max(initial=watermark)), len(times), late)
 
 
 def _count(bucket: Bucket, new: New, watermark: int) -> Bucket:
@@ -200,7 +229,7 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
     clock = bucket.state.clock
     if not is_due(work.live, clock):
         return Ran(bucket.state, None, None)
-    if not bucket.rows and not _holds(bucket.state):
+    if (not bucket.rows and not _holds(bucket.state)) or _is_settled(work.live, bucket, clock):
         return Ran(replace(bucket.state, clock=replace(clock, answered=clock.watermark)), None, None)
     state = bucket.state
     if bucket.rows:
@@ -212,6 +241,12 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
     after, found = certain_matches(work.live, state, 1 if context is None else context.cpus(), None)
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
     return Ran(rest, after.numbers, found)
+
+
+def _is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
+    """Return whether nothing becomes certain of a bucket by time alone: all that its events decide has been answered."""
+    by_events = live.certain is Certain.AT_DETECTION or isinstance(live.plan.query.window, CountWindow)
+    return by_events and clock.answered is not None and bucket.latest <= clock.answered
 
 
 def _holds(state: StreamState) -> bool:
@@ -237,24 +272,27 @@ def _read_events(store: Store) -> tuple[pa.Table, Numbers]:
 def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, watermark: int, *, called: bool) -> Bucket:
     """Write what is kept of a bucket, set its timer, and return what is known of it; `called` by its timer."""
     after = replace(bucket, state=ran.state)
-    if ran.kept is not None and _is_worth_writing(bucket, len(ran.kept)):
+    if ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept)):
         after = _write_events(store, after, ran.kept)
     if new.chunk is not None:
         store.chunks.appendValue((ran.state.clock.pushed - new.rows, new.chunk))
-        after = replace(after, rows=after.rows + new.rows, size=after.size + len(new.chunk), chunks=after.chunks + 1)
+        rows, size = after.rows + new.rows, after.size + len(new.chunk)
+        after = replace(after, rows=rows, size=size, chunks=after.chunks + 1, latest=max(after.latest, new.latest))
     after = _set_timer(work, store, after, watermark, called=called)
-    if after.timer is None:
+    if not after.rows and not _holds(after.state) and after.state.numbering is None:
         store.about.clear()
         return after
     told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions)}
-    told |= {"timer": after.timer, "rows": after.rows, "size": after.size, "chunks": after.chunks}
+    told |= {"timer": after.timer, "rows": after.rows, "size": after.size, "chunks": after.chunks, "latest": after.latest}
     store.about.update((write_state(after.state, told),))
     return after
 
 
-def _is_worth_writing(bucket: Bucket, kept: int) -> bool:
+def _is_worth_writing(live: LiveQuery, bucket: Bucket, kept: int) -> bool:
     """Return whether a list is written anew that has so many events which are still needed."""
-    return bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
+    # windows of a number of events count those that are kept
+    counted = isinstance(live.plan.query.window, CountWindow) and bucket.rows > kept
+    return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
 
 
 def _write_events(store: Store, bucket: Bucket, kept: Numbers) -> Bucket:
@@ -272,7 +310,9 @@ def _write_events(store: Store, bucket: Bucket, kept: Numbers) -> Bucket:
 
 def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, called: bool) -> Bucket:
     """Have Spark call the bucket again once the engine is due, if it keeps anything."""
-    timer = _due(work.live, bucket.state.clock, watermark) if bucket.rows or _holds(bucket.state) else None
+    clock = bucket.state.clock
+    waits = (bucket.rows or _holds(bucket.state)) and not _is_settled(work.live, bucket, clock)
+    timer = _due(work.live, clock, watermark) if waits else None
     if timer != bucket.timer:
         # the timer that has gone off is Spark's to delete
         if bucket.timer is not None and not called:
@@ -289,14 +329,22 @@ def _due(live: LiveQuery, clock: Clock, watermark: int) -> int:
     return max(watermark + 1, -int(-(clock.answered + live.every) // TICKS))
 
 
-def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int) -> pd.DataFrame:
-    """Return the matches in pieces that Spark takes, each packed in a row, with the figures in the first row."""
-    tables = [] if ran.found is None else in_batches(ran.found)
+def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int, before: int) -> pd.DataFrame:
+    """Return the matches in pieces that Spark takes, each packed in a row, with the figures in the first row.
+
+    Of the bucket, so many matches had come out `before`.
+    """
+    found = ran.found
+    if new.returned is not None and new.late:
+        found = with_late(no_matches(work.live) if found is None else found, new.returned)
+    elif work.whole is not None and found is not None:
+        found = with_late(found, work.whole.empty_table())
+    tables = [] if found is None else in_batches(found)
     pieces = [write_chunk(pa.Table.from_batches([as_promised(rows, work.result)])) for rows in tables]
     figures = {
         "late": new.late,
-        "events": new.rows,
-        "matches": 0 if ran.found is None else ran.found.num_rows,
+        "events": new.events,
+        "matches": bucket.state.clock.reported - before,
         "kept": bucket.rows,
         "bytes": bucket.size,
         # the first micro-batch has no watermark yet

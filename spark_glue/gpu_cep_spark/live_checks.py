@@ -14,11 +14,12 @@ from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.live_queries import LATE
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
 
-EMIT, LATE = ("certain",), ("drop", "error")
-OUTPUTS = ("matches",)
+EMIT = ("certain",)
+OUTPUTS = ("matches", "events")
 # How a column's metadata say that Spark keeps a watermark of it.
 DELAY = "spark.watermarkDelayMs"
 STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -30,7 +31,7 @@ def check_choices(emit: object, late: object) -> None:
     faults = []
     for name, given, taken in (("emit", emit, EMIT), ("late", late, LATE)):
         if given not in taken:
-            faults.append(Diagnostic(f"{name}={given!r} is unknown; expected {' or '.join(taken)}", hint=nearest(str(given), taken)))
+            faults.append(Diagnostic(f"{name}={given!r} is unknown; expected one of {', '.join(taken)}", hint=nearest(str(given), taken)))
     if faults:
         raise PatternError(faults)
 
@@ -72,7 +73,7 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings) -> None:
         A stream cannot answer the query, Spark has no watermark of the timestamps, or cannot have one, or keeps state
         in another store than RocksDB. One error names all reasons.
     """
-    faults = [*_faults_of_query(plan), *_faults_of_output(settings)]
+    faults = [*_faults_of_query(plan), *_faults_of_output(plan, settings)]
     faults += [*_faults_of_watermark(df.schema, plan.query.schema.names[plan.query.timestamp]), *_faults_of_store(df)]
     if faults:
         raise UnsupportedError(faults)
@@ -80,19 +81,20 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings) -> None:
 
 def _faults_of_query(plan: AnyPlan) -> Iterator[Diagnostic]:
     lengthy = "give the window a length of time, such as WITHIN 5 minutes"
-    if isinstance(plan, IntervalPlan):
-        yield Diagnostic("a streaming DataFrame of situations is not supported yet", hint="supported: event patterns (PATTERN)")
-    elif plan.query.window is None:
+    if plan.query.window is None:
         yield Diagnostic("a stream needs a window: without one all events would have to be kept", hint=lengthy)
-    elif isinstance(plan.query.window, CountWindow):
-        keyed = "keeps the last events of every key for ever: there is no time to live for keys yet"
-        told = keyed if plan.query.partition_by else "is not supported for a streaming DataFrame yet"
+    elif isinstance(plan.query.window, CountWindow) and plan.query.partition_by:
+        told = "keeps the last events of every key for ever: there is no time to live for keys yet"
         yield Diagnostic(f"a window of a number of events {told}", hint=lengthy)
+    elif isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:
+        told = "a stream with gap= and detect='final' is not supported: a situation ends in its gap, but is seen to do so later"
+        yield Diagnostic(told, hint="give detect='early'")
 
 
-def _faults_of_output(settings: Settings) -> Iterator[Diagnostic]:
-    if settings.output not in OUTPUTS:
-        message = f"output={settings.output!r} is not supported for a streaming DataFrame; supported: {', '.join(OUTPUTS)}"
+def _faults_of_output(plan: AnyPlan, settings: Settings) -> Iterator[Diagnostic]:
+    known, of = (OUTPUTS[:1], " of situations") if isinstance(plan, IntervalPlan) else (OUTPUTS, "")
+    if settings.output not in known:
+        message = f"output={settings.output!r} is not supported for a streaming DataFrame{of}; supported: {', '.join(known)}"
         yield Diagnostic(message, hint="count the matches with Spark: found.groupBy(…).count()" if settings.output == "count" else None)
 
 

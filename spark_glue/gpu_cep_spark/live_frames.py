@@ -7,17 +7,21 @@ row, which Spark shuffles. Its stateful operator calls the engine bucket by buck
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
+from gpu_cep.live_plans import check_rows
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.query_plans import as_query
 from gpu_cep.sliced_plans import plan_over_slices
 from gpu_cep_spark.codes import Codes, coded_columns
@@ -27,7 +31,7 @@ from gpu_cep_spark.live_buckets import LiveWork
 from gpu_cep_spark.live_checks import check_stream, ticks_of
 from gpu_cep_spark.live_packing import PACKED, Packing, pack_partition, unpack_partition
 from gpu_cep_spark.live_processor import make_processor
-from gpu_cep_spark.narrow_frames import narrow
+from gpu_cep_spark.narrow_frames import narrow, with_whole_events
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema
 
@@ -40,8 +44,8 @@ ZONE = "UTC"
 _MEANING = ("timestamp", "partition_by", "order_by", "type_column", "nulls", "strategy", "ties", "time_unit")
 
 
-def match_stream(job: Job, every: float | str | None, late: str) -> DataFrame:
-    """Return the matches of a streaming DataFrame as they become certain.
+def match_stream(job: Job, timeouts: Sequence[NarrowQuery], every: float | str | None, late: str) -> DataFrame:
+    """Return the matches of a streaming DataFrame as they become certain, and the timeouts of `timeouts`, if that has a query.
 
     Raises
     ------
@@ -53,33 +57,55 @@ def match_stream(job: Job, every: float | str | None, late: str) -> DataFrame:
     query, df = job.query, job.df
     check_stream(df, query.plan, query.settings)
     partitions = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    work = live_work(query, every, late, partitions)
+    work = live_work(query, every, late, partitions, timeouts, job.events)
     found = _packed(job, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
-    returned = spark_schema(answer_schema(query.plan, query.events))
+    returned = spark_schema(_result_schema(work.live, work.whole))
     return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
 
 
-def live_work(query: NarrowQuery, every: float | str | None, late: str, partitions: int) -> LiveWork:
-    """Return the work on each bucket; `partitions` is the session's number of partitions. Raises as :func:`match_stream`."""
+def live_work(
+    query: NarrowQuery, every: float | str | None, late: str, partitions: int, timeouts: Sequence[NarrowQuery], events: pa.Schema
+) -> LiveWork:  # fmt: skip
+    """Return the work on each bucket; raises as :func:`match_stream`.
+
+    `partitions` is the session's number of partitions, `timeouts` has a query if they are asked for, and `events` have a
+    DataFrame's columns.
+    """
     plan = query.plan
-    live = _live_query(query, ticks_of(plan, every, query.options.time_unit), refuses_late=late == "error")
-    codes = coded_columns(plan)
-    result = batch_schema(spark_schema(answer_schema(plan, query.events)), ZONE)
-    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, result, partitions)
+    live = _live_query(query, timeouts, ticks_of(plan, every, query.options.time_unit), late)
+    codes, whole = coded_columns(plan), events if live.returns_late else None
+    result = batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
+    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, result, partitions, whole)
 
 
-def _live_query(query: NarrowQuery, every: Tick | None, *, refuses_late: bool) -> LiveQuery:
+def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], every: Tick | None, late: str) -> LiveQuery:
     plan = check_live(query.plan, query.settings)
-    apart = needs_slices(query.settings)
-    sliced = plan_over_slices(query.pattern, query.events, query.options, query.settings) if apart else None
-    return LiveQuery(plan, query.events, sliced, every=every, refuses_late=refuses_late)
+    sliced = None
+    if isinstance(plan, EventPlan) and needs_slices(query.settings):
+        sliced = plan_over_slices(query.pattern, query.events, query.options, query.settings)
+    of_timeouts = [each.plan for each in timeouts if isinstance(each.plan, EventPlan)]
+    live = LiveQuery(
+        plan, query.events, sliced, of_timeouts[0] if of_timeouts else None,
+        every=every, refuses_late=late == "error", returns_late=late == "rows",
+    )  # fmt: skip
+    if live.returns_late:
+        check_rows(live, query.settings)
+    return live
+
+
+def _result_schema(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
+    """Return the schema of what comes out; with late events as a `whole` if they are rows."""
+    return live.result if whole is None else kinds_schema(live.result, whole)
 
 
 def _packed(job: Job, work: LiveWork) -> DataFrame:
     """Return the events, packed by bucket."""
     live = work.live
-    sent = narrow(job.df, live.plan, live.schema, work.codes)
+    if live.returns_late:
+        sent = with_whole_events(job.df, live.plan, live.schema, work.codes)
+    else:
+        sent = narrow(job.df, live.plan, live.schema, work.codes, timeouts=live.timeouts is not None)
     keys = [F.col(f"c{key}") for key in keys_of_shuffle(live.plan)]
     hashed = sent.select("*", F.hash(*keys).alias(_HASH)) if keys else sent
     time = live.plan.query.timestamp
@@ -99,6 +125,7 @@ def _digest(query: NarrowQuery, codes: Codes) -> str:
     options, settings = query.options, query.settings
     functions = tuple(function.name for function in options.functions)
     meaning = [getattr(options, name) for name in _MEANING]
-    asked = [format_query(as_query(query.pattern)), meaning, functions, settings.after_match, settings.output, settings.columns]
+    asked: list[Any] = [format_query(as_query(query.pattern)), meaning, functions, settings.after_match, settings.output, settings.columns]
+    asked += [options.detect, options.allen, options.gap, settings.kind]
     kept = [str(query.events.remove_metadata()), sorted(codes.items())]
     return hashlib.sha256(repr([*asked, *kept]).encode()).hexdigest()

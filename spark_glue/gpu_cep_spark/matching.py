@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from functools import partial, reduce
 from inspect import signature
 from os import PathLike
 from pathlib import PurePath
@@ -18,6 +18,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
+from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import is_row_pattern, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import coded_columns
@@ -118,8 +119,10 @@ def gpu_match(
         Arrow. ``spark``: Spark reads and shuffles them. ``auto`` takes files
         where they surely hold what Spark would read, and where they can be cut
         by time or by key, and `slices` has no length. The matches are the same.
+    timeouts
+        As in :func:`gpu_cep.match`. A batch reads the events twice, once for each kind of row.
     report
-        Receives the counts and times of the workers, once an action has computed the result.
+        Receives the counts and times of the workers, once an action has computed the result; of matches only, beside timeouts.
     emit
         When a match of a streaming DataFrame comes out: ``certain``, once, when no event that may still come can change it.
     every
@@ -127,7 +130,8 @@ def gpu_match(
         ``"10 seconds"``. Default: whenever it has moved.
     late
         Of a streaming DataFrame, what an event is whose time is not after the watermark when it comes. ``drop``: it is dropped
-        and counted. ``error``: the query fails.
+        and counted. ``error``: the query fails. ``rows``: it is dropped, counted, and comes out as a row, as of :class:`gpu_cep.Stream`;
+        Spark then filters no events, and shuffles all columns.
     **keywords
         As in :func:`gpu_cep.match`.
 
@@ -162,13 +166,21 @@ def gpu_match(
             raise UnsupportedError([_NO_STREAM_OF_ROWS])
         check_road(slices, scan)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), zone, memory, report)
-    query = NarrowQuery.of(asked, schema, options, settings)
-    job = Job(frame, query, zone, memory, report)
+    kinds = by_kind(settings) if settings.timeouts else (settings,)
+    queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
     if frame.isStreaming:
-        return match_stream(job, every, late)
-    if (files := files_of(job, scan, slices, from_paths=of_files is not None)) is not None:
+        return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], every, late)
+    # a report has the figures of one job
+    jobs = [Job(frame, query, zone, memory, None if number else report) for number, query in enumerate(queries)]
+    return reduce(DataFrame.union, (_match_batch(job, slices, scan, from_paths=of_files is not None) for job in jobs))
+
+
+def _match_batch(job: Job, slices: float | str | None, scan: Scan, *, from_paths: bool) -> DataFrame:
+    """Return the matches, or the timeouts, of a DataFrame that is no stream."""
+    query, report = job.query, job.report
+    if (files := files_of(job, scan, slices, from_paths=from_paths)) is not None:
         return match_files(job, files)
-    slicing, why = choose_slicing(query.plan, slices, options.time_unit, _known(frame, query))
+    slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, _known(job.df, query))
     if report is not None:
         report.tell_streams(why)
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)

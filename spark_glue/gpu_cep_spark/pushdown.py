@@ -55,7 +55,7 @@ def quote(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
+def event_filter(query: BoundQuery, schema: StructType, *, with_keys: bool = True) -> Column | None:
     """Return a filter that holds for every event of every match; None if no useful one is known.
 
     Events without a timestamp are kept, so that the engine reports them.
@@ -66,11 +66,13 @@ def event_filter(query: BoundQuery, schema: StructType) -> Column | None:
         The query, bound to the columns of `schema`.
     schema
         The schema of the DataFrame to filter, whose text is plain, as :func:`read_columns` makes it.
+    with_keys
+        Whether an event without a key that conditions imply is of no use. It is in no match, but it may have a timeout.
     """
     if isinstance(query.window, CountWindow):
         return None  # a count window counts the events that no variable binds, too
     bindable = _any_variable(query, schema)
-    keyed = [column(schema.names[key]).isNotNull() for key in query.derived_keys]
+    keyed = [column(schema.names[key]).isNotNull() for key in query.derived_keys if with_keys]
     conjuncts = keyed + ([] if bindable is None else [bindable])
     if not conjuncts:
         return None

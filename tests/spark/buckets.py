@@ -106,9 +106,13 @@ class Operator:
         return sum(int(frame[figure].sum()) for frame in self.frames)
 
     def _packed(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        plan = self.work.live.plan
+        plan, whole = self.work.live.plan, table
         keys = keys_of_shuffle(plan)
+        table = whole.select(self.work.live.schema.names)
         named = table.rename_columns([f"c{number}" for number in range(table.num_columns)])
+        if self.work.whole is not None:
+            fields = whole.rename_columns([f"c{number}" for number in range(whole.num_columns)])
+            named = named.append_column("whole", fields.to_struct_array())
         if keys:
             hashes = stream_hashes(EventColumns(table, plan.query), keys).astype(np.uint32).view(np.int32)
             named = named.append_column("keys", pa.array(hashes))
@@ -125,5 +129,5 @@ class Operator:
 
 
 def _times(work: LiveWork, table: pa.Table) -> np.ndarray:
-    times: np.ndarray = table.column(work.live.plan.query.timestamp).cast(pa.int64()).to_numpy()
+    times: np.ndarray = table.column(work.live.schema.names[work.live.plan.query.timestamp]).cast(pa.int64()).to_numpy()
     return times

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from unittest.mock import patch
 
@@ -15,8 +16,13 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.engine.answers import answer
-from gpu_cep.errors import EventError, UnsupportedError
+from gpu_cep.engine.streaming.kinds import with_late
+from gpu_cep.engine.streaming.state import first_state
+from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.keywords import read_keywords
+from gpu_cep.live_queries import LiveQuery
+from gpu_cep.plan.timeouts import by_kind
+from gpu_cep.stream_steps import certain_matches, push_events
 from gpu_cep_spark import live_buckets, live_packing
 from gpu_cep_spark.live_buckets import TICKS
 from gpu_cep_spark.live_frames import live_work
@@ -24,6 +30,8 @@ from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.worker import as_promised
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
+from tests.drawn.situations import situation_queries, situation_tables
+from tests.drawn.tables import Clock
 from tests.effort import examples
 from tests.spark.buckets import Operator
 from tests.spark.samples import as_set
@@ -42,8 +50,10 @@ PLAIN = {
 
 
 def asked(text: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop", **options: Any) -> tuple[NarrowQuery, Any]:
-    query = NarrowQuery.of(text, schema, *read_keywords(options))
-    return query, live_work(query, every, late, 1)
+    given, settings = read_keywords(options)
+    kinds = by_kind(settings) if settings.timeouts else (settings,)
+    query, *timeouts = [NarrowQuery.of(text, schema, given, each) for each in kinds]
+    return query, live_work(query, every, late, 1, timeouts, schema)
 
 
 def over_instants(case: Case, shifts: tuple[int, ...]) -> Case:
@@ -79,22 +89,27 @@ def few_buckets() -> Iterator[None]:
         yield
 
 
-def check_buckets(case: Case, data: st.DataObject) -> None:
+def check_buckets(case: Case, data: st.DataObject, **options: Any) -> Operator:
     case = over_instants(case, data.draw(st.sampled_from(((0,), (0, 1), (0, 999, 1_000))), "shifts"))
     expected(case)  # not too many
-    every = data.draw(st.sampled_from((None, None, "2 seconds")), "every")
     try:
-        query, work = asked(case.text, case.events.schema, every=every, **case.options)
+        return check_arrival(case, data, **options)
     except UnsupportedError as refusal:
         if "() of these arguments is not supported" in str(refusal):
             reject()
         raise
+
+
+def check_arrival(case: Case, data: st.DataObject, **options: Any) -> Operator:
+    """The buckets have what a batch has over the events in time, in whatever order and micro-batches events come."""
+    every = data.draw(st.sampled_from((None, None, "2 seconds")), "every")
+    query, work = asked(case.text, case.events.schema, every=every, **case.options, **options)
     rows = np.argsort(case.events.column("ts").to_numpy(), kind="stable")
     order = data.draw(st.one_of(st.just("sorted"), st.randoms(use_true_random=False)), "order")
     if order != "sorted":
         rows = np.arange(len(rows))
         order.shuffle(rows)
-    events = case.events.take(rows).select(query.events.names)
+    events = case.events.take(rows)
     operator = Operator(work, delay=data.draw(st.sampled_from((0, 1, 1_000, 3_000)), "delay"))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=6), "cuts"))
     late = [operator.batch(*in_tasks(events.slice(low, high - low))) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
@@ -102,21 +117,98 @@ def check_buckets(case: Case, data: st.DataObject) -> None:
     in_time = np.concatenate(late) == 0
     assert operator.total("late") == np.count_nonzero(~in_time)
     assert operator.total("events") == np.count_nonzero(in_time)
-    batch = answer(query.plan, events.filter(pa.array(in_time)))
+    on_time = events.filter(pa.array(in_time)).select(query.events.names)
+    batch, matches = certain_of(work.live, on_time) if "EVENTS" in case.text else batch_of(work.live, on_time)
+    assert operator.total("matches") == matches or query.settings.output == "events"
+    if work.whole is not None:
+        batch = with_late(batch, events.filter(pa.array(~in_time)).cast(work.whole))
     assert as_set(operator.found) == as_set(pa.Table.from_batches([as_promised(batch, work.result)]))
-    assert all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
+    return operator
+
+
+def batch_of(live: LiveQuery, events: pa.Table) -> tuple[pa.Table, int]:
+    """What a batch gives, and how many of it are matches."""
+    found = [answer(plan, events) for plan in (live.plan, live.timeouts) if plan is not None]
+    return pa.concat_tables(found), found[0].num_rows
+
+
+def certain_of(live: LiveQuery, events: pa.Table) -> tuple[pa.Table, int]:
+    """What is certain once time has passed for ever, but further events may come; all of it are matches."""
+    state, _ = push_events(live, first_state(live.schema), events)
+    _, found = certain_matches(live, replace(state, clock=replace(state.clock, watermark=FOR_EVER * TICKS)), None, None)
+    return found, found.num_rows
+
+
+def is_empty(operator: Operator) -> bool:
+    return all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
 
 
 @examples(60, 400)
 @given(whole_language(max_size=12, after_match=AFTER_MATCH), st.data())
 def test_buckets_have_the_matches_of_a_batch(case, data):
-    check_buckets(case, data)
+    assert is_empty(check_buckets(case, data))
 
 
 @examples(60, 400)
 @given(trend_cases(after_match=AFTER_MATCH), st.data())
 def test_buckets_tell_strategies_apart(case, data):
-    check_buckets(case, data)
+    assert is_empty(check_buckets(case, data))
+
+
+WITH_TIMEOUTS = ("skip_till_next_match", "partition_contiguity", "strict_contiguity")
+
+
+@examples(30, 200)
+@given(whole_language(max_size=12, after_match=AFTER_MATCH, strategies=WITH_TIMEOUTS), st.sampled_from(("drop", "rows")), st.data())
+def test_buckets_have_timeouts_and_late_events(case, late, data):
+    assert is_empty(check_buckets(case, data, timeouts=True, late=late))
+
+
+@examples(30, 200)
+@given(whole_language(max_size=12, after_match=AFTER_MATCH), st.sampled_from((("events", "drop"), ("matches", "rows"))), st.data())
+def test_buckets_give_the_events_of_matches_and_late_ones(case, asked, data):
+    output, late = asked
+    operator = check_buckets(case, data, output=output, late=late)
+    assert all(not (bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
+
+
+MOMENTS = Clock(pa.timestamp("us", "UTC"), lambda n: datetime.fromtimestamp(START // SECOND + n, UTC), ("{n} seconds",))
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> Case:
+    text = draw(situation_queries(3, MOMENTS.windows))
+    text = text if "\nWITHIN" in text else f"{text}\nWITHIN 5 seconds"
+    keys, mode = draw(st.sampled_from((None, ["k"], ["s"]))), draw(st.sampled_from(("final", "early")))
+    options = {"detect": mode, **({} if keys is None else {"partition_by": keys})}
+    return Case(text, as_spark_has_it(draw(situation_tables(MOMENTS, 12, True, False))), options)
+
+
+@examples(40, 300)
+@given(situations(), st.sampled_from(("drop", "rows")), st.data())
+def test_buckets_have_the_situations_of_a_batch(case, late, data):
+    try:
+        operator = check_arrival(case, data, late=late)
+    except PatternError:
+        reject()  # no situations satisfy it
+    # an event of each key says what has begun, and waits for nothing
+    assert all(not bucket.timers for bucket in operator.buckets.values())
+
+
+@examples(30, 200)
+@given(whole_language(max_size=12), st.data())
+def test_a_bucket_has_windows_of_a_number_of_events(case, data):
+    case = over_instants(case, (0, 1))
+    case = replace(case, text=re.sub(r"seconds$", "EVENTS", case.text))
+    case.options.pop("partition_by", None)
+    expected(case)
+    try:
+        operator = check_arrival(case, data)
+    except UnsupportedError as refusal:
+        if "() of these arguments is not supported" in str(refusal):
+            reject()
+        raise
+    assert len(operator.buckets) <= 1
 
 
 EVENTS = pa.schema({"ts": INSTANT, "type": pa.string(), "k": pa.int64()})
@@ -222,4 +314,4 @@ def test_a_bucket_keeps_no_more_than_a_window_of_fresh_keys():
     assert max(kept) < 2 * 40 * 700
     assert max(kept[40:]) <= 1.1 * max(kept[:40])
     operator.idle(FOR_EVER)
-    assert all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
+    assert is_empty(operator)

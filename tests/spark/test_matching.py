@@ -189,3 +189,23 @@ def test_many_small_streams_are_few_calls(spark: SparkSession) -> None:
 def test_columns_that_no_output_carries_are_no_fault(spark: SparkSession) -> None:
     found = cep.gpu_match(spark.createDataFrame(streams(40, seed=2)), "PATTERN A a RETURN a.ts AS t", columns="x")
     assert found.columns == ["match_start", "match_end", "t"]
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("derived key", {"after_match": "skip_past_last"}),
+        ("no key", {"slices": 40}),
+        ("branches", {"slices": 60, "after_match": "skip_past_last"}),
+        ("negation between derived keys", {}),
+        ("strict contiguity", {}),
+    ],
+)
+def test_timeouts(spark: SparkSession, name: str, options: dict[str, Any]) -> None:
+    frame = spread(spark, streams(300, seed=6), 3)
+    local = {key: value for key, value in options.items() if key != "slices"}
+    found = cep.gpu_match(frame, QUERIES[name], timeouts=True, **options)
+    expected = cep.match(frame.toArrow(), QUERIES[name], timeouts=True, **local)
+    assert found.columns == expected.column_names
+    assert as_set(found.toArrow()) == as_set(expected)
+    assert set(expected["kind"].to_pylist()) == {"match", "timeout"}

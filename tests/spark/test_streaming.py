@@ -29,6 +29,7 @@ from tests.spark.samples import as_set, physical_plan
 
 PAIRS = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
 TAKEN = "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < c.x WITHIN 9 seconds RETURN a.x AS x, c.ts AS at"
+LEVELS = "DEFINE H AS x > 4, L AS x <= 4 PATTERN H meets L WITHIN 5 seconds"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,6 +74,47 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
     assert figures(progress, "matches") == expected.num_rows
     # the last micro-batch has emptied all buckets
     assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
+
+
+def test_late_events_and_timeouts_are_rows_beside_the_matches(spark: SparkSession, tmp_path: Path) -> None:
+    told = events(120, seed=4)
+    write(tmp_path / "in", told, 3)
+    late = told.slice(0, 3)
+    write(tmp_path / "in", late, 1)
+    write(tmp_path / "in", end(), 1)
+    found = cep.gpu_match(source(spark, tmp_path / "in"), TAKEN, timeouts=True, late="rows")
+    progress = run(found, tmp_path)
+    rows = spark.read.parquet(str(tmp_path / "found"))
+    assert rows.schema.names == found.schema.names
+    expected = cep.gpu_match(spark.createDataFrame(told), TAKEN, timeouts=True)
+    kinds = expected.groupBy("kind").count().toArrow()
+    assert dict(zip(kinds["kind"].to_pylist(), kinds["count"].to_pylist(), strict=True)).keys() == {"match", "timeout"}
+    both = rows.filter("kind <> 'late'").drop("event").toArrow()
+    assert as_set(both) == as_set(expected.toArrow())
+    returned = rows.filter("kind = 'late'").select("event.*").toArrow()
+    assert as_set(returned) == as_set(late)
+    assert figures(progress, "late") == 3
+    assert figures(progress, "matches") == expected.filter("kind = 'match'").count()
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        (LEVELS, {"partition_by": "k", "detect": "early"}),
+        (PAIRS, {"partition_by": "k", "output": "events"}),
+        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}),
+    ],
+)
+def test_other_questions_than_those_of_one_window_of_time(
+    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]
+) -> None:
+    told = pa.concat_tables([events(120, seed=4), end()])
+    write(tmp_path / "in", told, 3)
+    write(tmp_path / "in", end().set_column(0, "ts", pa.array([START + 2_000 * SECOND], INSTANT)), 1)
+    run(cep.gpu_match(source(spark, tmp_path / "in"), query, **options), tmp_path)
+    expected = cep.gpu_match(spark.createDataFrame(told), query, **options).toArrow()
+    assert expected.num_rows > 5
+    assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.full)])
@@ -160,12 +202,14 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
     [
         ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: give the window a length of time, such as WITHIN 5 minutes"),
         ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "keeps the last events of every key for ever"),
-        ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "a window of a number of events is not supported for a streaming DataFrame yet"),
-        ("DEFINE H AS x > 1, L AS x > 2 PATTERN H before L WITHIN 5 seconds", {}, "a streaming DataFrame of situations is not supported"),
+        (LEVELS, {"gap": "3 seconds"}, "a stream with gap= and detect='final' is not supported.*\n.*hint: give detect='early'"),
+        (LEVELS, {"output": "events"}, "output='events' is not supported for a streaming DataFrame of situations; supported: matches"),
+        (LEVELS, {"timeouts": True}, "timeouts=True is not supported for situations"),
+        (PAIRS, {"timeouts": True, "strategy": "skip_till_any_match"}, "timeouts=True is not supported under skip_till_any_match"),
+        (PAIRS, {"late": "rows", "output": "events"}, "late='rows' is not supported with output='events'; supported: matches"),
         ("MATCH_RECOGNIZE (PATTERN (A B) DEFINE B AS x > 1)", {}, "MATCH_RECOGNIZE is not supported over streaming DataFrames"),
-        (PAIRS, {"output": "count"}, r"output='count' is not supported for a streaming DataFrame; supported: matches\n.*groupBy"),
-        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for a streaming DataFrame; supported: matches"),
-        (PAIRS, {"output": "events"}, "output='events' is not supported for a streaming DataFrame; supported: matches"),
+        (PAIRS, {"output": "count"}, r"output='count' is not supported for a streaming DataFrame; supported: matches, events\n.*groupBy"),
+        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for a streaming DataFrame; supported: matches, events"),
         (PAIRS, {"output": "indices"}, "supported: matches"),
         (PAIRS, {"algorithm": "brute_force"}, "brute_force"),
         (PAIRS, {"slices": "1 hour"}, "slices= has no meaning for a streaming DataFrame\n.*hint: leave it out"),
@@ -181,8 +225,8 @@ def test_what_streams_cannot_be_asked_is_refused_by_name(stream: DataFrame, quer
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"late": "drpo"}, "late='drpo' is unknown; expected drop or error\n.*did you mean 'drop'"),
-        ({"emit": "window"}, "emit='window' is unknown; expected certain"),
+        ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error, rows\n.*did you mean 'drop'"),
+        ({"emit": "window"}, "emit='window' is unknown; expected one of certain"),
         ({"every": "soon"}, "every='soon' is no length of time"),
         ({"every": 5}, "every"),
     ],
