@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.windows import bind_length, length_of
+from gpu_cep.analysis.windows import UNIT_NAMES, bind_length, length_of, own_tick
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kept_events import with_wide_codes
 from gpu_cep.engine.streaming.kinds import refuse_taken_names
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.lang.ast import UNITS
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_queries import LATE, LiveQuery, check_live, needs_slices
+from gpu_cep.live_queries import LATE, Idle, LiveQuery, check_live, needs_slices
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How events come: how late they may be, what becomes of later ones, and how often the engine runs.
+    """How events come: how late they may be, what becomes of later ones, how often the engine runs, and when time moves without events.
 
-    `lateness`, `late`, `every`: the keywords of :class:`gpu_cep.Stream`.
+    `lateness`, `late`, `every`, `idle`: the keywords of :class:`gpu_cep.Stream`.
     `in_order`: whether they come in order of time.
     `asked`: what is asked for, for errors.
     """
@@ -42,6 +43,7 @@ class Arrival:
     every: float | str | None = None
     in_order: bool = False
     asked: str = "a stream"
+    idle: str | None = None
 
 
 def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings, arrival: Arrival) -> LiveQuery:
@@ -75,7 +77,8 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     lateness = _length(whole, "lateness", arrival.lateness, options.time_unit)
     every = None if arrival.every is None else _length(whole, "every", arrival.every, options.time_unit)
     refuses, returns = arrival.late == "error", arrival.late == "rows"
-    live = LiveQuery(plan, narrow, sliced, timeouts, lateness, every, refuses, returns, arrival.in_order)
+    idle = None if arrival.idle is None else _idle(whole, arrival.idle, options.time_unit)
+    live = LiveQuery(plan, narrow, sliced, timeouts, lateness, every, refuses, returns, arrival.in_order, idle)
     if returns:
         check_rows(live, settings)
     return live
@@ -87,6 +90,19 @@ def check_rows(live: LiveQuery, settings: Settings) -> None:
         message = f"late='rows' is not supported with output={settings.output!r}; supported: matches"
         raise UnsupportedError([Diagnostic(message, hint="give late='drop', which counts late events")])
     refuse_taken_names(live.result, of_kinds=live.timeouts is not None)
+
+
+def _idle(plan: Plan, given: str, time_unit: str | None) -> Idle:
+    """Return what `idle` says in seconds, and how many ticks a second has."""
+    length = length_of(given)
+    if length is None or length.unit is None or not length.amount:
+        message = f"idle={given!r} is no length of time that a clock tells"
+        raise PatternError([Diagnostic(message, hint="write it with a unit, such as idle='30 seconds'")])
+    # the ticks of the timestamps must have a length, too
+    _length(plan, "idle", given, time_unit)
+    timestamp = plan.query.schema.attributes[plan.query.timestamp]
+    tick = own_tick(timestamp) or UNITS[UNIT_NAMES[time_unit or ""]]
+    return Idle(float(length.amount) * UNITS[length.unit] / 1e9, 1e9 / tick)
 
 
 def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -22,6 +23,13 @@ from gpu_cep.plan.settings import Settings
 LATE = ("drop", "error", "rows")
 
 
+class Idle(NamedTuple):
+    """After how many seconds without an event the watermark moves with the clock, and how many ticks of the timestamps a second has."""
+
+    seconds: float
+    ticks_per_second: float
+
+
 @dataclass(frozen=True)
 class LiveQuery:
     """A query that is asked of a stream.
@@ -33,6 +41,7 @@ class LiveQuery:
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
     `refuses_late`, `returns_late`: whether a late event is an error, or comes out as a row; else it is dropped and counted.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
+    `idle`: when the watermark moves with the clock (None: never).
     """
 
     plan: AnyPlan
@@ -44,6 +53,7 @@ class LiveQuery:
     refuses_late: bool = False
     returns_late: bool = False
     in_order: bool = False
+    idle: Idle | None = None
 
     @property
     def running(self) -> AnyPlan:

@@ -54,8 +54,11 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
         late = rows[~in_time]
         _refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
+    latest = clock.latest
+    if len(times):
+        latest = times.max().item() if latest is None else max(latest, times.max().item())
     watermark = _moved(live, clock.watermark, times)
-    moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark)
+    moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark, latest=latest)
     chosen = bindable_rows(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
@@ -124,6 +127,16 @@ def _moved(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None
         # the first of all times: nothing can be before it
         return watermark
     return behind if watermark is None else max(watermark, behind)
+
+
+def idle_watermark(live: LiveQuery, clock: Clock, seconds: float) -> Tick | None:
+    """Return the watermark if no event has come for so many seconds: it moves with them once they are more than `idle` allows."""
+    assert live.idle is not None, "the stream is one that may be idle"
+    if clock.latest is None or seconds < live.idle.seconds:
+        return clock.watermark
+    passed: Tick = seconds * live.idle.ticks_per_second
+    moved = clock.latest - live.lateness + (passed if isinstance(clock.latest, float) else int(passed))
+    return moved if clock.watermark is None else max(clock.watermark, moved)
 
 
 def is_due(live: LiveQuery, clock: Clock) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pyarrow as pa
 from gpu_cep import api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
 from gpu_cep.errors import EventError, nearest
@@ -18,7 +20,7 @@ from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keyw
 from gpu_cep.lang.format import format_query
 from gpu_cep.live_plans import Arrival, plan_live
 from gpu_cep.query_plans import as_query
-from gpu_cep.stream_steps import certain_matches, is_due, no_matches, push_events, ticks_of
+from gpu_cep.stream_steps import certain_matches, idle_watermark, is_due, no_matches, push_events, ticks_of
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -71,6 +73,9 @@ class Stream:
         begin with a column `kind`, ``match`` or ``late``, and end with a column `event`, which holds the late event.
     every
         How far the watermark must have moved before the engine runs again (default: whenever it has moved).
+    idle
+        After how long without an event the watermark moves with the clock of the wall, whenever :meth:`advance` is called
+        without a time: text such as ``"30 seconds"``. So the last matches come out, and what was only slow is late (default: never).
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 
@@ -82,7 +87,7 @@ class Stream:
         A stream cannot answer the query; the message says what it can.
     """
 
-    __slots__ = ("_asked", "_live", "_profile", "_state", "_threads")
+    __slots__ = ("_asked", "_came", "_live", "_profile", "_state", "_threads")
 
     @takes_keywords(api.match, StreamOptions)
     def __init__(
@@ -93,14 +98,17 @@ class Stream:
         lateness: float | str = 0,
         late: str = "drop",
         every: float | str | None = None,
+        idle: str | None = None,
         **keywords: Unpack[StreamOptions],
     ) -> None:
         given: dict[str, Any] = dict(keywords)
-        arrival, plain = Arrival(lateness, late, every), decode_schema(schema)
+        arrival, plain = Arrival(lateness, late, every, idle=idle), decode_schema(schema)
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
         self._asked = _Asked(format_query(as_query(pattern)), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
         self._state = first_state(self._live.schema)
+        # the clock's time when an event came last, or when the stream was made
+        self._came = monotonic()
 
     def push(self, events: Any) -> pa.Table:
         """Take further events, and return the matches that have become certain.
@@ -129,10 +137,12 @@ class Stream:
         self._refuse_finished()
         fitting = self._fit(to_host(read_events(events)))
         state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names).cast(self._live.schema))
+        if fitting.num_rows:
+            self._came = monotonic()
         found = self._run(state, at_once=False)
         return with_late(found, fitting.take(pa.array(late))) if self._live.returns_late else found
 
-    def advance(self, time: Any) -> pa.Table:
+    def advance(self, time: Any = None) -> pa.Table:
         """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
 
         A watermark that is further on stays where it is.
@@ -140,16 +150,21 @@ class Stream:
         Parameters
         ----------
         time
-            A value of the timestamp column, such as a number or a datetime.
+            A value of the timestamp column, such as a number or a datetime. None: the watermark moves with the clock if no
+            event has come for as long as `idle` says, and else stays where it is.
 
         Raises
         ------
         EventError
-            `time` is no such value, or the stream is finished.
+            `time` is no such value, there is none and the stream was made without `idle`, or the stream is finished.
         """
         self._refuse_finished()
-        until, clock = ticks_of(self._live, time, "time"), self._state.clock
-        watermark = until if clock.watermark is None else max(until, clock.watermark)
+        clock = self._state.clock
+        if time is None:
+            watermark = self._idle_watermark()
+        else:
+            until = ticks_of(self._live, time, "time")
+            watermark = until if clock.watermark is None else max(until, clock.watermark)
         return self._of_kind(self._run(replace(self._state, clock=replace(clock, watermark=watermark)), at_once=True))
 
     def finish(self) -> pa.Table:
@@ -173,6 +188,7 @@ class Stream:
             "lateness": asked.arrival.lateness,
             "every": asked.arrival.every,
             "late": asked.arrival.late,
+            "idle": asked.arrival.idle,
             "keywords": json.loads(json.dumps(kept, default=list)),
         }
         return write_state(self._state, about)
@@ -196,7 +212,8 @@ class Stream:
         about = read_about(state)
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(about["schema"])))
         keywords = about["keywords"] | ({} if functions is None else {"functions": functions})
-        stream = cls(about["query"], schema, lateness=about["lateness"], late=about["late"], every=about["every"], **keywords)
+        arrival = {name: about[name] for name in ("lateness", "late", "every", "idle")}
+        stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.plan.fingerprint() != about["plan"]:
             raise EventError("state: this release plans the query in another way; load it with the release that saved it")
         stream._state = read_state(state, stream._live.schema)
@@ -224,6 +241,12 @@ class Stream:
             return found
         self._state = state
         return no_matches(self._live)
+
+    def _idle_watermark(self) -> Tick | None:
+        """Return the watermark by the clock."""
+        if self._live.idle is None:
+            raise EventError("advance() needs a time, or a stream that was made with idle='30 seconds' or so")
+        return idle_watermark(self._live, self._state.clock, monotonic() - self._came)
 
     def _of_kind(self, found: pa.Table) -> pa.Table:
         """Return matches as rows of a kind, if late events are rows, too."""

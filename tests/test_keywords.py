@@ -34,7 +34,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
     cep.explain_all: (PlanOptions, set()),
-    cep.stream: (StreamOptions, {"lateness", "late", "every"}),
+    cep.stream: (StreamOptions, {"lateness", "late", "every", "idle"}),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }

@@ -167,11 +167,46 @@ def test_time_moves_without_events():
     assert live.clock.watermark == 6
 
 
+def test_an_idle_stream_goes_by_the_clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS, lateness=1, idle="30 seconds", time_unit="s")
+    # no event has come: there is no time yet
+    assert live.advance().num_rows == 0
+    live.push(TRADES.slice(0, 2))
+    now[0] += 29
+    assert live.advance().num_rows == 0
+    assert live.clock.watermark == 1
+    now[0] += 2
+    assert live.advance().num_rows == 1
+    assert live.clock.watermark == 2 - 1 + 31
+    # what was only slow is late, and the clock of the stream begins anew with it
+    live.push(TRADES.slice(2, 1))
+    assert live.clock.late == 1
+    now[0] += 29
+    assert live.advance().num_rows == 0
+    loaded = cep.stream.load(live.save())
+    now[0] += 100
+    assert (loaded.advance().num_rows, loaded.clock.watermark) == (0, 2 - 1 + 100)
+
+
+def test_an_idle_stream_of_dates_counts_whole_days(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
+    schema = pa.schema({"ts": pa.date32(), "type": pa.string()})
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 2 days", schema, idle="1 day")
+    live.push(pa.table({"ts": pa.array([10, 11], pa.int32()).cast(pa.date32()), "type": ["A", "B"]}))
+    now[0] = 86_400 * 1.5
+    assert (live.advance().num_rows, live.clock.watermark) == (1, 12)
+
+
 def test_times_are_given_as_values_of_the_column():
     schema = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string()})
     live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5 seconds", schema, lateness="1 second")
     live.push(pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema))
     assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
+    with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
+        live.advance()
     with pytest.raises(cep.EventError, match=r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]"):
         live.advance("noon")
 
@@ -255,6 +290,9 @@ def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message
         ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error, rows"),
         ({"lateness": "soon"}, "lateness='soon' is no length of time"),
         ({"every": "3 seconds"}, "needs the length of its ticks"),
+        ({"idle": 5}, "idle=5 is no length of time that a clock tells\n.*hint: write it with a unit"),
+        ({"idle": "0 seconds"}, "idle='0 seconds' is no length of time that a clock tells"),
+        ({"idle": "3 seconds"}, "needs the length of its ticks"),
     ],
 )
 def test_faults_of_keywords_are_told_at_once(options, message):

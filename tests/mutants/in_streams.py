@@ -37,7 +37,7 @@ STREAMS = (
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(run.ends, TimeSlice) and run.ends != WHOLE", "False", _OUTPUTS),
     Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(counts, branch)", "pass", _STREAM),
-    Fault("closed-by-another-stream", _ENDS, "return behind < stream_ends,", "return behind < stream_ends.max(initial=0),", _STREAM),
+    Fault("closed-by-another-stream", _ENDS, "return behind < stream_ends,", "return behind < ordered.offsets[-1],", _STREAM),
     Fault("closed-match-reported-again", _ENDS, "reported & ~_are_closed(ends.before,", "reported | ~_are_closed(ends.before,", _STREAM),
     Fault("taken-matches-forgotten", _STEPS, "found, decided, horizon.later)", "found, decided, None)", _STREAM),
     Fault("timeouts-of-starts-with-a-match", _LONGEST, "runs.totals[w] = 1", "runs.totals[w] = 0", _RUN_KERNELS),

@@ -18,7 +18,7 @@ from gpu_cep.errors import EventError
 Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 # The layout of saved states.
-FORMAT = 2
+FORMAT = 3
 _MARK = b"gpu_cep.stream"
 # Which of the matches that are held have been reported, and how many matches of a stream were numbered.
 _GIVEN, _COUNT = pa.field("given", pa.bool_()), pa.field("count", pa.int64())
@@ -34,6 +34,7 @@ class Clock:
     `late`: how many of them were late.
     `reported`: how many matches have come out.
     `finished`: whether no event comes any more.
+    `latest`: the time of the latest event that was not late (None: there was none).
     """
 
     watermark: Tick | None = None
@@ -42,6 +43,7 @@ class Clock:
     late: int = 0
     reported: int = 0
     finished: bool = False
+    latest: Tick | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
