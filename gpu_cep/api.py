@@ -42,9 +42,10 @@ from gpu_cep.lang.parser import parse
 from gpu_cep.match_runs import Call, find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
-from gpu_cep.query_runs import explanation_of, open_source, plan_events, run_engine, run_row_pattern
+from gpu_cep.query_runs import explain_row_pattern, explanation_of, open_source, plan_events, run_engine, run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -321,7 +322,7 @@ def match(
     _check_engine(settings)
     hand_over = result_form(result, output)
     if is_row_pattern(pattern):
-        rows = run_row_pattern(events, pattern, options, settings, threads=threads)
+        rows = run_row_pattern(events, pattern, options, settings, threads=threads, profile=profile)
         return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     call = Call(pattern, options, settings, allowed, complete_until, threads, profile)
     return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
@@ -334,7 +335,7 @@ def explain(
     *,
     run: bool = False,
     **keywords: Unpack[ExplainOptions],
-) -> Explanation | IntervalExplanation:
+) -> Explanation | IntervalExplanation | RowPatternExplanation:
     """Explain how a query will be answered; the result prints itself.
 
     ``explain(events, pattern)`` binds the query to the events, and says which
@@ -355,8 +356,8 @@ def explain(
 
     Returns
     -------
-    Explanation or IntervalExplanation
-        The explanation of an event pattern, or of an interval pattern.
+    Explanation, IntervalExplanation or RowPatternExplanation
+        The explanation of an event pattern, an interval pattern or MATCH_RECOGNIZE.
 
     Raises
     ------
@@ -366,10 +367,13 @@ def explain(
         Any error that :func:`match` raises.
     """
     given, asked = events_first(events, pattern)
-    query = as_query(asked)
     options, settings = read_keywords(keywords)
     if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
+    if is_row_pattern(asked):
+        counted = (keywords.get("profile") or Profile()) if run else None
+        return explain_row_pattern(given, asked, options, settings, threads=keywords.get("threads"), profile=counted)
+    query = as_query(asked)
     if given is None:
         return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
     from gpu_cep.sliced_plans import decide_reading

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.compressed.compressed import Compressed
     from gpu_cep.plan.explain import Explanation
     from gpu_cep.plan.interval_explain import IntervalExplanation
+    from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
     from gpu_cep.query_plans import Pattern
     from gpu_cep_spark.bound_events import SparkEvents
 
@@ -77,7 +78,7 @@ class Events:
     @takes_keywords(api.match, ExplainChoices)
     def explain(
         self, pattern: Pattern, *, run: bool = False, **keywords: Unpack[ExplainChoices]
-    ) -> Explanation | IntervalExplanation:  # fmt: skip
+    ) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
         """Explain how `pattern` will be answered, as :func:`gpu_cep.explain`."""
         return api.explain(self.data, pattern, run=run, **self.roles, **keywords)
 

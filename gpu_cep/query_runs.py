@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, Diagnostic, EventError, UnsupportedError, ending_in, warn_caller
 from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
@@ -142,9 +144,10 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
 
 
 def run_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
+    profile: Profile | None = None,
 ) -> pa.Table:  # fmt: skip
-    """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`.
+    """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`; `profile` receives counts.
 
     Raises
     ------
@@ -163,7 +166,33 @@ def run_row_pattern(
     bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
         return brute_force.answer_row_pattern(bound, options, table)
-    return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps)
+    return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps, profile=profile)
+
+
+def explain_row_pattern(
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
+    profile: Profile | None = None,
+) -> RowPatternExplanation:  # fmt: skip
+    """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
+
+    Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
+    """
+    from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+
+    check_row_settings(settings)
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    if events is None:
+        return RowPatternExplanation(query, None)
+    if settings.algorithm == "brute_force":
+        message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
+        raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])
+    source = open_source(events)
+    table = _read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
+    plan = plan_row_pattern(bind_rows(pattern, table.schema, options))
+    if profile is not None:
+        run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
+    return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

@@ -43,6 +43,7 @@ from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import is_row_pattern
 
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.sources import Source
 
-    Drawing = Explanation | IntervalExplanation | Picture | Timeline
+    Drawing = Explanation | IntervalExplanation | RowPatternExplanation | Picture | Timeline
 
 Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where to write.", rich_help_panel=ABOUT_OUTPUT)]
 Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
@@ -344,7 +345,7 @@ def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tup
     return api.make_plan(text, held.schema, options, settings), options, held.schema
 
 
-def _draw_pruning(explanation: Explanation | IntervalExplanation, target: str) -> None:
+def _draw_pruning(explanation: Explanation | IntervalExplanation | RowPatternExplanation, target: str) -> None:
     from gpu_cep.display.plotting import waterfall
 
     _write_drawing(waterfall(explanation), target)

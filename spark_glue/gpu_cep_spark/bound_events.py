@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpu_cep.display.reporting import Report
     from gpu_cep.plan.explain import Explanation
     from gpu_cep.plan.interval_explain import IntervalExplanation
+    from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
     from gpu_cep.query_plans import Pattern
 
 # The most events that are brought to this process to be drawn.
@@ -73,7 +74,7 @@ class SparkEvents:
         return int(total[0] or 0) if total is not None else 0
 
     @takes_keywords(api.match, SparkChoices)
-    def explain(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> Explanation | IntervalExplanation:
+    def explain(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> Explanation | IntervalExplanation | RowPatternExplanation:
         """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows, and who will read the events.
 
         This runs no job, except where many files are read, whose footers tell who reads them.

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep import query_runs
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
 
@@ -146,13 +147,97 @@ def test_settings_of_event_patterns_are_refused(setting):
 def test_other_calls_say_what_runs():
     text = f"MATCH_RECOGNIZE (MEASURES price AS p {FALL})"
     for call in (
-        lambda: cep.explain(text), lambda: cep.explain(TICKS, text), lambda: cep.explain(TICKS, text, algorithm="brute_force"),
         lambda: cep.plot(TICKS, text), lambda: cep.report(TICKS, text), lambda: cep.stream(text, TICKS.schema),
     ):  # fmt: skip
         with pytest.raises(UnsupportedError, match=r"MATCH_RECOGNIZE is not supported here; supported: gpu_cep.match"):
             call()
     with pytest.raises(PatternError, match="takes the events first"):
         cep.match(text, TICKS)
+
+
+EXPLAINED = """MATCH_RECOGNIZE (
+  PARTITION BY symbol
+  ORDER BY ts
+  MEASURES LAST(D.price) AS low
+  ONE ROW PER MATCH
+  PATTERN (S D+ U)
+  DEFINE D AS price > 1 AND price < PREV(price) AND price BETWEEN 2 AND 9, U AS price > LAST(D.price) AND count(D.*) > \
+1 AND paid = FIRST(paid)
+)
+
+partitions Symbol
+order      ts
+window     none
+labels (in bulk, for all rows)
+  D: price > 1
+  D: price BETWEEN 2 AND 9
+  D: price < PREV(price), by rows at -1, 0
+  U: price > LAST(D.price), by rows at -1, 0
+  S: any row
+conditions that read the match (row by row)
+  U: count(D.*) > 1
+  U: paid = FIRST(paid)
+pattern    3 states of 3 variables
+algorithm  search in order of preference along the moves from which labels let a match end, with a memory of dead ends
+cost       steps may grow with the rows, times the rows of the longest match that is tried; PARTITION BY and WITHIN \
+shorten it; max_steps= limits the steps
+rows       one for each match"""
+
+
+def test_explain_says_what_labels_decide_and_what_reads_the_match():
+    text = EXPLAINED.partition("\n\n")[0]
+    assert str(cep.explain(text)) == text
+    assert str(cep.explain(TICKS, text)) == str(cep.explain(TICKS.slice(0, 0), text)) == EXPLAINED
+    assert str(cep.events(TICKS).explain(text)) == EXPLAINED
+    assert cep.explain(TICKS, text)._repr_html_().startswith("<pre>MATCH_RECOGNIZE (")
+
+
+@pytest.mark.parametrize(
+    ("clauses", "lines"),
+    [
+        (FALL, ["algorithm  ordered automaton over labels", "cost       grows with the rows, whatever the pattern"]),
+        ("PATTERN (A+ B+) WITHIN 9 EVENTS DEFINE B AS price > LAST(A.price)", ["window     9 rows", "times the different rows"]),
+        ("PATTERN (A) WITHIN 90 SECONDS", ["window     90 seconds", "1 state of 1 variable", "partitions one"]),
+    ],
+)
+def test_explain_says_what_it_costs(clauses, lines):
+    explained = str(cep.explain(TICKS, f"MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n {clauses})"))
+    for line in lines:
+        assert line in explained
+
+
+def test_explain_runs_it():
+    text = "MATCH_RECOGNIZE (PARTITION BY symbol MEASURES count(*) AS n PATTERN (A+) DEFINE A AS count(*) < 3)"
+    profile = cep.Profile()
+    explained = cep.explain(TICKS, text, run=True, profile=profile)
+    found = cep.match(TICKS, text)
+    rows, partitions = TICKS.num_rows, 3
+    assert explained.counts == profile.counts
+    assert explained.counts == {"rows": rows, "partitions": partitions, "matches": found.num_rows, "steps": profile.counts["steps"]}
+    assert rows <= profile.counts["steps"] <= 4 * rows
+    assert f"ran        rows {rows} → partitions {partitions} → matches {found.num_rows} → steps" in str(explained)
+    with pytest.raises(PatternError, match="a query runs over events"):
+        cep.explain(text, run=True)
+    assert "matches" in cep.waterfall(explained).svg
+
+
+def test_explain_reads_no_rows_of_files(tmp_path, monkeypatch):
+    pq.write_table(TICKS, tmp_path / "ticks.parquet")
+    text = EXPLAINED.partition("\n\n")[0]
+    monkeypatch.setattr(query_runs, "_read_rows", None)
+    assert str(cep.explain(tmp_path / "ticks.parquet", text)) == EXPLAINED
+
+
+def test_explain_refuses_what_it_cannot():
+    text = f"MATCH_RECOGNIZE (MEASURES price AS p {FALL})"
+    with pytest.raises(UnsupportedError, match="MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"):
+        cep.explain(TICKS, text, algorithm="brute_force")
+    with pytest.raises(PatternError, match="unknown column 'prize'"):
+        cep.explain(TICKS, text.replace("price AS", "prize AS"))
+    explained = cep.explain(TICKS, text)
+    for call in (explained.mermaid, explained.svg, lambda: explained.save("x.svg"), lambda: explained.render(".svg")):
+        with pytest.raises(UnsupportedError, match="has no drawing"):
+            call()
 
 
 COLUMNS = st.sampled_from(["ts", "symbol", "price", "paid", "day", "rate", "odd"]).flatmap(

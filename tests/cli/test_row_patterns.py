@@ -58,12 +58,20 @@ def test_validate(ticks, capsys):
 
 
 @pytest.mark.parametrize(
-    ("command", "more"), [("report", ["--out", "x.html"]), ("plot", ["--out", "x.svg"]), ("bench", []), ("explain", [])]
+    ("command", "more"), [("report", ["--out", "x.html"]), ("plot", ["--out", "x.svg"]), ("bench", [])]
 )  # fmt: skip
 def test_other_commands_refuse_it_by_name(ticks, capsys, command, more):
     code, _, err = run(capsys, command, FALL, ticks, *more)
     assert code == 1
     assert "MATCH_RECOGNIZE is not supported here" in err
+
+
+def test_explain(ticks, capsys):
+    code, out, _ = run(capsys, "explain", FALL, ticks, "--run", "--json")
+    found = json.loads(out)
+    assert (code, found["counts"]["matches"]) == (0, 3)
+    assert "algorithm  ordered automaton over labels" in found["text"]
+    assert run(capsys, "explain", FALL, ticks, "--out", "x.svg")[0] == 1
 
 
 def test_settings_are_refused_by_their_options(ticks, capsys):

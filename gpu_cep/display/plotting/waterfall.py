@@ -12,6 +12,7 @@ from gpu_cep.display.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Sh
 from gpu_cep.errors import PatternError
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 
 # The counts of a run (see Profile), in the order in which its stages run.
 STAGES = {
@@ -49,7 +50,7 @@ def stages(counts: Mapping[str, int]) -> tuple[Stage, ...]:
     return tuple(Stage(name, count, count / last if last else None) for (name, count), last in zip(found, before, strict=False))
 
 
-def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
+def waterfall(run: Profile | Explanation | IntervalExplanation | RowPatternExplanation) -> Picture:
     """Draw how much each stage of a run let through, as bars on a logarithmic scale.
 
     Parameters
@@ -61,9 +62,9 @@ def waterfall(run: Profile | Explanation | IntervalExplanation) -> Picture:
     Raises
     ------
     PatternError
-        There are no counts: the query was not run, or run by brute force. Or `run` is neither.
+        There are no counts of such stages: the query was not run, or run by brute force. Or `run` is neither.
     """
-    if not isinstance(run, Profile | Explanation | IntervalExplanation):
+    if not isinstance(run, Profile | Explanation | IntervalExplanation | RowPatternExplanation):
         raise PatternError(f"a waterfall shows a gpu_cep.Profile or what explain(…, run=True) returned, not {run!r}")
     counted = stages(run.counts or {})
     if not counted:

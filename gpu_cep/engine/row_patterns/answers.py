@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.columns import row_columns
@@ -27,7 +28,8 @@ _MOST_ROWS = 1 << 25
 
 @ending_in(MatchLimitExceeded, "matching", "match fewer rows at a time, whole partitions of them")
 def answer_row_pattern(
-    bound: BoundRowPattern, options: Options, table: pa.Table, *, threads: int | None = None, max_steps: int | None = None
+    bound: BoundRowPattern, options: Options, table: pa.Table, *, threads: int | None = None, max_steps: int | None = None,
+    profile: Profile | None = None,
 ) -> pa.Table:  # fmt: skip
     """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
 
@@ -43,6 +45,8 @@ def answer_row_pattern(
         How many threads share the partitions; None for all that the process may use.
     max_steps
         The most steps of a search whose conditions read the match; None for any number.
+    profile
+        Receives the counts of rows, partitions, matches and, of a search, steps.
 
     Raises
     ------
@@ -58,6 +62,11 @@ def answer_row_pattern(
     columns = row_columns(plan, table)
     ordered = order_rows(bound, columns, threads)
     matches = find_matches(plan, columns, ordered, threads, max_steps)
+    if profile is not None:
+        for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
+            profile.add(name, count)
+        if plan.search is not None:
+            profile.add("steps", matches.steps)
     if bound.query.rows == "with unmatched":
         return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), ordered), table, threads)
     schema = row_pattern_schema(bound, table.schema)

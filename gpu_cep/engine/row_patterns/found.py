@@ -29,6 +29,7 @@ class RowMatches:
     `find_states` returns the states of all rows, match after match.
     `shared` returns the first and the last row with one of some states in the match that begins at each ordered row. It is
     None where matches share no rows, or where what they share depends on where they begin.
+    `steps`: how many steps a search made to find them all.
     """
 
     firsts: Indices
@@ -38,6 +39,7 @@ class RowMatches:
     ends: Indices
     find_states: Callable[[RowMatches], States]
     shared: SharedRows | None = None
+    steps: int = 0
 
     def __len__(self) -> int:
         return len(self.firsts)

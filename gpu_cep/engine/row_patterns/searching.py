@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 import numpy as np
@@ -87,7 +87,7 @@ def search_matches(
     finally:
         search.account.closed = True
     states = np.concatenate([np.empty(0, np.int32), *found])
-    matches = matches_of(ordered, lengths, known_states(states))
+    matches = replace(matches_of(ordered, lengths, known_states(states)), steps=search.account.steps)
     # parts of the matches take theirs from these
     assert len(matches.states) == matches.places[-1], "each row of a match has a state"
     return matches

@@ -19,6 +19,7 @@ from gpu_cep.analysis.bound import (
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import BOOLEAN, STRING, DataType, Kind
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.lang.ast import Connective, Expression
 from gpu_cep.lang.row_patterns.format import format_row_expression
 from gpu_cep.lang.row_patterns.names import folded, spellings
 from gpu_cep.plan.dictionaries import merge_groups
@@ -29,7 +30,15 @@ from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import row_automaton
 from gpu_cep.plan.row_patterns.distances import fixed_distances
 from gpu_cep.plan.row_patterns.places import Placement, row_columns
-from gpu_cep.plan.row_patterns.row_plan import MatchCondition, MatchConditions, NeighbourCondition, PlannedMeasure, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import (
+    Judged,
+    JudgedCondition,
+    MatchCondition,
+    MatchConditions,
+    NeighbourCondition,
+    PlannedMeasure,
+    RowPlan,
+)
 from gpu_cep.plan.settings import Settings
 
 MOST_VARIABLES = 64
@@ -40,11 +49,15 @@ _SEARCHED = ("count", "count_distinct", "sum", "min", "max")
 
 @dataclass(frozen=True, slots=True)
 class _Conjunct:
-    """An operand of the top-level AND of what DEFINE says of a variable: as it is bound, placed, and written."""
+    """An operand of the top-level AND of what DEFINE says of a variable: as it is bound, placed, and written.
+
+    `text` is all that DEFINE says, for errors.
+    """
 
     variable: int
     bound: Bound
     placed: Bound
+    written: str
     text: str
 
 
@@ -80,6 +93,7 @@ def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
         measures=measures,
         places=tuple(measured.places),
         totals=tuple(measured.totals),
+        judged=tuple(dict.fromkeys(_judged(each, read) for each, read in zip(conjuncts, near, strict=True))),
     )
 
 
@@ -88,11 +102,29 @@ def _conjuncts(bound: BoundRowPattern, placement: Placement) -> Iterator[_Conjun
     names = spellings(bound.query.pattern)
     if len(names) > MOST_VARIABLES:
         raise UnsupportedError(f"the pattern has {len(names)} variables; at most {MOST_VARIABLES} are supported")
-    written = {folded(each.name): format_row_expression(each.condition) for each in bound.query.definitions}
-    texts = [written.get(name, "") for name in names]
+    defined = {folded(each.name): each.condition for each in bound.query.definitions}
+    conditions = [defined.get(name) for name in names]
     for variable, condition in bound.conditions:
-        for conjunct in split_conjunction(condition):
-            yield _Conjunct(variable, conjunct, placement.place(conjunct), texts[variable])
+        expression = conditions[variable]
+        assert expression is not None, "what is bound was written"
+        text = format_row_expression(expression)
+        for operand, written in _operands(condition, expression):
+            for conjunct in split_conjunction(operand):
+                yield _Conjunct(variable, conjunct, placement.place(conjunct), written, text)
+
+
+def _operands(condition: Bound, expression: Expression) -> Iterator[tuple[Bound, str]]:
+    """Yield the operands of the AND that a condition is, or the condition itself, each as it is bound and written."""
+    if isinstance(expression, Connective) and expression.operator == "AND" and isinstance(condition, Operation):
+        for bound, operand in zip(condition.arguments, expression.operands, strict=True):
+            yield from _operands(bound, operand)
+    else:
+        yield condition, format_row_expression(expression)
+
+
+def _judged(conjunct: _Conjunct, read: set[int] | None) -> JudgedCondition:
+    how = Judged.MATCH if read is None else Judged.ROW if read == {0} else Judged.BESIDE
+    return JudgedCondition(conjunct.variable, conjunct.written, how, tuple(sorted(read or ())))
 
 
 def _distances(conjunct: _Conjunct, fixed: Sequence[Mapping[int, int]]) -> set[int] | None:

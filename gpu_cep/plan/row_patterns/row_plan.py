@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from gpu_cep.analysis.bound import Bound
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
@@ -10,6 +11,27 @@ from gpu_cep.plan.event_plan import BankLayout, EventPlan, ReturnProgram
 from gpu_cep.plan.programs import Program
 from gpu_cep.plan.row_patterns.automaton import RowAutomaton
 from gpu_cep.plan.row_patterns.places import RowColumns, RowPlace, Total
+
+
+class Judged(Enum):
+    """Say from what a condition is judged."""
+
+    ROW = "the row itself"
+    BESIDE = "rows at fixed distances"
+    MATCH = "the match so far"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCondition:
+    """A condition as it is written, an operand of the top-level AND of what DEFINE says, and from what it is judged.
+
+    `distances`: how far behind the current row the rows are that it reads, before it if negative; none if the match is read.
+    """
+
+    variable: int
+    text: str
+    how: Judged
+    distances: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +88,7 @@ class RowPlan:
     `neighbours`: the conditions on rows at fixed distances, which read the columns of `layout`.
     `search`: the conditions that read the match so far; None if labels decide everything.
     `places`, `totals`: what the measures read.
+    `judged`: the conditions in words.
     """
 
     bound: BoundRowPattern
@@ -78,6 +101,7 @@ class RowPlan:
     measures: tuple[PlannedMeasure, ...]
     places: tuple[RowPlace, ...]
     totals: tuple[Total, ...]
+    judged: tuple[JudgedCondition, ...]
 
     @property
     def variables(self) -> int:
