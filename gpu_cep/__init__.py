@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
+    from gpu_cep.rule_streams import RuleStream, stream_all
     from gpu_cep.sql_answers import sql
     from gpu_cep.streams import Stream, stream
     from gpu_cep_spark import RunReport, SparkEvents, gpu_match, gpu_match_all, rapids_conf, register
@@ -73,6 +74,7 @@ __all__ = [
     "Profile",
     "Report",
     "Rule",
+    "RuleStream",
     "RunReport",
     "SparkEvents",
     "Stream",
@@ -116,6 +118,7 @@ __all__ = [
     "seq",
     "sql",
     "stream",
+    "stream_all",
     "sum",
     "var",
     "waterfall",
@@ -140,6 +143,10 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import streams
 
         return getattr(streams, name)
+    if name in ("RuleStream", "stream_all"):
+        from gpu_cep import rule_streams
+
+        return getattr(rule_streams, name)
     if name == "sql":
         from gpu_cep import sql_answers
 

@@ -52,12 +52,12 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
     if clock.watermark is not None and len(times) and times.min() <= clock.watermark:
         in_time = times > clock.watermark
         late = rows[~in_time]
-        _refuse_late(live, clock, clock.pushed + late)
+        refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     latest = clock.latest
     if len(times):
         latest = times.max().item() if latest is None else max(latest, times.max().item())
-    watermark = _moved(live, clock.watermark, times)
+    watermark = moved_watermark(live, clock.watermark, times)
     moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark, latest=latest)
     chosen = bindable_rows(live, host)
     if len(chosen) < len(rows):
@@ -70,7 +70,7 @@ def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: 
     return add_events(drop_first(state, len(state.times)), events, times_of(live, events), numbers)
 
 
-def _refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
+def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
     """Raise EventError if late events are an error."""
     if not live.refuses_late:
         return
@@ -116,7 +116,7 @@ def bindable_rows(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
     return np.concatenate(labelled.rows).astype(np.int64)
 
 
-def _moved(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
+def moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
     """Return the watermark once events have come."""
     if not len(times):
         return watermark

@@ -258,16 +258,20 @@ class Stream:
 
     def _fit(self, events: pa.Table) -> pa.Table:
         """Return the columns that are needed, in the types of the schema: those that the query reads, or all if late events are rows."""
-        wanted = self._asked.schema if self._live.returns_late else self._live.schema
-        missing = [name for name in self._asked.schema.names if name not in events.column_names]
-        if missing:
-            near = nearest(missing[0], events.column_names)
-            raise EventError(f"events: there is no column {missing[0]!r}{f'; {near}' if near else ''}; the stream's schema has it")
-        chosen = events.select(wanted.names)
-        for own, field in zip(chosen.schema, wanted, strict=True):
-            if own.type != field.type and not _same_text(own.type, field.type):
-                raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
-        return chosen.cast(wanted)
+        return fit_events(events, self._asked.schema, self._asked.schema if self._live.returns_late else self._live.schema)
+
+
+def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Table:
+    """Return the `wanted` columns of events in their types; raise EventError if `events` do not fit the `schema` of a stream."""
+    missing = [name for name in schema.names if name not in events.column_names]
+    if missing:
+        near = nearest(missing[0], events.column_names)
+        raise EventError(f"events: there is no column {missing[0]!r}{f'; {near}' if near else ''}; the stream's schema has it")
+    chosen = events.select(wanted.names)
+    for own, field in zip(chosen.schema, wanted, strict=True):
+        if own.type != field.type and not _same_text(own.type, field.type):
+            raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
+    return chosen.cast(wanted)
 
 
 def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:

@@ -104,6 +104,18 @@ def test_rules_of_one_query_are_told_and_run_no_engine_of_their_own():
         assert cep.match_all(STEPS, FAMILY, split=True) == expected
 
 
+def test_a_family_keeps_what_negations_look_back_at():
+    rules = {
+        f"over {n}": f"PATTERN SEQ(NOT(Leave n), View v, Buy b) WHERE b.price > {n} WITHIN 4 RETURN v.ts AS at, b.ts AS to"
+        for n in range(5)
+    }  # fmt: skip
+    steps = pa.table({"ts": [1, 11, 12, 13, 30, 31], "type": ["Buy", "Leave", "View", "Buy", "View", "Buy"], "price": [9] * 6})
+    assert cep.explain_all(steps, rules).as_one == (tuple(rules),)
+    found = cep.match_all(steps, rules, split=True)
+    assert found == one_by_one(steps, as_rules(rules))[0]
+    assert found["over 0"]["at"].to_pylist() == [30]
+
+
 def test_an_error_in_a_family_is_that_of_its_rule():
     rules = {name: cep.Rule(text, {"max_matches": 2}) for name, text in FAMILY.items()}
     failures = {}

@@ -9,7 +9,14 @@ _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_
 _ON_SPARK = "spark_glue/gpu_cep_spark/rule_matching.py"
 _MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_sets.py",)
 
+_STREAMS, _STREAM_ALL = "gpu_cep/rule_streams.py", ("tests/api/test_stream_all.py",)
+
 RULE_SETS = (
+    Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places])", "came.numbers[found])", _STREAM_ALL),
+    Fault("found-among-chosen-not-placed", _STREAMS, "found if chosen is None else chosen[found]", "found", _STREAM_ALL),
+    Fault("late-events-of-many-taken", _STREAMS, "times > clock.watermark", "times >= clock.watermark", _STREAM_ALL),
+    Fault("held-matches-passed-over", _STREAMS, "state.events.num_rows or state.held is not None", "state.events.num_rows", _STREAM_ALL),
+    Fault("clock-of-a-rule-left-behind", _STREAMS, "clock=replace(own, watermark=clock.watermark,", "clock=replace(own,", _STREAM_ALL),
     Fault("picked-rows-without-numbers", _RUNS, "events.origin.numbers_of(rows.astype(\"int64\"))", "None", _MATCH_ALL),
     Fault("rows-picked-where-others-matter", _RUNS, "if not may_leave_out(plan, columns.schema):", "if False:", _MATCH_ALL),
     Fault("missing-times-passed-over", _RUNS, "plan.query.drops_untimed or not has_missing_times(", "True or (", _MATCH_ALL),

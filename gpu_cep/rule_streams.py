@@ -1,0 +1,300 @@
+"""Match many patterns over events that keep coming, in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep import api
+from gpu_cep.engine.input.encodings import decode_schema
+from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.timed_events import timed_events
+from gpu_cep.engine.streaming.kept_events import add_events
+from gpu_cep.engine.streaming.state import Clock, StreamState, Times, first_state, read_about, read_state, write_state
+from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
+from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
+from gpu_cep.lang.format import format_query
+from gpu_cep.live_plans import Arrival, plan_live
+from gpu_cep.live_queries import LiveQuery
+from gpu_cep.query_plans import as_query
+from gpu_cep.rule_lookups import look_up, rule_lookups
+from gpu_cep.rule_tables import one_table, same_columns
+from gpu_cep.rules import Rule, as_rules, named, naming, united
+from gpu_cep.stream_steps import certain_matches, is_due, bindable_rows, moved_watermark, no_matches, refuse_late, ticks_of, times_of
+from gpu_cep.streams import fit_events
+
+if TYPE_CHECKING:
+    from gpu_cep.query_plans import Pattern
+
+# Keywords that a saved state does not hold.
+_NOT_SAVED = ("functions", "profile")
+_MARK = b"gpu_cep.rule_stream"
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a stream of rules was made of: the rules' queries as text with their options, the events' schema, and keywords by name."""
+
+    rules: Mapping[str, tuple[str, Mapping[str, Any]]]
+    schema: pa.Schema
+    arrival: Arrival
+    split: bool
+    keywords: Mapping[str, Any]
+
+
+class _Arrived(NamedTuple):
+    """Events that came in time, with their times in ticks, and their numbers among all that came."""
+
+    table: pa.Table
+    times: Times
+    numbers: npt.NDArray[np.int64]
+
+
+class RuleStream:
+    """Many queries over events that keep coming; ``gpu_cep.stream_all(patterns, schema)`` makes it.
+
+    Each pattern has the matches that :class:`gpu_cep.Stream` gives for it, at the same time. What the patterns share is done
+    once: reading events, judging whether they are late, and looking up the constants with which patterns compare a column. A
+    pattern of which no event is kept takes no time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> schema = pa.schema({"ts": pa.int64(), "type": pa.string()})
+    >>> rules = {"bought": "PATTERN SEQ(View v, Buy b) WITHIN 5", "left": "PATTERN SEQ(View v, Leave x) WITHIN 5"}
+    >>> live = cep.stream_all(rules, schema, output="count")
+    >>> live.push(pa.table({"ts": [1, 2, 3], "type": ["View", "Buy", "Leave"]})).to_pylist()
+    [{'pattern': 'bought', 'count': 1}, {'pattern': 'left', 'count': 1}]
+
+    Parameters
+    ----------
+    patterns
+        As in :func:`gpu_cep.match_all`.
+    schema, lateness, every
+        As in :class:`gpu_cep.Stream`.
+    late
+        What an event is whose time is not after the watermark when it comes: dropped and counted (``drop``), or an EventError
+        (``error``).
+    split
+        Whether the methods return a dictionary of tables by name, rather than one table with the column ``pattern`` first.
+    **keywords
+        As in :class:`gpu_cep.Stream`; all patterns have the same timestamps.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError
+        A query or a keyword has an error, or the results have not the same columns and cannot be one table.
+    UnsupportedError
+        A stream cannot answer a query. The message names the pattern.
+    """
+
+    __slots__ = ("_asked", "_clock", "_live", "_lookups", "_profile", "_states", "_threads")
+
+    @takes_keywords(api.match, StreamOptions)
+    def __init__(
+        self,
+        patterns: Mapping[str, Pattern | Rule],
+        schema: pa.Schema,
+        *,
+        lateness: float | str = 0,
+        late: str = "drop",
+        every: float | str | None = None,
+        split: bool = False,
+        **keywords: Unpack[StreamOptions],
+    ) -> None:
+        if late == "rows":
+            raise UnsupportedError("late='rows' is not supported for many patterns; supported: drop, error")
+        rules, given, arrival, plain = as_rules(patterns), dict(keywords), Arrival(lateness, late, every), decode_schema(schema)
+        self._live = _plan_rules(rules, plain, given, arrival)
+        if not split:
+            same_columns({name: live.result for name, live in self._live.items()})
+        texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
+        self._asked = _Asked(texts, plain, arrival, split, given)
+        self._lookups = rule_lookups(self._live)
+        self._states = {name: first_state(live.schema) for name, live in self._live.items()}
+        self._clock = Clock()
+        self._threads, self._profile = keywords.get("threads"), keywords.get("profile")
+
+    def push(self, events: Any) -> Any:
+        """Take further events, and return the matches that have become certain, as :meth:`gpu_cep.Stream.push`.
+
+        If an error is raised, no event was taken.
+        """
+        self._refuse_finished()
+        came, clock = self._arrived(to_host(read_events(events)))
+        states = dict(self._states)
+        for name, chosen in look_up(self._lookups, self._live, came.table):
+            live = self._live[name]
+            with naming(name):
+                own = came.table if chosen is None else came.table.take(pa.array(chosen))
+                fitting = own.select(live.schema.names).cast(live.schema)
+                found = bindable_rows(live, fitting)
+                places = found if chosen is None else chosen[found]
+                states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places])
+        return self._run(states, clock, at_once=False)
+
+    def _arrived(self, events: pa.Table) -> tuple[_Arrived, Clock]:
+        """Return the events of a push that are in time, and the clock once they have come."""
+        asked, clock, first = self._asked.schema, self._clock, next(iter(self._live.values()))
+        whole = fit_events(events, asked, asked)
+        _, kept = timed_events(first.plan.query, whole.select(first.schema.names))
+        table, rows = (whole, np.arange(whole.num_rows)) if kept is None else (whole.take(pa.array(kept)), kept)
+        times = times_of(first, table.select(first.schema.names).cast(first.schema))
+        in_time = np.ones(len(times), np.bool_) if clock.watermark is None else times > clock.watermark
+        numbers, late = clock.pushed + rows, int(np.count_nonzero(~in_time))
+        if late:
+            refuse_late(first, clock, numbers[~in_time])
+            table, times, numbers = table.filter(pa.array(in_time)), times[in_time], numbers[in_time]
+        watermark = moved_watermark(first, clock.watermark, times)
+        moved = replace(clock, pushed=clock.pushed + whole.num_rows, late=clock.late + late, watermark=watermark)
+        return _Arrived(table, times, numbers), moved
+
+    def advance(self, time: Any) -> Any:
+        """Move the watermark to `time`, and return what has become certain, as :meth:`gpu_cep.Stream.advance`."""
+        self._refuse_finished()
+        until = ticks_of(next(iter(self._live.values())), time, "time")
+        watermark = until if self._clock.watermark is None else max(until, self._clock.watermark)
+        return self._run(dict(self._states), replace(self._clock, watermark=watermark), at_once=True)
+
+    def finish(self) -> Any:
+        """Return all other matches: no event comes any more."""
+        self._refuse_finished()
+        return self._run(dict(self._states), replace(self._clock, finished=True), at_once=True)
+
+    def save(self) -> bytes:
+        """Return the stream as bytes, of which :meth:`load` makes it again; functions of the queries are not among them."""
+        asked = self._asked
+        kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
+        told = {
+            "format": _FORMAT,
+            "rules": {name: [text, _saved(options)] for name, (text, options) in asked.rules.items()},
+            "schema": asked.schema.serialize().to_pybytes().hex(),
+            "arrival": [asked.arrival.lateness, asked.arrival.late, asked.arrival.every],
+            "split": asked.split,
+            "keywords": _saved(kept),
+            "clock": asdict(self._clock),
+        }
+        states = [write_state(state, {"plan": self._live[name].plan.fingerprint()}) for name, state in self._states.items()]
+        table = pa.table({"state": pa.array(states, pa.large_binary())}).replace_schema_metadata({_MARK: json.dumps(told).encode()})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @classmethod
+    def load(cls, state: bytes, *, functions: Functions = None) -> RuleStream:
+        """Return the stream that :meth:`save` wrote; arguments and errors are those of :meth:`gpu_cep.Stream.load`."""
+        told, saved = _read_saved(state)
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
+        rules = {name: Rule(text, options) for name, (text, options) in told["rules"].items()}
+        keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
+        lateness, late, every = told["arrival"]
+        stream = cls(rules, schema, lateness=lateness, late=late, every=every, split=told["split"], **keywords)
+        for (name, live), each in zip(stream._live.items(), saved, strict=True):
+            if live.plan.fingerprint() != read_about(each)["plan"]:
+                raise EventError(f"state: this release plans pattern {name!r} in another way; load it with the release that saved it")
+            stream._states[name] = read_state(each, live.schema)
+        stream._clock = Clock(**told["clock"])
+        return stream
+
+    @property
+    def schema(self) -> pa.Schema | dict[str, pa.Schema]:
+        """The schema of what comes out; with `split`, that of each pattern by its name."""
+        schemas = {name: live.result for name, live in self._live.items()}
+        if self._asked.split:
+            return schemas
+        return one_table({name: schema.empty_table() for name, schema in schemas.items()}, {}).schema
+
+    @property
+    def clock(self) -> Clock:
+        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
+        return self._clock
+
+    @property
+    def kept_events(self) -> int:
+        """The number of events that are kept; one that several patterns keep counts for each of them."""
+        return sum(int(state.events.num_rows) for state in self._states.values())
+
+    def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool) -> Any:
+        """Make states and clock the stream's, and return the matches that have become certain if the engine is to run."""
+        found: dict[str, pa.Table] = {}
+        for name, live in self._live.items():
+            own = states[name].clock
+            states[name] = replace(states[name], clock=replace(own, watermark=clock.watermark, finished=clock.finished))
+            with naming(name):
+                due = at_once or is_due(live, replace(clock, answered=own.answered))
+                states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
+        reported = sum(state.clock.reported for state in states.values())
+        answered = next(iter(states.values())).clock.answered
+        result = found if self._asked.split else one_table(found, {})
+        self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
+        return result
+
+    def _certain(self, live: LiveQuery, state: StreamState) -> tuple[StreamState, pa.Table]:
+        """Return the state after a run, and what it found; without an event no engine runs."""
+        if state.events.num_rows or state.held is not None:
+            return certain_matches(live, state, self._threads, self._profile)
+        until = None if state.clock.finished else state.clock.watermark
+        return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)
+
+    def _refuse_finished(self) -> None:
+        if self._clock.finished:
+            raise EventError("the stream is finished: no event comes any more; make another one for further events")
+
+
+def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[str, Any], arrival: Arrival) -> dict[str, LiveQuery]:
+    """Return the query of each rule; raise the errors of all rules together."""
+    planned: dict[str, LiveQuery] = {}
+    failed: dict[str, CepError] = {}
+    for name, rule in rules.items():
+        try:
+            planned[name] = plan_live(rule.pattern, schema, *read_keywords({**keywords, **rule.options}), arrival)
+        except CepError as fault:
+            failed[name] = named(name, fault)
+    if failed:
+        raise united(failed)
+    clocks = {name: (_time_of(live), live.plan.query.drops_untimed, live.lateness, live.every) for name, live in planned.items()}
+    first = next(iter(clocks))
+    for name, own in clocks.items():
+        if own != clocks[first]:
+            told = f"the patterns {first!r} and {name!r} differ in timestamp=, nulls= or time_unit="
+            raise PatternError(f"{told}; a stream has one watermark")
+    return planned
+
+
+def _time_of(live: LiveQuery) -> str:
+    """Return the name of the column of timestamps."""
+    return live.plan.query.schema.names[live.plan.query.timestamp]
+
+
+def _saved(keywords: Mapping[str, Any]) -> Any:
+    """Return keywords as JSON holds them."""
+    return json.loads(json.dumps({name: value for name, value in keywords.items() if name not in _NOT_SAVED}, default=list))
+
+
+def _read_saved(state: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """Return what was told about a stream of rules, and the state of each rule."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(state)) as reader:
+            table = reader.read_all()
+    except (pa.ArrowException, OSError, TypeError) as fault:
+        raise EventError(f"state: these bytes are no state that save() made: {fault}") from fault
+    told = (table.schema.metadata or {}).get(_MARK)
+    if told is None:
+        raise EventError("state: these bytes are an Arrow stream, but not one that save() of stream_all() made")
+    about: dict[str, Any] = json.loads(told)
+    if about["format"] != _FORMAT:
+        told_format = f"state: it has format {about['format']}, and this release reads {_FORMAT}"
+        raise EventError(f"{told_format}; load it with the release that saved it")
+    return about, table.column("state").to_pylist()
+
+
+stream_all = RuleStream

@@ -1,0 +1,131 @@
+"""A stream of many patterns gives for each what a stream of its own gives, push by push."""
+
+from __future__ import annotations
+
+import warnings
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep import rule_streams
+from tests.drawn.rule_sets import families, typed_rule_sets
+from tests.effort import examples
+
+SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string()})
+STEPS = pa.table({"ts": [1, 2, 3, 4, 5, 6], "type": ["View", "View", "Buy", "Leave", "View", "Buy"]}, SCHEMA)
+RULES = {
+    "bought": "PATTERN SEQ(View v, Buy b) WITHIN 5 RETURN v.ts AS at",
+    "left": "PATTERN SEQ(View v, Leave x) WITHIN 5 RETURN v.ts AS at",
+    "late": "PATTERN SEQ(v, NOT(Buy n)) WHERE v.ts > 4 WITHIN 5 RETURN v.ts AS at",
+}
+
+
+def each_alone(rules, schema, **keywords):
+    """A stream for each rule; None if some rule is refused."""
+    try:
+        return {name: cep.stream(rule.pattern, schema, **{**keywords, **rule.options}) for name, rule in rules.items()}
+    except cep.CepError:
+        return None
+
+
+@examples(40, 200)
+@given(st.one_of(typed_rule_sets(), families()), st.sampled_from(("matches", "events", "indices", "count")), st.data())
+def test_each_has_the_matches_of_its_own_stream(case, output, data):
+    lateness, every = data.draw(st.sampled_from((0, 0, 2))), data.draw(st.sampled_from((None, None, 3)))
+    keywords = {"output": output, "lateness": lateness, "every": every}
+    alone = each_alone(case.rules, case.events.schema, **keywords)
+    assume(alone is not None)
+    together = cep.stream_all(case.rules, case.events.schema, split=True, **keywords)
+    begin = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        while begin < case.events.num_rows:
+            size = data.draw(st.integers(1, 12))
+            part = case.events.slice(begin, size)
+            try:
+                expected = {name: live.push(part) for name, live in alone.items()}
+            except cep.MatchLimitExceeded:
+                with pytest.raises(cep.MatchLimitExceeded, match="pattern 'rule"):
+                    together.push(part)
+                return
+            found = together.push(part)
+            assert {name: str(rows.to_pylist()) for name, rows in found.items()} == {
+                name: str(rows.to_pylist()) for name, rows in expected.items()
+            }  # fmt: skip
+            begin += size
+            if data.draw(st.booleans()):
+                together = cep.stream_all.load(together.save())
+    clocks = {(live.clock.watermark, live.clock.pushed, live.clock.late) for live in alone.values()}
+    assert {(together.clock.watermark, together.clock.pushed, together.clock.late)} == clocks
+    last = {name: str(live.finish().to_pylist()) for name, live in alone.items()}
+    assert {name: str(rows.to_pylist()) for name, rows in together.finish().items()} == last
+
+
+def test_one_table_names_the_patterns():
+    live = cep.stream_all(RULES, SCHEMA)
+    parts = [live.push(STEPS.slice(row, 2)) for row in range(0, 6, 2)] + [live.finish()]
+    rows = sorted((row["pattern"], row["at"]) for part in parts for row in part.to_pylist())
+    batch = cep.match_all(STEPS, RULES).to_pylist()
+    assert rows == sorted((row["pattern"], row["at"]) for row in batch)
+    assert all(part.schema == live.schema for part in parts)
+    assert live.clock.reported == len(rows)
+
+
+@pytest.mark.usual
+def test_a_rule_without_events_runs_no_engine():
+    quiet = {f"rule {n}": f"PATTERN SEQ(T{n} a, U{n} b) WITHIN 5 RETURN a.ts AS at" for n in range(20)}
+    live = cep.stream_all(quiet, SCHEMA)
+    with patch.object(rule_streams, "certain_matches", wraps=rule_streams.certain_matches) as runs:
+        live.push(pa.table({"ts": [1, 2, 3], "type": ["T3", "View", "T7"]}, SCHEMA))
+    assert runs.call_count == 2
+    assert live.kept_events == 2
+
+
+def test_an_error_takes_no_event():
+    options = {"max_matches": 1, "strategy": "skip_till_any_match"}
+    rules = RULES | {"many": cep.Rule("PATTERN SEQ(a, b) WITHIN 9 RETURN a.ts AS at", options)}
+    live = cep.stream_all(rules, SCHEMA)
+    with pytest.raises(cep.MatchLimitExceeded, match="pattern 'many'"):
+        live.push(STEPS)
+    assert (live.clock.pushed, live.kept_events) == (0, 0)
+
+
+def test_late_events_are_an_error_if_that_is_asked_for():
+    live = cep.stream_all(RULES, SCHEMA, late="error")
+    live.push(STEPS.slice(3))
+    with pytest.raises(cep.EventError, match="1 events are late, the first of them event 3"):
+        live.push(STEPS.slice(0, 1))
+    assert live.clock.pushed == 3
+
+
+def test_a_finished_stream_takes_no_events():
+    live = cep.stream_all(RULES, SCHEMA)
+    live.finish()
+    with pytest.raises(cep.EventError, match="the stream is finished"):
+        live.push(STEPS)
+
+
+@pytest.mark.parametrize(
+    ("rules", "options", "message"),
+    [
+        ({"a": "PATTERN SEQ(View v, Buy b)"}, {}, "pattern 'a': "),
+        ({"a": "PATTERN SEQ(v) WHERE v.nothing > 1 WITHIN 5", "b": "PATTERN SEQ(v"}, {}, "pattern 'b'"),
+        (RULES, {"late": "rows"}, "late='rows' is not supported for many patterns"),
+        (RULES | {"x": "PATTERN SEQ(View v) WITHIN 5 RETURN v.type AS at"}, {}, "have not the same columns"),
+        (RULES | {"x": cep.Rule("PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS at", {"nulls": "drop"})}, {}, "a stream has one watermark"),
+    ],
+)
+def test_what_cannot_be_is_refused(rules, options, message):
+    with pytest.raises(cep.CepError) as caught:
+        cep.stream_all(rules, SCHEMA, **options)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("state", [b"", b"nothing", cep.stream(RULES["bought"], SCHEMA).save(), 3])
+def test_what_is_no_state_is_an_error(state):
+    with pytest.raises(cep.EventError, match="state: "):
+        cep.stream_all.load(state)
