@@ -14,7 +14,7 @@ from gpu_cep.engine.adaptive.choice import Choices, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
-from gpu_cep.engine.events.batches import Batch, cut_batches
+from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
 from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
@@ -35,6 +35,7 @@ from gpu_cep.engine.timeouts import beside_matches
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.device.interface import Device
 
 # Below this bound int64 sums of counts are exact, even if the float sum that is compared with it was rounded down.
 _MOST_MATCHES = 2.0**62
@@ -99,7 +100,7 @@ def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
     """Return all matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    found = _each_batch(run, first.ordered, _matcher(run, first.ordered, choices).find)
+    found = _each_batch(run, first.ordered, _matcher(run, first, choices).find, _joining_device(run, first))
     return concatenate_matches(found, len(run.plan.query.positives), run.threads)
 
 
@@ -120,14 +121,17 @@ def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indi
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None:
         return [first.counted]
-    return _each_batch(run, first.ordered, _matcher(run, first.ordered, choices).count)
+    return _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
 
 
-def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch], Result]) -> list[Result]:
-    """Return ``found_in(batch)`` for each batch of the events, in the order of batches."""
+def _each_batch(
+    run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch], Result], device: Device | None = None
+) -> list[Result]:  # fmt: skip
+    """Return ``found_in(batch)`` for each batch of the events, in the order of batches; a `device` takes large ones."""
     plan, before = run.plan, run.budget.steps
     with name_windows(plan, run.columns, lambda start: int(ordered.rows[start])):
-        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
+        whole = cut_batches(plan, ordered, threads=run.threads) if device is None else cut_batches(plan, ordered, DEVICE_BATCH)
+        batches = [part for batch in whole for part in cut_at_own(ordered, batch, run.own)]
         parts = spread(found_in, batches, run.threads)
     # the profile names these counts even if there was no batch
     run.profile.add("matches", 0)
@@ -135,8 +139,13 @@ def _each_batch(run: EventRun, ordered: OrderedEvents, found_in: Callable[[Batch
     return parts
 
 
-def _matcher(run: EventRun, ordered: OrderedEvents, choices: Choices) -> Matcher:
-    return Union(searches(run, ordered), choices.matchers)
+def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Matcher:
+    return Union(searches(run, first.ordered, _joining_device(run, first)), choices.matchers)
+
+
+def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
+    """Return the device on which events are joined: that of phase 1, if joins were asked for."""
+    return first.device if run.plan.contenders == ("join_tree",) else None
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:

@@ -32,7 +32,7 @@ class Algorithm:
     `needs`: the same in words, for errors.
     `pruning`: the pruning steps that it can use.
     `does`: what it does, in words, for explain.
-    `engines`: what can run its phase 1; its phase 2 runs on the CPU.
+    `engines`: what can run its phase 1; only joins can run their phase 2 on a GPU.
     `contending`: whether ``auto`` may choose it.
     `selecting`: whether it can skip matches that `after_match` drops.
     Where these may be exponentially many, by a Kleene closure, ``auto`` takes `selecting` ones only.

@@ -6,6 +6,8 @@ what another index writes, or an array that nothing has filled, gives another re
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,11 @@ from tests.kernel_cases.calls import Call, arrays_in, selected
 from tests.kernels.runs import spoil
 
 SLOTS, MOST_SLICES = 3, 5
+
+
+def cupy_if_installed() -> Any:
+    """CuPy, which says which functions a device has, or None."""
+    return importlib.import_module("cupy") if importlib.util.find_spec("cupy") else None
 
 
 class SpoiltModule(StrictModule):

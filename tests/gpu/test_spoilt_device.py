@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep.errors import UnsupportedError
 from gpu_cep_kernels.compile.jit import kernel
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
@@ -32,14 +33,15 @@ def reference(device):
     return cupy
 
 
-def on_spoilt(reference, seed, case, pieces=None, output="indices"):
+def on_spoilt(reference, seed, case, pieces=None, **options):
     """What the query gives there."""
+    options = {"output": "indices", **options}
     device = SpoiltDevice(reference, seed)
     with patch("gpu_cep_kernels.device.selection._find_device", lambda: device):
         if pieces is None:
-            return answered(case, engine="gpu", output=output)
+            return answered(case, engine="gpu", **options)
         with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
-            return answered(case, engine="gpu", output=output)
+            return answered(case, engine="gpu", **options)
 
 
 def test_random_queries(reference):
@@ -58,6 +60,26 @@ def test_queries_whose_strategies_differ(reference):
         assert matches_of(on_spoilt(reference, seed, case)) == wanted
 
     check()
+
+
+def test_joins(reference):
+    singles = whole_language(max_size=20, strategies=("skip_till_any_match",)).filter(may_be_joined)
+
+    @given(singles, st.none() | PIECES, SEEDS)
+    def check(case, pieces, seed):
+        wanted = expected(case)
+        assert matches_of(on_spoilt(reference, seed, case, pieces, algorithm="join_tree")) == wanted
+
+    check()
+
+
+def may_be_joined(case):
+    """Whether joins answer a query."""
+    try:
+        answered(case, engine="cpu", algorithm="join_tree", output="count")
+    except UnsupportedError:
+        return False
+    return True
 
 
 def test_situations(reference):

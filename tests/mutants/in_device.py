@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
+JOINS = "tests/engine/matchers/joins/test_device_joins.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
 
 DEVICE = (
@@ -55,6 +56,27 @@ DEVICE = (
         "summary[FALLS, t] | (summary[LEAST, t] < greatest)",
         "summary[FALLS, t]",
         (TILES,),
+    ),
+    Fault(
+        "joins-on-a-device-take-another-batchs-streams",
+        "gpu_cep/engine/matchers/joins/device_joins.py",
+        "streams.offsets[first - 1 : last + 1] - batch.low",
+        "streams.offsets[first - 1 : last + 1]",
+        (JOINS,),
+    ),
+    Fault(
+        "joins-that-are-left-to-the-cpu-count-twice",
+        "gpu_cep/engine/matchers/joins/device_joins.py",
+        "        meter.take_back()\n",
+        "",
+        (JOINS,),
+    ),
+    Fault(
+        "failed-join-on-a-device-goes-on",
+        "gpu_cep/engine/matchers/joins/execution.py",
+        "                if pairing.may_fail:",
+        "                if not pairing.may_fail:",
+        (JOINS,),
     ),
     Fault(
         "illegal-address-is-survived",

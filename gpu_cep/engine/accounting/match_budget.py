@@ -164,6 +164,7 @@ class Meter:
 
     budget: Account
     matches: int = 0
+    events: int = 0
     steps: int = 0
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -176,8 +177,13 @@ class Meter:
         """Count as :meth:`Budget.spend`, here and in the budget."""
         with self._lock:
             self.matches += matches
+            self.events += events
             self.steps += steps
         self.budget.spend(matches, events, steps, start_of)
+
+    def take_back(self) -> None:
+        """Take back from the budget all that was counted here: it is to be done again."""
+        self.budget.spend(-self.matches, -self.events, -self.steps, lambda _: 0)
 
 
 @dataclass(frozen=True, slots=True)

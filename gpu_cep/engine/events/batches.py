@@ -22,6 +22,8 @@ from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
 BATCH = 1 << 17
+# Events per batch that is joined on a device: enough to keep a card busy.
+DEVICE_BATCH = 1 << 24
 # If a pattern has more variables than this, its batches have fewer events.
 _FEW_VARIABLES = 64
 # A slice may carry this many times its own events for its last windows.

@@ -23,6 +23,7 @@ from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
+from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
@@ -46,7 +47,7 @@ class Search:
     ``successor[e]`` is the event that follows event e in its partition. The
     array is empty if that is always the next event. `state_keys` says what
     identifies a state of the automaton; it is None if no states are remembered.
-    Only matches that start in `own` are asked for. `threads` may share a batch.
+    Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`.
     """
 
     plan: EventPlan
@@ -59,6 +60,7 @@ class Search:
     profile: Profile
     own: Own = WHOLE
     threads: int = 1
+    device: Device | None = None
 
     @property
     def variable_count(self) -> int:
@@ -108,8 +110,8 @@ class Search:
         return ConditionOverflow(self.tables.branch.conditions[condition], start)
 
 
-def searches(run: EventRun, ordered: OrderedEvents) -> tuple[Search, ...]:
-    """Return a search for each branch among the ordered events."""
+def searches(run: EventRun, ordered: OrderedEvents, device: Device | None = None) -> tuple[Search, ...]:
+    """Return a search for each branch among the ordered events; joins may run on `device`."""
     plan = run.plan
     events = negated_events(plan, ordered)
     splits = [partition_columns(plan, tables.branch) for tables in run.tables]
@@ -126,6 +128,7 @@ def searches(run: EventRun, ordered: OrderedEvents) -> tuple[Search, ...]:
             profile=run.profile,
             own=run.own,
             threads=run.threads,
+            device=device,
         )
         for tables, split in zip(run.tables, splits, strict=True)
     )

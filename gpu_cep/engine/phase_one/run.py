@@ -14,6 +14,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.device.interface import Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ class PhaseOne:
 
     `found` are the matches, as numbers of the `ordered` events. `counted` are ascending first
     events, and the number of matches counted at each. Both are None if matchers are still to run.
+    `device` is the device on which it ran.
     """
 
     ordered: OrderedEvents
     found: Matches | None = None
     counted: tuple[Indices, Indices] | None = None
+    device: Device | None = None

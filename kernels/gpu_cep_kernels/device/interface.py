@@ -92,6 +92,9 @@ class Device(Place, Protocol):
         Lanes of different numbers may overlap. None, the default lane, overlaps with none.
         """
 
+    def use(self) -> None:
+        """Make it this thread's current device."""
+
     def slots(self, size: int) -> int:
         """Return how many slots a launch over [0, size) has."""
 

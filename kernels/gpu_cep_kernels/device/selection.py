@@ -134,6 +134,9 @@ class SimulatedDevice:
         """Do nothing: in the simulator lanes never overlap."""
         return nullcontext()
 
+    def use(self) -> None:
+        """Do nothing: every thread may use it."""
+
     def download(self, array: Array) -> HostArray:
         """Return a copy."""
         return np.array(array)

@@ -12,7 +12,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.engine.events import batches
 from gpu_cep.engine.matchers.automaton.two_phase import TwoPhase
-from gpu_cep.engine.matchers.joins import execution
+from gpu_cep.engine.matchers.joins import workplace
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration
 from gpu_cep.engine.matchers.nfab import buffer_paths
 from gpu_cep.engine.windows import candidates
@@ -112,7 +112,7 @@ def test_parts_of_a_buffer_hold_what_the_whole_does(pattern, strategy, meeting):
 
 @pytest.mark.parametrize("pattern", [*PATTERNS[2:4], "SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.x + d.x > 1.0 WITHIN 2000"])
 def test_threads_share_the_rows_of_a_join(pattern, meeting):
-    assert_shared(meeting, execution, "filter_partners", pattern, strategy="skip_till_any_match", algorithm="join_tree")
+    assert_shared(meeting, workplace, "filter_partners", pattern, strategy="skip_till_any_match", algorithm="join_tree")
 
 
 def test_threads_share_one_window(working, monkeypatch):

@@ -14,7 +14,7 @@ from gpu_cep.engine.phase_one.device.kept_events import NO_KEYS, KeySpan
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from gpu_cep_kernels.phase_one.window_tiles import NOWHERE
-from tests.gpu.spoilt_device import SpoiltDevice
+from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
 
@@ -37,7 +37,7 @@ def events(size, random, streams, types="ABCXXXXX"):
 
 def both(table, text, seed, **options):
     """What a spoilt device and the CPU give."""
-    device = SpoiltDevice(None, seed)
+    device = SpoiltDevice(cupy_if_installed(), seed)
     with patch("gpu_cep_kernels.device.selection._find_device", lambda: device):
         found = gpu_cep.match(table, text, engine="gpu", **options)
     return found, gpu_cep.match(table, text, engine="cpu", **options)

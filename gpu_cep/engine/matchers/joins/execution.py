@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import NoReturn, Protocol
+from functools import partial
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -13,20 +13,15 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.partial_matches import concatenate, new_table, table_of_events, take_rows
 from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
+from gpu_cep.engine.matchers.joins.workplace import Workplace, places_in
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
-from gpu_cep_kernels.compile.launch import blocks, slices, spread
-from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, Tables, filter_partners, find_ranges, join_rows
-from gpu_cep_kernels.matches.groups import order_by_group
+from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device.interface import Array, to_device
+from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, Tables, find_ranges, join_rows
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Conditions, PatternTable, Registers
+from gpu_cep_kernels.rules.tables import Conditions, ConditionTable, PatternTable
 
-# Candidates that one call tests, and rows that are gathered for a join's left and right side.
-_CANDIDATES, _ROWS, _INDEXED = 1 << 18, 1 << 15, 1 << 20
-# Candidates that a call tests at most so that each thread has a row, if rows have many candidates.
-_SHARED_CANDIDATES = 1 << 24
-# Registers from one thread's slot to the next. Threads share no cache line, even if registers have one byte.
-REGISTER_STRIDE = 64
 # Tables of more variables than this have fewer rows.
 _FEW_VARIABLES = 8
 # Rows with equal keys are found by hashing, not by sorting. Measured with 65,536 rows: bringing them into buckets takes a fifth of
@@ -42,36 +37,35 @@ class JoinChunk:
     left: PartialMatches
     right: PartialMatches
     partners: Partners
-    threads: int
+    size: int
+    where: Workplace
 
     def __len__(self) -> int:
         """Return the number of pairs."""
-        return int(self.partners.number.sum())
+        return self.size
 
     def rows(self) -> PartialMatches:
         """Return the joined rows, one for each pair."""
-        counts = self.partners.number
-        output = new_table(len(self.left.events) + len(self.right.events), len(self))
-        target = np.cumsum(counts) - counts
-
-        spread(
-            lambda part: join_rows(*part, self.begin, self.left, self.right, self.partners, target, output),
-            slices(len(counts), self.threads), self.threads,
-        )  # fmt: skip
+        xp, counts = self.where.place.xp, self.partners.number
+        output = new_table(xp, len(self.left.events) + len(self.right.events), len(self))
+        target = xp.cumsum(counts) - counts
+        self.where.run(join_rows, len(counts), self.begin, self.left, self.right, self.partners, target, output)
         return output
 
     def totals(self) -> tuple[Indices, Indices]:
-        """Return, for each left row with partners, the earliest event of its pairs and their number."""
-        paired = np.flatnonzero(self.partners.number)
+        """Return, for each left row with partners, the earliest event of its pairs and their number; on the host."""
+        place, xp = self.where.place, self.where.place.xp
+        paired = xp.flatnonzero(self.partners.number)
         earliest = self.partners.rows[self.partners.place[paired]]
-        return np.minimum(self.left.first[self.begin + paired], self.right.first[earliest]), self.partners.number[paired]
+        starts = xp.minimum(self.left.first[self.begin + paired], self.right.first[earliest])
+        return place.download(starts), place.download(self.partners.number[paired])
 
 
 class JoinAccount(Protocol):
     """Receives the work and the failures of joins, each with an event at which a match may start."""
 
-    def spend(self, candidates: int, start: int) -> None:
-        """Account for candidates that are about to be tested."""
+    def spend(self, candidates: int, start: Callable[[], int]) -> None:
+        """Account for candidates that are about to be tested; `start` is asked if there are too many."""
 
     def fail(self, condition: int, start: int) -> NoReturn:
         """Raise the error that the condition of this number overflows."""
@@ -83,20 +77,20 @@ class BatchJoins:
 
     Events are numbered from the batch's first; matches begin before event
     `own`. `exclusive`: no event satisfies the properties of two variables.
-    `threads` share the rows of each call. Each has a slot in the `registers`,
-    `REGISTER_STRIDE` from the next. Rows that `negations` rule out are left out.
+    Rows that `negations` rule out are left out. `where` is the workplace, at which
+    `streams` and `placed`, the conditions, lie; all else is on the host.
     """
 
     pattern: PatternTable
-    conditions: Conditions
+    conditions: ConditionTable
     buffers: InputBuffers
     streams: Streams
-    registers: Registers
+    placed: Conditions
     own: int
     exclusive: bool
     account: JoinAccount
     negations: JoinNegations
-    threads: int = 1
+    where: Workplace
 
     def tables(self, tree: Tree) -> Iterator[PartialMatches]:
         """Yield the rows of a tree, table by table; variables stand in the order of the tree's leaves."""
@@ -113,20 +107,24 @@ class BatchJoins:
 
         Each block of the right side meets all rows of the left.
         """
-        sides = relate_sides(self.pattern, self.conditions.table, leaves(tree.left), leaves(tree.right), exclusive=self.exclusive)
-        left_keys, right_keys = hash_keys(self.conditions.table, sides)
-        own = self._end_of_starts(tree)
-        for block in self._blocks(tree.right, _INDEXED):
+        sides = relate_sides(self.pattern, self.conditions, leaves(tree.left), leaves(tree.right), exclusive=self.exclusive)
+        left_keys, right_keys = to_device(self.where.place, hash_keys(self.conditions, sides))
+        pairing = _Pairing(to_device(self.where.place, sides), self._may_fail(sides), self._end_of_starts(tree))
+        for block in self._blocks(tree.right, self.where.bounds.indexed):
             right, borders = self._sort_into_buckets(block, right_keys)
             for left in self._left_blocks(tree.left):
                 buckets = Buckets(borders, self._hash_rows(left, left_keys, len(borders) - 1))
-                yield from self._pair_rows(left, right, buckets, sides, own)
+                yield from self._pair_rows(left, right, buckets, pairing)
+
+    def _may_fail(self, sides: Sides) -> bool:
+        """Return whether a condition that a join decides may overflow: comparisons of two columns cannot."""
+        return bool((self.conditions.left_variable[sides.conditions] < 0).any())
 
     def _leaf_rows(self, v: int) -> PartialMatches:
         """Return a row for each event of variable v."""
         events = self.buffers.events[self.buffers.first[v] : self.buffers.first[v + 1]]
         events = events[: int(np.searchsorted(events, self._end_of_starts(Leaf(v))))]
-        return self.negations.filter_rows(Leaf(v), table_of_events(events))
+        return self.negations.filter_rows(Leaf(v), table_of_events(self.where.place.upload(events)))
 
     def _end_of_starts(self, tree: Tree) -> int:
         """Return the event before which each row of a tree must begin.
@@ -144,9 +142,9 @@ class BatchJoins:
         match tree:
             case Leaf(variable=v):
                 events = self._leaf_rows(v).first
-                yield from (table_of_events(events[low:high]) for low, high in blocks(0, len(events), _ROWS))
+                yield from (table_of_events(events[low:high]) for low, high in blocks(0, len(events), self.where.bounds.rows))
             case Join():
-                yield from self._blocks(tree, _ROWS)
+                yield from self._blocks(tree, self.where.bounds.rows)
 
     def _blocks(self, tree: Tree, size: int) -> Iterator[PartialMatches]:
         """Yield the rows of a tree in tables of `size` rows, or a chunk more; the last one may be shorter. A leaf is one table."""
@@ -157,88 +155,89 @@ class BatchJoins:
             gathered.append(table)
             rows += len(table.first)
             if rows >= limit:
-                yield concatenate(gathered)
+                yield concatenate(self.where.place.xp, gathered)
                 gathered, rows = [], 0
         if rows:
-            yield concatenate(gathered)
+            yield concatenate(self.where.place.xp, gathered)
 
     def _row_limit(self, rows: int) -> int:
         """Return `rows`, or fewer if the pattern has many variables."""
         return max(1, rows * _FEW_VARIABLES // max(_FEW_VARIABLES, len(self.buffers.first)))
 
-    def _sort_into_buckets(self, table: PartialMatches, keys: HashKeys) -> tuple[PartialMatches, Indices]:
+    def _sort_into_buckets(self, table: PartialMatches, keys: HashKeys) -> tuple[PartialMatches, Array]:
         """Return the rows by bucket, then by first event, and where the buckets begin, with the end."""
+        xp = self.where.place.xp
         if len(table.events) > 1:
-            order, _ = order_by_group(table.first, len(self.streams.times))
-            table = take_rows(table, order)
+            table = take_rows(xp, table, self.where.order(table.first, len(self.streams.times)))
         if not len(keys.place):
-            return table, np.array([0, len(table.first)], np.int64)
+            return table, self.where.place.upload(np.array([0, len(table.first)], np.int64))
         buckets = min(1 << len(table.first).bit_length(), _MOST_BUCKETS)
-        order, borders = order_by_group(self._hash_rows(table, keys, buckets), buckets)
-        return take_rows(table, order), borders
+        order, borders = self.where.group(self._hash_rows(table, keys, buckets), buckets)
+        return take_rows(xp, table, order), borders
 
-    def _hash_rows(self, table: PartialMatches, keys: HashKeys, buckets: int) -> Indices:
+    def _hash_rows(self, table: PartialMatches, keys: HashKeys, buckets: int) -> Array:
         """Return the bucket of each row, or an empty array if there are no keys; `buckets` is a power of two."""
-        found = np.empty(len(table.first) if len(keys.place) else 0, np.int64)
-        bank = self.conditions.bank
+        found = self.where.place.xp.empty(len(table.first) if len(keys.place) else 0, np.int64)
+        bank = self.placed.bank
         float_bits = bank.floats.view(np.int64)
-        spread(
-            lambda part: hash_rows(*part, table, keys, bank.ints, float_bits, self.conditions.base, buckets - 1, found),
-            slices(len(found), self.threads), self.threads,
-        )  # fmt: skip
+        self.where.run(hash_rows, len(found), table, keys, bank.ints, float_bits, self.placed.base, buckets - 1, found)
         return found
 
-    def _pair_rows(self, left: PartialMatches, right: PartialMatches, buckets: Buckets, sides: Sides, own: int) -> Iterator[JoinChunk]:
+    def _pair_rows(self, left: PartialMatches, right: PartialMatches, buckets: Buckets, pairing: _Pairing) -> Iterator[JoinChunk]:
         """Yield the pairs of rows of two tables; each chunk tests a bounded number of candidates."""
-        rows = len(left.first)
-        tables, first, size = Tables(left, right, sides), np.empty(rows, np.int64), np.empty(rows, np.int64)
-        spread(
-            lambda part: find_ranges(*part, tables, buckets, self.streams, self.conditions.base, own, first, size),
-            slices(rows, self.threads), self.threads,
-        )  # fmt: skip
-        ends = np.cumsum(size)
-        begin, done = 0, 0
-        while begin < rows and done < ends[-1]:
-            limits = done + self._row_limit(_CANDIDATES), done + self._row_limit(_SHARED_CANDIDATES)
-            few, many = np.searchsorted(ends, limits, side="right").tolist()
+        rows, bounds, place = len(left.first), self.where.bounds, self.where.place
+        if not rows:
+            return
+        tables = Tables(left, right, pairing.sides)
+        first, size = place.xp.empty(rows, np.int64), place.xp.empty(rows, np.int64)
+        self.where.run(find_ranges, rows, tables, buckets, self.streams, self.placed.base, pairing.own, first, size)
+        ends = place.xp.cumsum(size)
+        begin, done, total = 0, 0, int(ends[-1])
+        while begin < rows and done < total:
+            few, many = places_in(place, ends, [done + self._row_limit(bounds.candidates), done + self._row_limit(bounds.shared)])
             # one thread tests all candidates of a row
-            end = max(begin + 1, few, min(begin + self.threads, many))
+            end = max(begin + 1, few, min(begin + self.where.threads, many))
             candidates = int(ends[end - 1]) - done
             if candidates:
-                chunk = JoinChunk(begin, left, right, _new_partners(first[begin:end], size[begin:end], candidates), self.threads)
-                self.account.spend(candidates, int(left.first[begin]))
-                self._filter_partners(chunk, sides)
-                yield chunk
+                partners = _new_partners(place.xp, first[begin:end], size[begin:end], candidates)
+                self.account.spend(candidates, partial(_event, left.first, begin))
+                self.where.filter_partners(begin, tables, self.streams, self.placed, partners)
+                if pairing.may_fail:
+                    self._report_failure(begin, tables, partners)
+                yield JoinChunk(begin, left, right, partners, int(partners.number.sum()), self.where)
             begin, done = end, done + candidates
 
-    def _filter_partners(self, chunk: JoinChunk, sides: Sides) -> None:
-        """Keep those of a chunk's candidates that are partners; report the first condition that overflowed."""
-        begin, tables, partners = chunk.begin, Tables(chunk.left, chunk.right, sides), chunk.partners
-
-        def keep(part: tuple[int, tuple[int, int]]) -> None:
-            slot, (low, high) = REGISTER_STRIDE * part[0], part[1]
-            filter_partners(low, high, slot, begin, tables, self.streams, self.conditions, self.registers, partners)
-
-        spread(keep, [*enumerate(_split_evenly(partners, self.threads))], self.threads)
-        for row in np.flatnonzero(partners.failed)[:1]:
-            start = min(chunk.left.first[chunk.begin + row], chunk.right.first[partners.rows[partners.place[row]]])
-            self.account.fail(int(partners.failed[row]) - 1, int(start))
+    def _report_failure(self, begin: int, tables: Tables, partners: Partners) -> None:
+        """Report the first condition that overflowed in a chunk, which begins at row `begin` of the left table."""
+        failed = self.where.place.xp.flatnonzero(partners.failed)
+        if len(failed):
+            row = int(failed[0])
+            start = min(int(tables.left.first[begin + row]), int(tables.right.first[int(partners.rows[int(partners.place[row])])]))
+            self.account.fail(int(partners.failed[row]) - 1, start)
 
 
-def _split_evenly(partners: Partners, parts: int) -> list[tuple[int, int]]:
-    """Return the rows of a chunk as at most `parts` ranges with about as many candidates each."""
-    if parts == 1:
-        return [(0, len(partners.size))]
-    candidates = len(partners.rows)
-    borders = np.searchsorted(partners.place, [candidates * part // parts for part in range(parts)])
-    return [*pairwise(np.unique([0, *borders, len(partners.size)]).tolist())]
+@dataclass(frozen=True, slots=True)
+class _Pairing:
+    """How the two sides of a join are paired: their relation, at the workplace, and whether its conditions may overflow.
+
+    One of two rows begins before event `own`.
+    """
+
+    sides: Sides
+    may_fail: bool
+    own: int
 
 
-def _new_partners(first: Indices, size: Indices, candidates: int) -> Partners:
+def _event(events: Array, row: int) -> int:
+    """Return the event in a row."""
+    return int(events[row])
+
+
+def _new_partners(xp: Any, first: Array, size: Array, candidates: int) -> Partners:
     """Return room for the partners of some rows.
 
     Row i has ``size[i]`` candidates, from row ``first[i]`` of the right table on.
     """
     rows = len(first)
-    number, failed = np.empty(rows, np.int64), np.empty(rows, np.int64)
-    return Partners(first, size, np.cumsum(size) - size, np.empty(candidates, np.int32), number, failed)
+    number, failed = xp.empty(rows, np.int64), xp.empty(rows, np.int64)
+    return Partners(first, size, xp.cumsum(size) - size, xp.empty(candidates, np.int32), number, failed)

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
-from gpu_cep.engine.lowering.programs import program_registers
-from gpu_cep.engine.matchers.joins.execution import REGISTER_STRIDE, BatchJoins
+from gpu_cep.engine.matchers.joins.device_joins import device_workplace, inputs_on_device, joined_on_device
+from gpu_cep.engine.matchers.joins.execution import BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.statistics import join_statistics
+from gpu_cep.engine.matchers.joins.workplace import Workplace, cpu_workplace
 from gpu_cep.engine.matchers.negation_schedule import earliest_needs
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.plan.costs import Estimate
 from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost, tree_text
+from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.tables import Places, new_path
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +39,8 @@ class JoinTree:
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        planned = self._plan(batch)
+        parts = self._joined(batch, lambda planned: planned.matches()) or []
         with self.search.profile.stage("matching"):
-            parts = [] if planned is None else planned.matches()
             matches = concatenate_matches(parts, self.search.variable_count).sort_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
@@ -46,14 +50,26 @@ class JoinTree:
 
         The matches of one row of the last join are all counted at the earliest of their starts.
         """
-        planned = self._plan(batch)
-        totals = np.zeros(batch.own - batch.low, np.int64)
-        with self.search.profile.stage("matching"):
-            if planned is not None:
-                planned.count(totals)
+        size = batch.own - batch.low
+        totals = self._joined(batch, lambda planned: planned.counts(size))
+        if totals is None:
+            totals = np.zeros(size, np.int64)
         self.search.profile.add("matches", int(totals.sum()))
         starts = np.flatnonzero(totals)
         return starts + batch.low, totals[starts]
+
+    def _joined(self, batch: Batch, read: Callable[[_PlannedJoins], Result]) -> Result | None:
+        """Return what is read of a batch's joins, on the search's device or else on the CPU; None if some variable has no event."""
+
+        def join(search: Search, device: Device | None) -> Result | None:
+            planned = JoinTree(search, self.events)._plan(batch, device)
+            with search.profile.stage("matching"):
+                return None if planned is None else read(planned)
+
+        if self._inputs(batch) is None:
+            return None
+        found = joined_on_device(self.search, batch, lambda search: join(search, search.device))
+        return join(self.search, None) if found is None else found
 
     def estimate(self, batch: Batch) -> Estimate:
         """Return the expected cost of a batch's joins in nanoseconds, with their pairs as steps."""
@@ -66,8 +82,8 @@ class JoinTree:
         cost, pairs, matches = tree_cost(statistics, tree)
         return Estimate("join_tree", cost, pairs, matches, order=tree_text(tree, self.search.variable_names), at_most=len(needs) > 0)
 
-    def _plan(self, batch: Batch) -> _PlannedJoins | None:
-        """Return the joins of a batch with their tree; None if some variable has no event."""
+    def _plan(self, batch: Batch, device: Device | None) -> _PlannedJoins | None:
+        """Return the joins of a batch with their tree, on a device or on the CPU; None if some variable has no event."""
         search, inputs = self.search, self._inputs(batch)
         if inputs is None:
             return None
@@ -77,12 +93,15 @@ class JoinTree:
             tree = cheapest_tree(join_statistics(search, batch, buffers, streams, needs).round_down())
         conditions, account = search.conditions(batch), _Account(search, batch.low)
         threads = min(search.threads, count_parts(batch))
-        registers = program_registers(np, conditions.programs, REGISTER_STRIDE * threads, conditions.table.roles)
         pattern = search.tables.pattern
         runs = tuple(new_path(search.variable_count, pattern, conditions) for _ in range(threads if len(needs) else 0))
         negations = JoinNegations(pattern, conditions, search.negations, needs, runs, account.fail)
         own, exclusive = batch.own - batch.low, not any_overlap(search.ordered.labels[:, batch.low : batch.high])
-        joins = BatchJoins(pattern, conditions, buffers, streams, registers, own, exclusive, account, negations, threads)
+        where: Workplace = cpu_workplace(conditions, threads) if device is None else device_workplace(search, batch, device)
+        placed = conditions
+        if device is not None:
+            placed, streams = inputs_on_device(device, batch, conditions, streams)
+        joins = BatchJoins(pattern, conditions.table, buffers, streams, placed, own, exclusive, account, negations, where)
         return _PlannedJoins(tree, joins, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:
@@ -100,10 +119,10 @@ class _Account:
     search: Search
     low: int
 
-    def spend(self, candidates: int, start: int) -> None:
-        """Account for candidates that are about to be tested."""
+    def spend(self, candidates: int, start: Callable[[], int]) -> None:
+        """Account for candidates that are about to be tested; `start` is asked if there are too many."""
         self.search.profile.add("pairs", candidates)
-        self.search.budget.spend(0, 0, candidates, lambda _: self.low + start)
+        self.search.budget.spend(0, 0, candidates, lambda _: self.low + start())
 
     def spend_matches(self, events: int, starts: Indices | Places, counts: Indices) -> None:
         """Account for ``counts[i]`` matches that start at event ``starts[i]``; they bind `events` in all."""
@@ -133,6 +152,7 @@ class _PlannedJoins:
 
     def _as_matches(self, table: PartialMatches) -> Matches:
         """Return the rows of a table as matches, with the events in the pattern's order of variables."""
+        table = PartialMatches(*(self.joins.where.place.download(column) for column in table))
         counts = ones(len(table.first), len(table.events))
         self.account.spend_matches(counts.size, table.first, np.ones(len(counts), np.int64))
         events = np.empty(counts.shape, np.int64)
@@ -140,18 +160,21 @@ class _PlannedJoins:
             np.add(bound, self.account.low, out=events[:, v], dtype=np.int64)
         return Matches(np.add(table.first, self.account.low, dtype=np.int64), counts, events.ravel())
 
-    def count(self, totals: Indices) -> None:
-        """Add the numbers of matches to `totals`, at their first events.
+    def counts(self, size: int) -> Indices:
+        """Return for each of the batch's `size` own events the number of matches that are counted at it.
 
         The last join writes no rows, unless negations must be judged at them.
         """
+        totals = np.zeros(size, np.int64)
         match self.tree:
             case Join() if not len(self.joins.negations.judged_at(self.tree)):
                 for chunk in self.joins.chunks(self.tree):
                     self._add(*chunk.totals(), totals)
             case _:
                 for table in self.joins.tables(self.tree):
-                    self._add(table.first, np.ones(len(table.first), np.int64), totals)
+                    starts = self.joins.where.place.download(table.first)
+                    self._add(starts, np.ones(len(starts), np.int64), totals)
+        return totals
 
     def _add(self, starts: Indices | Places, counts: Indices, totals: Indices) -> None:
         self.account.spend_matches(0, starts, counts)

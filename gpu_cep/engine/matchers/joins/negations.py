@@ -63,4 +63,4 @@ class JoinNegations:
             if row < high:
                 self.fail(failed_condition(run), int(table.first[row]))
         rows = np.flatnonzero(keep)
-        return table if len(rows) == len(keep) else take_rows(table, rows)
+        return table if len(rows) == len(keep) else take_rows(np, table, rows)

@@ -80,7 +80,7 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     DeviceLost
         CUDA failed; from now on this process can use no device.
     """
-    return run_in_pieces(run, device, _phase_one)
+    return replace(run_in_pieces(run, device, _phase_one), device=device)
 
 
 def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.events.label_words import count_by_variable
-from gpu_cep.engine.lowering.programs import program_registers
-from gpu_cep.engine.matchers.joins import execution
+from gpu_cep.engine.matchers.joins import workplace
 from gpu_cep.engine.matchers.joins.execution import BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
+from gpu_cep.engine.matchers.joins.workplace import cpu_workplace
 from gpu_cep.engine.windows.batch_events import input_buffers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
 from gpu_cep_kernels.phase_one.input_buffers import Streams
@@ -63,10 +63,10 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     conditions = Conditions(condition_table(variables, ()), aggregate_table(variables, ()), program_table(()), NO_COLUMNS, 0)
     streams = Streams(np.array([0, len(clock)]), clock, clock, np.uint64(stream.length), stream.strict)
     buffers = input_buffers(labels, count_by_variable(labels, variables))
-    registers = program_registers(np, conditions.programs, execution.REGISTER_STRIDE * threads)
     runs, no_negation = (new_path(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
     none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)
-    return BatchJoins(pattern.table(), conditions, buffers, streams, registers, own, exclusive, account, none, threads)
+    where = cpu_workplace(conditions, threads)
+    return BatchJoins(pattern.table(), conditions.table, buffers, streams, conditions, own, exclusive, account, none, where)
 
 
 def by_definition(pattern, stream, own):
@@ -96,7 +96,7 @@ def test_any_tree_gives_all_bindings(drawn, own):
 @given(joined_streams(), st.integers(1, 5), st.integers(1, 5), st.integers(1, 3))
 def test_neither_the_size_of_tables_nor_threads_change_anything(drawn, candidates, size, threads):
     pattern, stream, tree = drawn
-    with patch.multiple(execution, _CANDIDATES=candidates, _ROWS=size, _INDEXED=size):
+    with patch.multiple(workplace, _CANDIDATES=candidates, _ROWS=size, _INDEXED=size):
         assert rows(joining(pattern, stream, 9, Account(), threads=threads).tables(tree), tree) == by_definition(pattern, stream, 9)
 
 
@@ -113,7 +113,7 @@ def test_events_of_one_variable_each_need_no_comparison(drawn):
 def test_no_table_outgrows_its_bounds(tree):
     """Of 60 events that fit everywhere there are 34,220 sequences of three."""
     account = Account()
-    with patch.multiple(execution, _CANDIDATES=100, _ROWS=50, _INDEXED=40):
+    with patch.multiple(workplace, _CANDIDATES=100, _ROWS=50, _INDEXED=40):
         sizes = [len(table.first) for table in joining(SEQUENCE, DENSE, 60, account).tables(tree)]
     # a block of the right side takes one chunk more than its limit
     assert max(account.candidates) <= 140
@@ -124,7 +124,7 @@ def test_no_table_outgrows_its_bounds(tree):
 def test_on_many_threads_a_call_has_a_row_for_each_as_far_as_its_bounds_go():
     """Each row of the left table has up to 59 candidates, more than a call may look at on one thread."""
     account, tree = Account(), Join(Leaf(0), Leaf(1))
-    with patch.multiple(execution, _CANDIDATES=10, _SHARED_CANDIDATES=200):
+    with patch.multiple(workplace, _CANDIDATES=10, _SHARED_CANDIDATES=200):
         found = rows(joining(Pattern((1, 1), ((1, 1),) * 2), DENSE, 60, account, threads=16).tables(tree), tree)
     assert len(found) == 1_770
     assert 140 < max(account.candidates) <= 200
