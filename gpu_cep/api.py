@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from gpu_cep.choices import (
@@ -22,7 +21,7 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.errors import PatternError
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -37,7 +36,6 @@ from gpu_cep.keywords import (
     read_keywords,
     takes_keywords,
 )
-from gpu_cep.lang.ast import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.match_runs import Call, find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
@@ -45,7 +43,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
-from gpu_cep.query_runs import explain_row_pattern, explanation_of, open_source, plan_events, run_engine, run_row_pattern
+from gpu_cep.query_runs import run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -370,29 +368,13 @@ def explain(
     options, settings = read_keywords(keywords)
     if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
+    from gpu_cep.explanations import explain_query, explain_row_pattern
+
+    threads, profile = keywords.get("threads"), (keywords.get("profile") or Profile()) if run else None
     if is_row_pattern(asked):
-        counted = (keywords.get("profile") or Profile()) if run else None
-        return explain_row_pattern(given, asked, options, settings, threads=keywords.get("threads"), profile=counted)
-    query = as_query(asked)
-    if given is None:
-        return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
-    from gpu_cep.sliced_plans import decide_reading
-
-    threads, allowed = keywords.get("threads"), memory_bytes(keywords.get("memory"), "memory")
-    profile = (keywords.get("profile") or Profile()) if run else None
-    source = open_source(given)
-    decided = None if source is None else decide_reading(source, asked, options, settings, allowed)
-    if decided is not None and decided.is_cut:
-        from gpu_cep.sliced_runs import explain_slices
-
-        return explain_slices(decided, asked, options, allowed, threads, profile)
-    plan, read = plan_events(given if source is None else source, asked, options, settings)
-    if run and plan.algorithm == "brute_force":
-        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
-    if profile is not None:
-        run_engine(plan, read, threads, profile)
-    explained = explanation_of(query, plan, read.table, threads, profile)
-    return explained if decided is None else replace(explained, source=decided.told)
+        return explain_row_pattern(given, asked, options, settings, threads=threads, profile=profile)
+    allowed = memory_bytes(keywords.get("memory"), "memory")
+    return explain_query(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
 
 
 def _check_engine(settings: Settings) -> None:

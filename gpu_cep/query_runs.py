@@ -1,4 +1,4 @@
-"""Plan queries over events, run the plans, and explain them."""
+"""Plan queries over events, and run the plans."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, Diagnostic, EventError, UnsupportedError, ending_in, warn_caller
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
 from gpu_cep.lang.ast import IntervalQuery, Query
-from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.explain import Explanation
-from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
@@ -162,41 +158,15 @@ def run_row_pattern(
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
     check_row_settings(settings)
-    table = _read_rows(events, pattern, options)
+    table = read_rows(events, pattern, options)
     bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
         return brute_force.answer_row_pattern(bound, options, table)
     return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps, profile=profile)
 
 
-def explain_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
-    profile: Profile | None = None,
-) -> RowPatternExplanation:  # fmt: skip
-    """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
-
-    Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
-    """
-    from gpu_cep.plan.row_patterns.planner import plan_row_pattern
-
-    check_row_settings(settings)
-    query = parse(pattern) if isinstance(pattern, str) else pattern
-    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
-    if events is None:
-        return RowPatternExplanation(query, None)
-    if settings.algorithm == "brute_force":
-        message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
-        raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])
-    source = open_source(events)
-    table = _read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
-    plan = plan_row_pattern(bind_rows(pattern, table.schema, options))
-    if profile is not None:
-        run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
-    return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
-
-
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> pa.Table:
+def read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> pa.Table:
     """Return the rows: of a source, only the columns that the pattern reads, once it has been found to fit them."""
     from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.sources import source_of
@@ -215,29 +185,3 @@ def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any)
     assert isinstance(plan, EventPlan), "a plan is of its query's kind"
     assert isinstance(query, Query), "a plan is of its query's kind"
     return enumerate_by_definition(plan, query, options, table)
-
-
-def explanation_of(
-    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
-) -> Explanation | IntervalExplanation:  # fmt: skip
-    """Return the explanation of `plan`, which answers `query` over the events of `table`.
-
-    With the `profile` of a run, it also holds the counts of that run.
-    """
-    from gpu_cep.engine.input.read_tables import is_resident, to_host
-    from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
-
-    counts = None if profile is None else dict(profile.counts)
-    if isinstance(plan, IntervalPlan):
-        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
-        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
-    assert isinstance(query, Query), "a plan is of its query's kind"
-    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
-    device = None if choice.device is None else choice.device.name
-    if profile is None:
-        return Explanation(query, plan, device, choice.reason)
-    from gpu_cep.engine.phase_one.computed_columns import event_columns
-    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
-
-    fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
-    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups)

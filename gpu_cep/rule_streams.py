@@ -26,7 +26,7 @@ from gpu_cep.query_plans import as_query
 from gpu_cep.rule_lookups import look_up, rule_lookups
 from gpu_cep.rule_tables import one_table, same_columns
 from gpu_cep.rules import Rule, as_rules, named, naming, united
-from gpu_cep.stream_steps import certain_matches, is_due, bindable_rows, moved_watermark, no_matches, refuse_late, ticks_of, times_of
+from gpu_cep.stream_steps import bindable_rows, certain_matches, is_due, moved_watermark, no_matches, refuse_late, ticks_of, times_of
 from gpu_cep.streams import fit_events
 
 if TYPE_CHECKING:

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.match_budget import Spent
-from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer, answer_schema, has_matches
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.output.readers import reader_of
-from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
 from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
-from gpu_cep.lang.ast import Query
-from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.explain import Explanation
-from gpu_cep.query_plans import as_query
-from gpu_cep.sliced_plans import DecidedReading, make_run
 
 if TYPE_CHECKING:
-    from gpu_cep.query_plans import Pattern
+    pass
 
 
 def run_slices(run: SlicedRun) -> pa.Table:
@@ -43,28 +34,6 @@ def read_slices(run: SlicedRun) -> pa.RecordBatchReader:
     """Return a reader of the result, of which each slice's rows are found when they are read."""
     schema = answer_schema(run.sliced.whole, run.files.schema)
     return reader_of(schema, (drop_added(run.sliced, table) for table in _results(run)))
-
-
-def explain_slices(
-    decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None, threads: int | None, profile: Profile | None
-) -> Explanation:  # fmt: skip
-    """Return the explanation of a query over files that are read in slices.
-
-    It is run if there is a `profile`, which receives its counts; raises as :func:`read_slices` then.
-    """
-    query, plan, choice = as_query(pattern), decided.whole, decided.choice
-    assert isinstance(query, Query), "others are not cut"
-    assert isinstance(plan, EventPlan), "others are not cut"
-    assert choice is not None, "the files are cut"
-    engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=False)
-    device = None if engine.device is None else engine.device.name
-    if profile is None:
-        return Explanation(query, plan, device, engine.reason, source=decided.told)
-    for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
-        # the rows are not wanted
-        pass
-    counts, answers = dict(profile.counts), tuple(profile.answers)
-    return Explanation(query, plan, device, engine.reason, counts, answers, groups=profile.groups, source=decided.told)
 
 
 def _results(run: SlicedRun) -> Iterator[pa.Table]:

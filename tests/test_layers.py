@@ -23,7 +23,7 @@ ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
-        "live_queries", "stream_steps", "live_plans", "live_runs", "match_runs", "result_forms", "api",
+        "live_queries", "stream_steps", "live_plans", "live_runs", "match_runs", "explanations", "result_forms", "api",
         "rules", "rule_files", "rule_plans", "rule_families", "rule_runs", "rule_explain", "rule_tables", "rule_sets",
     )
 ]  # fmt: skip
@@ -65,7 +65,7 @@ BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
     f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:16], "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:17], "gpu_cep.keywords"},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -73,13 +73,13 @@ BELOW |= {
         *ROAD, "gpu_cep.keywords", "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
-    "gpu_cep.rules": {*ROAD[:16], "gpu_cep.keywords"},
+    "gpu_cep.rules": {*ROAD[:17], "gpu_cep.keywords"},
     "gpu_cep.rule_files": {"gpu_cep.errors", "gpu_cep.rules"},
-    "gpu_cep.rule_plans": {*ROAD[:19], "gpu_cep.keywords"},
-    "gpu_cep.rule_families": {*ROAD[:20], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_runs": {*ROAD[:21], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_explain": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets": {*ROAD[:24], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_plans": {*ROAD[:20], "gpu_cep.keywords"},
+    "gpu_cep.rule_families": {*ROAD[:21], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_runs": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_explain": {*ROAD[:23], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets": {*ROAD[:25], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.rule_lookups": {*ROAD},

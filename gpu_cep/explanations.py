@@ -1,0 +1,129 @@
+"""Explain how queries are answered: at once, slice by slice, or as row patterns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
+from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import as_query, bind_rows, check_row_settings
+from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
+from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
+from gpu_cep.sliced_runs import read_slices
+
+if TYPE_CHECKING:
+    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.query_plans import AnyQuery, Pattern
+
+
+def explain_query(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, profile: Profile | None
+) -> Explanation | IntervalExplanation:  # fmt: skip
+    """Return how a query is answered over `events`, without a plan if they are None; with a `profile` it is run.
+
+    Raises
+    ------
+    UnsupportedError
+        It is run by the definition, which does nothing by parts.
+    CepError
+        Any other error that :func:`gpu_cep.match` raises.
+    """
+    query = as_query(pattern)
+    if events is None:
+        return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
+    source = open_source(events)
+    decided = None if source is None else decide_reading(source, pattern, options, settings, memory)
+    if decided is not None and decided.is_cut:
+        return _explain_slices(decided, pattern, options, memory, threads, profile)
+    plan, read = plan_events(events if source is None else source, pattern, options, settings)
+    if profile is not None and plan.algorithm == "brute_force":
+        raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
+    if profile is not None:
+        run_engine(plan, read, threads, profile)
+    explained = explanation_of(query, plan, read.table, threads, profile)
+    return explained if decided is None else replace(explained, source=decided.told)
+
+
+def explain_row_pattern(
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
+    profile: Profile | None = None,
+) -> RowPatternExplanation:  # fmt: skip
+    """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
+
+    Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
+    """
+    from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+
+    check_row_settings(settings)
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    if events is None:
+        return RowPatternExplanation(query, None)
+    if settings.algorithm == "brute_force":
+        message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
+        raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])
+    source = open_source(events)
+    table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
+    plan = plan_row_pattern(bind_rows(pattern, table.schema, options))
+    if profile is not None:
+        run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
+    return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
+
+
+def explanation_of(
+    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
+) -> Explanation | IntervalExplanation:  # fmt: skip
+    """Return the explanation of `plan`, which answers `query` over the events of `table`.
+
+    With the `profile` of a run, it also holds the counts of that run.
+    """
+    from gpu_cep.engine.input.read_tables import is_resident, to_host
+
+    counts = None if profile is None else dict(profile.counts)
+    if isinstance(plan, IntervalPlan):
+        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
+        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
+    device = None if choice.device is None else choice.device.name
+    if profile is None:
+        return Explanation(query, plan, device, choice.reason)
+    from gpu_cep.engine.phase_one.computed_columns import event_columns
+    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
+
+    fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
+    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups)
+
+
+def _explain_slices(
+    decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None, threads: int | None, profile: Profile | None
+) -> Explanation:  # fmt: skip
+    """Return the explanation of a query over files that are read in slices.
+
+    It is run if there is a `profile`, which receives its counts; raises as :func:`read_slices` then.
+    """
+    query, plan, choice = as_query(pattern), decided.whole, decided.choice
+    assert isinstance(query, Query), "others are not cut"
+    assert isinstance(plan, EventPlan), "others are not cut"
+    assert choice is not None, "the files are cut"
+    engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=False)
+    device = None if engine.device is None else engine.device.name
+    if profile is None:
+        return Explanation(query, plan, device, engine.reason, source=decided.told)
+    for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
+        # the rows are not wanted
+        pass
+    counts, answers = dict(profile.counts), tuple(profile.answers)
+    return Explanation(query, plan, device, engine.reason, counts, answers, groups=profile.groups, source=decided.told)
