@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep import explanations
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.device import cudf
 from gpu_cep.engine.phase_one import engine_choice
@@ -84,7 +85,7 @@ def test_explain_names_the_card(monkeypatch):
         asked.append((*work, resident))
         return Choice(SimulatedDevice(), "it pays")
 
-    monkeypatch.setattr(engine_choice, "choose_engine", choose)
+    monkeypatch.setattr(explanations, "choose_engine", choose)
     explained = cep.explain(EVENTS, PATTERN, threads=3)
     assert asked == [(explained.plan, 2, bytes_per_event(explained.plan), 3, False)]
     assert (explained.device, explained.reason) == ("CUDA simulator", "it pays")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep import query_runs
+from gpu_cep import explanations
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
 
@@ -224,7 +224,7 @@ def test_explain_runs_it():
 def test_explain_reads_no_rows_of_files(tmp_path, monkeypatch):
     pq.write_table(TICKS, tmp_path / "ticks.parquet")
     text = EXPLAINED.partition("\n\n")[0]
-    monkeypatch.setattr(query_runs, "_read_rows", None)
+    monkeypatch.setattr(explanations, "read_rows", None)
     assert str(cep.explain(tmp_path / "ticks.parquet", text)) == EXPLAINED
 
 
