@@ -8,10 +8,11 @@ if find_spec("pyspark") is None:
     raise EngineUnavailable("gpu_match and all else under Spark need PySpark, which is not installed: pip install 'gpu_cep[spark]'")
 
 from gpu_cep_spark.bound_events import SparkEvents
+from gpu_cep_spark.heartbeat_rows import heartbeats
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.rapids import rapids_conf
 from gpu_cep_spark.rule_matching import gpu_match_all
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.sql import register
 
-__all__ = ["RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "rapids_conf", "register"]
+__all__ = ["RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "heartbeats", "rapids_conf", "register"]

@@ -23,6 +23,7 @@ from gpu_cep.query_plans import is_row_pattern, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.codes import coded_columns
 from gpu_cep_spark.file_matching import match_files
+from gpu_cep_spark.heartbeat_rows import without_heartbeats
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.live_checks import check_choices, refuse_for_batch, refuse_keywords
 from gpu_cep_spark.live_frames import ZONE, match_stream
@@ -155,6 +156,7 @@ def gpu_match(
     refuse_swapped("gpu_match", frame, asked)
     options, settings = read_keywords(keywords)
     refuse_other_frames(frame)
+    frame = without_heartbeats(frame, options.timestamp)
     check_settings(settings)
     check_scan(scan, slices)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}

@@ -6,11 +6,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.engine.input.ticks import EARLIEST
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_spark.codes import Codes, code
-from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
+from gpu_cep_spark.pushdown import behind_watermark, column, event_filter, read_columns, untimed
 
 # The column of whole events, whose fields are called c0, c1, …, too.
 WHOLE = "whole"
@@ -29,7 +28,7 @@ def narrow(df: DataFrame, plan: Plan, events: pa.Schema, codes: Codes, *, timeou
     if "filter" in plan.pruning:
         condition = event_filter(plan.query, read.schema, with_keys=not timeouts and plan.settings.kind != TIMEOUT)
     if condition is not None and df.isStreaming:
-        condition = _behind_watermark(condition, read.columns[plan.query.timestamp])
+        condition = behind_watermark(condition, read.columns[plan.query.timestamp])
     return (read if condition is None else read.filter(condition)).select(*_sent(events, codes))
 
 
@@ -46,11 +45,3 @@ def _sent(events: pa.Schema, codes: Codes) -> list[Column]:
     """Return the columns that the query reads as they are sent."""
     sent = [code(name, codes[number]) if number in codes else column(name) for number, name in enumerate(events.names)]
     return [each.alias(f"c{number}") for number, each in enumerate(sent)]
-
-
-def _behind_watermark(condition: Column, time: str) -> Column:
-    """Return the condition so that Spark does not let it pass the watermark, which moves with all events.
-
-    Spark moves filters that do not read the time before the watermark. No event has the time that is read here.
-    """
-    return condition | (F.unix_micros(column(time)) == F.lit(EARLIEST))

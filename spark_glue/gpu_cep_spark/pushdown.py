@@ -20,6 +20,7 @@ from pyspark.sql.types import CharType, StringType, StructType, TimestampNTZType
 
 from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, Constants, CountWindow, Field, Operation
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.ticks import EARLIEST
 
 EXACT_INTEGERS_OF_FLOAT = 2**53  # beyond, several integers have the same float
 EPOCH = dt.datetime(1970, 1, 1)
@@ -77,6 +78,14 @@ def event_filter(query: BoundQuery, schema: StructType, *, with_keys: bool = Tru
     if not conjuncts:
         return None
     return untimed(query, schema) | _all(conjuncts)
+
+
+def behind_watermark(condition: Column, time: str) -> Column:
+    """Return the condition so that Spark does not let it pass the watermark, which moves with all events.
+
+    Spark moves filters that do not read the time before the watermark. No event has the time that is read here.
+    """
+    return condition | (F.unix_micros(column(time)) == F.lit(EARLIEST))
 
 
 def untimed(query: BoundQuery, schema: StructType) -> Column:

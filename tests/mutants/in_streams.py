@@ -52,6 +52,13 @@ STREAMS = (
     Fault("buckets-lose-an-event", _BUCKETS, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
     Fault("chunks-numbered-from-zero", _BUCKETS, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
     Fault("buckets-called-late", _BUCKETS, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
+    Fault(
+        "heartbeats-taken-for-events",
+        "spark_glue/gpu_cep_spark/heartbeat_rows.py",
+        "df.filter(behind_watermark(~column(HEARTBEAT), timestamp)).drop",
+        "df.drop",
+        ("tests/spark/test_streaming.py",),
+    ),
     Fault("late-events-not-returned", _BUCKETS, "events.column(name).filter(pa.array(~in_time))", "events.column(name)", _OF_BUCKETS),
     Fault("numbers-of-buckets-forgotten", _BUCKETS, " and after.state.numbering is None:", ":", _OF_BUCKETS),
     Fault("settled-before-the-last-event", _BUCKETS, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),

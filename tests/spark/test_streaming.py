@@ -172,6 +172,41 @@ def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, tm
         run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS.replace("5", "6"), partition_by="k"), tmp_path)
 
 
+def test_a_source_that_falls_silent_does_not_stop_time(spark: SparkSession, tmp_path: Path) -> None:
+    now = int(time.time() * SECOND)
+    told = pa.table({"ts": pa.array([now - SECOND, now], INSTANT), "type": ["A", "B"], "k": [1.0] * 2, "x": [1, 2]})
+    write(tmp_path / "in", told, 1)
+    read = spark.readStream.schema(SCHEMA).parquet(str(tmp_path / "in"))
+    frame = cep.heartbeats(read, idle="1 second").withWatermark("ts", "1 second")
+    # a variable without a type would bind a heartbeat, too
+    found = cep.gpu_match(frame, "PATTERN SEQ(A a, b+) WITHIN 4 seconds")
+    writing = found.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writing.trigger(processingTime="500 milliseconds").start(str(tmp_path / "found"))
+    try:
+        ends = time.monotonic() + 120
+        while figures(query.recentProgress, "matches") < 1:
+            assert query.isActive
+            assert time.monotonic() < ends
+            time.sleep(0.2)
+    finally:
+        query.stop()
+    rows = spark.read.parquet(str(tmp_path / "found")).toArrow()
+    assert as_set(rows) == as_set(cep.gpu_match(spark.createDataFrame(told), "PATTERN SEQ(A a, b+) WITHIN 4 seconds").toArrow())
+
+
+def test_heartbeats_come_to_streams_of_instants(spark: SparkSession, stream: DataFrame) -> None:
+    with pytest.raises(UnsupportedError, match=r"has a watermark already, .*\n.*hint: call heartbeats\(\) first"):
+        cep.heartbeats(stream, idle="5 seconds")
+    with pytest.raises(UnsupportedError, match="heartbeats are for a streaming DataFrame"):
+        cep.heartbeats(spark.createDataFrame(events(2, seed=1)), idle="5 seconds")
+    with pytest.raises(PatternError, match="idle='5' is no length of time that a clock tells"):
+        cep.heartbeats(stream, idle="5")
+    with pytest.raises(PatternError, match=r"there is no column 'tss'.*\n.*did you mean 'ts'"):
+        cep.heartbeats(stream, idle="5 seconds", timestamp="tss")
+    with pytest.raises(UnsupportedError, match="column 'x' is no TIMESTAMP"):
+        cep.heartbeats(stream, idle="5 seconds", timestamp="x")
+
+
 @pytest.mark.surface
 def test_late_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     first = pa.table({"ts": pa.array([START, START + 10 * SECOND], INSTANT), "type": ["A", "A"], "k": [1.0] * 2, "x": [1, 1]})

@@ -108,3 +108,10 @@ def test_of_runs_of_one_length_the_one_that_lacks_least_is_kept():
     pattern, stream = of_characters("ab", (2,), ((1, 2), (3, 3)))
     both = replace(stream, labels=(0b11, 0b11))
     assert longest_runs(pattern, both, Strategy.NEXT)[0] == [((0,), (1,)), ((1,), ())]
+
+
+def test_of_runs_that_lack_as_little_the_one_that_ends_first_is_kept():
+    """By bindings the run that binds the start to the first variable would come first."""
+    pattern, stream = of_characters("a-ab", (2, 1), ((1, 1), (1, 1), (1, 1)))
+    either = replace(stream, labels=(0b011, 0, 0b001, 0b010))
+    assert longest_runs(pattern, either, Strategy.NEXT)[0][0] == ((2,), (0,), ())
