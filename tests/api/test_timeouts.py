@@ -98,6 +98,17 @@ def test_a_timeout_has_what_was_bound_and_the_names_of_what_is_missing():
     ]
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("key", [pa.array([None, None], pa.int64()), pa.array([float("nan")] * 2), pa.array([None, None], pa.float64())])
+def test_a_key_that_equals_none_goes_with_no_other_event(strategy, key):
+    events = pa.table({"ts": [1, 2], "type": ["Order", "Paid"], "k": key})
+    found = cep.match(events, PAID, strategy=strategy, timeouts=True)
+    assert found.select(["kind", "paid", "missing"]).to_pylist() == [{"kind": "timeout", "paid": None, "missing": ["p"]}]
+    live = cep.stream(PAID, events.schema, strategy=strategy, timeouts=True)
+    assert live.push(events).num_rows == 0
+    assert live.finish().select(["kind", "paid", "missing"]) == found.select(["kind", "paid", "missing"])
+
+
 def test_timeouts_beside_late_events():
     live = cep.stream(PAID, EVENTS, timeouts=True, late="rows")
     assert [live.push(ORDERS.slice(row, 1)).column("kind").to_pylist() for row in (0, 1, 2)] == [[], [], ["match"]]

@@ -1,6 +1,6 @@
 """Sources, sinks and queries of streams for tests; as a command, a query in a process of its own, which may be killed.
 
-``python -m tests.spark.live_sources FOLDER`` answers :data:`OPEN` over the files in FOLDER/in.
+``python -m tests.spark.live_sources FOLDER`` answers :data:`OPEN` over the files in FOLDER/in, with timeouts.
 """
 
 from __future__ import annotations
@@ -71,4 +71,4 @@ if __name__ == "__main__":
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS}
     session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     place = Path(sys.argv[1])
-    run(cep.gpu_match(source(session, place / "in"), OPEN), place)
+    run(cep.gpu_match(source(session, place / "in"), OPEN, timeouts=True), place)

@@ -117,21 +117,25 @@ def test_other_questions_than_those_of_one_window_of_time(
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(6, marks=pytest.mark.full)])
+# What grows in the course of a micro-batch, in this order, so that a process is killed behind each of its steps.
+PLACES = ("checkpoint/offsets", "checkpoint/state", "found", "checkpoint/commits")
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.full)])
 def test_a_process_that_is_killed_neither_loses_nor_repeats_a_match(spark: SparkSession, tmp_path: Path, kills: int) -> None:
     chance, told = Random(kills), events(160, seed=8)
     write(tmp_path / "in", told, 3 * kills + 2)
     write(tmp_path / "in", end(), 1)
     for number in range(kills):
-        kill_between(tmp_path, 1 + 3 * number, chance.random())
-    run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN), tmp_path)
-    expected = cep.gpu_match(spark.createDataFrame(told), OPEN).toArrow()
-    assert expected.num_rows > 5
+        kill_between(tmp_path, 1 + 2 * number, chance.choice(PLACES), chance.random() / 5)
+    run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN, timeouts=True), tmp_path)
+    expected = cep.gpu_match(spark.createDataFrame(told), OPEN, timeouts=True).toArrow()
+    assert expected.num_rows > 30
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
 
 
-def kill_between(folder: Path, commits: int, share: float) -> None:
-    """Run the query in a process of its own, and kill it a share of a second behind so many commits."""
+def kill_between(folder: Path, commits: int, place: str, seconds: float) -> None:
+    """Run the query in a process of its own, and kill it so long after something came to a place, behind so many commits."""
     process = Popen([sys.executable, "-m", "tests.spark.live_sources", str(folder)], cwd=ROOT, start_new_session=True, stderr=DEVNULL)
     try:
         ends = time.monotonic() + 120
@@ -139,10 +143,17 @@ def kill_between(folder: Path, commits: int, share: float) -> None:
             assert process.poll() is None, "it ended by itself"
             assert time.monotonic() < ends
             time.sleep(0.05)
-        time.sleep(share)
+        before = files_in(folder / place)
+        while files_in(folder / place) == before and process.poll() is None and time.monotonic() < ends:
+            time.sleep(0.005)
+        time.sleep(seconds)
     finally:
         os.killpg(process.pid, SIGKILL)
         process.wait()
+
+
+def files_in(folder: Path) -> set[str]:
+    return {str(path) for path in folder.rglob("*")}
 
 
 def test_the_recipe_in_the_docs(spark: SparkSession, tmp_path: Path) -> None:
