@@ -197,6 +197,13 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
+        "ways-part-at-the-first-row-alone",
+        "gpu_cep/engine/row_patterns/dead_ends.py",
+        "choices = (automaton.starts_first, automaton.starts_later, *automaton.moves)",
+        "choices = (automaton.starts_first, automaton.starts_later)",
+        ("tests/engine/row_patterns/test_dead_ends.py",),
+    ),
+    Fault(
         "values-taken-back-count-as-known",
         "kernels/gpu_cep_kernels/row_patterns/conditions.py",
         "if at >= before or mapped.codes[t, at] != code:",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from gpu_cep_kernels.rules.tables import Flags
 # Dead ends that are kept at first, and the bytes that they may take in the end.
 _DEAD_ENDS = 1 << 17
 _MOST_BYTES = 1 << 28
+# In patterns with more states, pairs of them are not followed.
+_MOST_PAIRED = 128
 # How much larger the memory becomes when it has forgotten a quarter of its size.
 _GROWTH = 8
 
@@ -32,8 +34,9 @@ def make_memo(automaton: RowAutomaton, conditions: MatchConditions, table: Match
     place_first = np.array([0, *accumulate(map(_width, conditions.places))], np.int64)
     reads_place, reads_total = behind @ places > 0, behind @ totals > 0
     from_first = np.array([place.from_first for place in conditions.places], np.bool_)
-    useful = np.array([bool(each.any()) for each in behind], np.bool_)
     bound = np.array([windows or bool(p.any() or t.any()) for p, t in zip(reads_place & from_first, reads_total, strict=True)], np.bool_)
+    # a state to which one way leads meets what it reads again only in a match that begins with another row
+    useful = np.array([bool(each.any()) for each in behind], np.bool_) & (~bound | met_on_several_ways(automaton))
     width = MemoColumn.READ + int(place_first[-1]) + 3 * len(conditions.totals)
     slots = min(_DEAD_ENDS, _most_slots(width)) if useful.any() else 1
     return Memo(
@@ -97,6 +100,32 @@ def conditions_behind(automaton: RowAutomaton, table: MatchConditionTable) -> Fl
                     behind[q, conditions[move]] = True
         changed = bool(behind.sum() > before)
     return behind
+
+
+def met_on_several_ways(automaton: RowAutomaton) -> Flags:
+    """Return to which states ways through different states may lead that begin with the same row; if there are many states, all."""
+    states = len(automaton.variable)
+    found = np.full(states, states > _MOST_PAIRED, np.bool_)
+    if states > _MOST_PAIRED:
+        return found
+    # ways part at the first row, and behind each state
+    choices = (automaton.starts_first, automaton.starts_later, *automaton.moves)
+    known = {pair for moves in choices for pair in combinations(sorted(_states(moves)), 2)}
+    pairs = list(known)
+    for one, other in pairs:
+        for move in product(_states(automaton.moves[one]), _states(automaton.moves[other])):
+            pair = min(move), max(move)
+            if pair[0] == pair[1]:
+                found[pair[0]] = True
+            elif pair not in known:
+                known.add(pair)
+                pairs.append(pair)
+    behind = list(np.flatnonzero(found))
+    for q in behind:
+        following = [move for move in _states(automaton.moves[q]) if not found[move]]
+        found[following] = True
+        behind += following
+    return found
 
 
 def _states(moves: tuple[int, ...]) -> Iterator[int]:
