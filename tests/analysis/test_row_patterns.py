@@ -99,6 +99,7 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES x AS y ALL ROWS PER MATCH PATTERN (A)", "x AS y", "two columns of the result are called 'y'"),
         ("PATTERN (A)", "", "the result has no column"),
         # clauses
+        ("MEASURES count(*) AS n PATTERN (^ (() | $))", "", "PATTERN has no variable, so that its matches have no row"),
         ("ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A ({- B -} | C)+)", "{- B -}", "no place with WITH UNMATCHED ROWS"),
         ("PARTITION BY A.k PATTERN (A)", "A.k", "A.k has no place in PARTITION BY: rows are mapped to variables later; write k"),
         ("PARTITION BY k ORDER BY A.ts PATTERN (A)", "A.ts", "A.ts has no place in ORDER BY"),

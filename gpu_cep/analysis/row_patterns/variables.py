@@ -13,6 +13,8 @@ from gpu_cep.lang.row_patterns.names import folded, spelling, variables_of
 def check_names(query: RowPatternQuery, faults: Faults) -> None:
     """Record names that are declared twice or not at all, and clauses that exclude each other."""
     declared = {folded(each.name): each.name for each in variables_of(query.pattern)}
+    if not declared:
+        faults.error("PATTERN has no variable, so that its matches have no row", hint="write PATTERN (A), which matches any row")
     _check_spellings(query, faults)
     _check_subsets(query, declared, faults)
     _refuse_twice("DEFINE", ((each.name, each.span) for each in query.definitions), faults)
