@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -101,7 +101,7 @@ def gpu_match_all(
     if keywords.get("output") == "compressed":
         raise UnsupportedError("output='compressed' is not supported for many patterns under Spark; supported: matches, events, count")
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    queries, failed = _plan_rules(rules, keywords, arrow_schema(df.schema, zone))
+    queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
     if failed and (on_error == "raise" or len(failed) == len(rules)):
         raise united(failed)
     if not split:
@@ -125,7 +125,7 @@ def _of_one(found: DataFrame, name: str) -> DataFrame:
     return found.filter(column(mark) == F.lit(name)).select(*map(column, columns))
 
 
-def _plan_rules(
+def plan_spark_rules(
     rules: Mapping[str, Rule], keywords: Mapping[str, Any], schema: pa.Schema
 ) -> tuple[dict[str, NarrowQuery], dict[str, CepError]]:
     """Return the plans of rules by name, and the errors of the others."""
@@ -175,25 +175,15 @@ class _Job:
     def match(self, group: Mapping[str, NarrowQuery], keys: Keys) -> tuple[list[str], DataFrame]:
         """Return the names of the rules, and their matches after one shuffle by `keys`."""
         schema = arrow_schema(self.df.schema, self.zone)
-        read = {name for query in group.values() for name in query.events.names}
-        events = pa.schema([field for field in schema if field.name in read])
-        rules = tuple(PlannedRule(name, _plan_over(query, events)) for name, query in group.items())
-        result = spark_schema(self._result(rules, events))
+        events = events_of_rules(group.values(), schema)
+        rules = tuple(PlannedRule(name, plan_over(query, events)) for name, query in group.items())
+        result = spark_schema(result_of_rules(rules, events))
         places = tuple(number for number, name in enumerate(events.names) if name in keys)
         shuffled = shuffle(self._narrow(rules, events), [F.col(f"c{key}") for key in places])
         warn_of_types(shuffled, events.names, result)
         work = Work(rules[0].plan, "", events, {}, places, batch_schema(result, self.zone), self.memory)
         found = shuffled.mapInArrow(make_stage(RuleWork(work, rules)), result)
         return list(group), self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
-
-    def _result(self, rules: Sequence[PlannedRule], events: pa.Schema) -> pa.Schema:
-        """Return the schema of the rules' results, with the name of the pattern first."""
-        found = same_columns({rule.name: answer_schema(rule.plan, events) for rule in rules}, named=False)
-        assert found is not None, "a group has a rule"
-        name = PATTERN
-        while name in found.names:
-            name += "_"
-        return pa.schema([pa.field(name, pa.string(), nullable=False), *found])
 
     def _narrow(self, rules: Sequence[PlannedRule], events: pa.Schema) -> DataFrame:
         """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, …."""
@@ -217,7 +207,23 @@ class _Job:
         return total_counts(counted, counted.columns[:-1])
 
 
-def _plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:
+def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Schema:
+    """Return the columns of `schema` that some rule reads."""
+    read = {name for query in queries for name in query.events.names}
+    return pa.schema([field for field in schema if field.name in read])
+
+
+def result_of_rules(rules: Iterable[PlannedRule], events: pa.Schema) -> pa.Schema:
+    """Return the schema of the rules' results, with the name of the pattern first."""
+    found = same_columns({rule.name: answer_schema(rule.plan, events) for rule in rules}, named=False)
+    assert found is not None, "a group has a rule"
+    name = PATTERN
+    while name in found.names:
+        name += "_"
+    return pa.schema([pa.field(name, pa.string(), nullable=False), *found])
+
+
+def plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:
     """Return the plan of a query over the columns that a group of rules reads; ties are ordered as by those of its own."""
     return make_plan(query.pattern, events, query.options, narrow_settings(query.settings, events.names))
 

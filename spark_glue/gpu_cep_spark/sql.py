@@ -15,11 +15,14 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.query_plans import is_row_pattern
+from gpu_cep.rule_plans import PlannedRule
+from gpu_cep.rule_tables import same_columns
+from gpu_cep.rules import Rule, as_rules, united
 from gpu_cep_spark.handshake import Stage, make_stage
 from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
 from gpu_cep_spark.matching import check_settings
@@ -27,6 +30,8 @@ from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import quote
 from gpu_cep_spark.row_patterns import NarrowRows
 from gpu_cep_spark.row_worker import RowWork
+from gpu_cep_spark.rule_matching import events_of_rules, plan_over, plan_spark_rules, result_of_rules
+from gpu_cep_spark.rule_worker import RuleWork
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.worker import Work
 
@@ -35,6 +40,8 @@ BUCKETS_PER_PARTITION = 4
 
 # Keywords of the table function. register() takes the functions; slices, reports and tuning are for DataFrames only.
 _IN_SQL = (*(name for name in SparkOptions.__annotations__ if name not in ("functions", "tuning")), "worker_memory")
+# The keyword of many patterns, by name.
+_PATTERNS = "patterns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,8 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
 
     ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')`` gives the rows of
     :func:`gpu_cep.gpu_match` and takes its keywords. Several names, as in
-    ``partition_by``, are written ``array('a', 'b')``. The schema is known, and
+    ``partition_by``, are written ``array('a', 'b')``. In place of `pattern`, ``patterns => map('name', '…', …)`` gives
+    the rows of :func:`gpu_cep.gpu_match_all`. The schema is known, and
     errors are raised, when the query is analysed.
 
     Write TABLE(…) without PARTITION BY, which would call the function once for
@@ -116,7 +124,7 @@ def _handler(registration: Registration) -> type:
             self._batches: list[pa.RecordBatch] = []
 
         @staticmethod
-        def analyze(events: AnalyzeArgument, pattern: AnalyzeArgument, **keywords: AnalyzeArgument) -> AnalyzeResult:
+        def analyze(events: AnalyzeArgument, pattern: AnalyzeArgument | None = None, **keywords: AnalyzeArgument) -> AnalyzeResult:
             import pickle
 
             from gpu_cep.errors import CepError
@@ -128,7 +136,7 @@ def _handler(registration: Registration) -> type:
                 # Spark would show the frames to the user
                 raise fault.with_traceback(None) from None
 
-        def eval(self, events: pa.RecordBatch, pattern: Any, **keywords: Any) -> Iterator[pa.RecordBatch]:
+        def eval(self, events: pa.RecordBatch, pattern: Any = None, **keywords: Any) -> Iterator[pa.RecordBatch]:
             self._batches.append(events)
             return iter(())
 
@@ -141,7 +149,7 @@ def _handler(registration: Registration) -> type:
 
 
 def analyze_call(
-    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
+    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument | None, keywords: Mapping[str, AnalyzeArgument]
 ) -> AnalyzeResult:  # fmt: skip
     """Return the result's schema, how Spark must distribute rows, and the stage that executors run.
 
@@ -150,11 +158,40 @@ def analyze_call(
     PatternError, PatternSyntaxError, UnsupportedError
         The call has an error.
     """
-    text = _check_call(registration, events, pattern, keywords)
-    given = {name: _value(argument) for name, argument in keywords.items()} | {"functions": registration.functions}
-    options, settings = read_keywords(given)
-    memory = memory_bytes(given.get("worker_memory"), "worker_memory")
-    return _call(registration, events.dataType, text, options, settings, memory)
+    others = {name: argument for name, argument in keywords.items() if name != _PATTERNS}
+    asked = _check_call(registration, events, pattern, keywords.get(_PATTERNS), others)
+    given = {name: _value(argument) for name, argument in others.items()} | {"functions": registration.functions}
+    memory = memory_bytes(given.pop("worker_memory", None), "worker_memory")
+    if isinstance(asked, str):
+        return _call(registration, events.dataType, asked, *read_keywords(given), memory)
+    return _call_all(registration, events.dataType, as_rules(asked), given, memory)
+
+
+def _call_all(
+    registration: Registration, rows: Any, rules: Mapping[str, Rule], given: Mapping[str, Any], memory: int | None
+) -> AnalyzeResult:  # fmt: skip
+    """Return the analysis of a call with many patterns.
+
+    Rows are distributed by the keys that all patterns have: events of one stream of any of them are then together.
+    """
+    if given.get("output") == "compressed":
+        raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
+    schema = arrow_schema(rows, registration.zone)
+    queries, failed = plan_spark_rules(rules, given, schema)
+    if failed:
+        raise united(failed)
+    events = events_of_rules(queries.values(), schema)
+    planned = tuple(PlannedRule(name, plan_over(query, events)) for name, query in queries.items())
+    same_columns({rule.name: answer_schema(rule.plan, events) for rule in planned})
+    shared = frozenset.intersection(*(frozenset(_keys_of_call(rule.plan)) for rule in planned))
+    result = spark_schema(result_of_rules(planned, events))
+    work = Work(planned[0].plan, "", events, {}, tuple(sorted(shared)), batch_schema(result, registration.zone), memory)
+    return _distribute(registration, events.names, work.keys, make_stage(RuleWork(work, planned)), result)
+
+
+def _keys_of_call(plan: AnyPlan) -> tuple[int, ...]:
+    """Return the keys by which a stream is whole in one call: nothing follows that could add up the counts of its parts."""
+    return plan.query.partition_by if plan.settings.output == "count" else keys_of_shuffle(plan)
 
 
 def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> AnalyzeResult:
@@ -164,21 +201,26 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     schema = arrow_schema(rows, registration.zone)
     if is_row_pattern(text):
         asked = NarrowRows.of(text, schema, options, settings)
-        return _distribute(registration, asked.rows.names, asked.bound.partition_by, asked.work(memory))
+        stage, result = _stage_of(registration, asked.work(memory))
+        return _distribute(registration, asked.rows.names, asked.bound.partition_by, stage, result)
     query = NarrowQuery.of(text, schema, options, settings)
     plan, events = query.plan, query.events
-    # a stream is whole in one call: nothing follows that could add up the counts of its parts
-    numbers = plan.query.partition_by if settings.output == "count" else keys_of_shuffle(plan)
-    work = Work(plan, pattern_text(text), events, {}, numbers, answer_schema(plan, events), memory)
-    return _distribute(registration, events.names, numbers, work)
+    numbers = _keys_of_call(plan)
+    stage, result = _stage_of(registration, Work(plan, pattern_text(text), events, {}, numbers, answer_schema(plan, events), memory))
+    return _distribute(registration, events.names, numbers, stage, result)
 
 
-def _distribute(registration: Registration, names: list[str], numbers: tuple[int, ...], work: Work | RowWork) -> AnalyzeResult:
+def _stage_of(registration: Registration, work: Work | RowWork) -> tuple[Stage, StructType]:
+    """Return the stage of a call with one pattern, and the schema of its result in Spark."""
+    schema = spark_schema(work.result)
+    return make_stage(replace(work, result=batch_schema(schema, registration.zone))), schema
+
+
+def _distribute(registration: Registration, names: list[str], numbers: tuple[int, ...], stage: Stage, schema: StructType) -> AnalyzeResult:
     """Return what Spark must know: the result's schema, the columns to send, and those by whose values rows are distributed."""
     keys = [quote(names[number]) for number in numbers]
-    schema = spark_schema(work.result)
     return _carry_stage(
-        make_stage(replace(work, result=batch_schema(schema, registration.zone))),
+        stage,
         schema=schema,
         withSinglePartition=not keys,
         partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
@@ -198,23 +240,35 @@ def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:
 
 
 def _check_call(
-    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument, keywords: Mapping[str, AnalyzeArgument]
-) -> str:  # fmt: skip
-    """Return the pattern of a call, or raise PatternError with all arguments that are of a wrong kind."""
+    registration: Registration, events: AnalyzeArgument, pattern: AnalyzeArgument | None, patterns: AnalyzeArgument | None,
+    keywords: Mapping[str, AnalyzeArgument],
+) -> str | dict[str, str]:  # fmt: skip
+    """Return the pattern of a call, or its patterns by name; raise PatternError with all arguments that are of a wrong kind."""
     faults = []
     if not events.isTable or not isinstance(events.dataType, StructType):
         faults.append(Diagnostic(f"the first argument is a table: {registration.name}(TABLE(events), pattern => '…')"))
-    if not isinstance(pattern.value, str):
+    if (pattern is None) == (patterns is None):
+        faults.append(Diagnostic("give pattern => '…', or patterns => map('name', '…', …)"))
+    if pattern is not None and not isinstance(pattern.value, str):
         faults.append(Diagnostic("pattern must be constant text"))
+    if patterns is not None and not _is_map_of_texts(patterns):
+        hint = "a call is analysed before a table is read: from Python, gpu_cep.gpu_match_all() takes the rows of one as a dictionary"
+        faults.append(Diagnostic("patterns must be a constant map of names to texts, map('name', 'PATTERN …', …)", hint=hint))
     for name, argument in keywords.items():
         if name not in _IN_SQL:
-            message = f"{registration.name} takes no {name}; it takes {', '.join(_IN_SQL)}"
-            faults.append(Diagnostic(message, hint=nearest(name, _IN_SQL)))
+            message = f"{registration.name} takes no {name}; it takes {', '.join((*_IN_SQL, _PATTERNS))}"
+            faults.append(Diagnostic(message, hint=nearest(name, (*_IN_SQL, _PATTERNS))))
         elif not argument.isConstantExpression:
             faults.append(Diagnostic(f"{name} must be a constant"))
     if faults:
         raise PatternError(faults)
-    return str(pattern.value)
+    given: str | dict[str, str] = (pattern or patterns).value  # type: ignore[union-attr, assignment]
+    return given
+
+
+def _is_map_of_texts(argument: AnalyzeArgument) -> bool:
+    given = argument.value
+    return isinstance(given, dict) and all(isinstance(name, str) and isinstance(text, str) for name, text in given.items())
 
 
 def _value(argument: AnalyzeArgument) -> Any:

@@ -15,7 +15,6 @@ RULE_SETS = (
     Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places])", "came.numbers[found])", _STREAM_ALL),
     Fault("found-among-chosen-not-placed", _STREAMS, "found if chosen is None else chosen[found]", "found", _STREAM_ALL),
     Fault("late-events-of-many-taken", _STREAMS, "times > clock.watermark", "times >= clock.watermark", _STREAM_ALL),
-    Fault("held-matches-passed-over", _STREAMS, "state.events.num_rows or state.held is not None", "state.events.num_rows", _STREAM_ALL),
     Fault("clock-of-a-rule-left-behind", _STREAMS, "clock=replace(own, watermark=clock.watermark,", "clock=replace(own,", _STREAM_ALL),
     Fault("picked-rows-without-numbers", _RUNS, "events.origin.numbers_of(rows.astype(\"int64\"))", "None", _MATCH_ALL),
     Fault("rows-picked-where-others-matter", _RUNS, "if not may_leave_out(plan, columns.schema):", "if False:", _MATCH_ALL),

@@ -57,7 +57,7 @@ def test_keys_that_contain_those_of_another_share_its_shuffle(frame: DataFrame) 
 
 
 def test_groups_have_the_fewest_keys(frame: DataFrame) -> None:
-    from gpu_cep_spark.rule_matching import _plan_rules
+    from gpu_cep_spark.rule_matching import plan_spark_rules
 
     rules = {
         "k": cep.Rule("PATTERN SEQ(A a)", {"partition_by": "key"}),
@@ -65,7 +65,7 @@ def test_groups_have_the_fewest_keys(frame: DataFrame) -> None:
         "un": cep.Rule("PATTERN SEQ(C a)", {"partition_by": ["user", "n"]}),
         "none": cep.Rule("PATTERN SEQ(D a)"),
     }
-    queries, failed = _plan_rules(rules, {"output": "count"}, EVENTS.schema)
+    queries, failed = plan_spark_rules(rules, {"output": "count"}, EVENTS.schema)
     assert not failed
     assert sorted((sorted(keys), sorted(group)) for group, keys in group_rules(queries)) == [
         (["key"], ["k"]), (["key"], ["ku"]), (["n", "user"], ["un"])

@@ -100,12 +100,45 @@ def test_only_the_columns_that_are_read_are_shuffled(sql: SparkSession) -> None:
     assert "user" not in shuffled
 
 
+RULES = {
+    "up": "PARTITION BY key PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN 20 RETURN a.n AS n",
+    "both": "PARTITION BY key PATTERN SEQ(B a, C b) WHERE [user] WITHIN 20 RETURN a.n AS n",
+    "typed": "PARTITION BY key PATTERN SEQ(D a, NOT(A b), C c) WHERE a.type <> 'x' WITHIN 30 RETURN a.n AS n",
+}
+
+
+def call_all(rules: dict[str, str], **keywords: str) -> str:
+    """A query of the table function with many patterns."""
+    texts = ", ".join("'{}', '{}'".format(name, text.replace("'", "\\'")) for name, text in rules.items())
+    given = "".join(f", {name} => {value}" for name, value in keywords.items())
+    return f"SELECT * FROM gpu_match(TABLE(events), patterns => map({texts}){given})"
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_many_patterns_share_one_call(sql: SparkSession, output: str) -> None:
+    found = sql.sql(call_all(RULES, output=f"'{output}'"))
+    expected = cep.match_all(EVENTS, RULES, output=output)
+    assert found.columns == expected.column_names
+    assert physical_plan(found).count("ArrowEvalPythonUDTF") == 1
+    assert as_set(found.toArrow()) == as_set(expected)
+    assert expected.num_rows
+
+
+def test_patterns_with_keys_of_their_own_meet_in_what_they_share(sql: SparkSession) -> None:
+    rules = {"one": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9", "two": "PATTERN SEQ(A a, B b) WHERE [user] WITHIN 9"}
+    found = sql.sql(call_all(rules, output="'count'"))
+    assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules, output="count"))
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [
         pytest.param(call("PATTERN SEQ(A a"), "the query ends too early", marks=pytest.mark.surface),
         pytest.param(call("PATTERN SEQ(A a, B b) WHERE a.y > 1 WITHIN 3"), "unknown attribute 'y'", marks=pytest.mark.surface),
         (call("PATTERN A a", max_matches="length(uuid())"), "max_matches must be a constant"),
+        (call_all({"wrong": "PATTERN A a WHERE a.y > 1"}), "pattern 'wrong': unknown attribute 'y'"),
+        (call("PATTERN A a", patterns="map('a', 'PATTERN A a')"), "give pattern => '…', or patterns => map("),
+        ("SELECT * FROM gpu_match(TABLE(events), patterns => array('PATTERN A a'))", "patterns must be a constant map of names to texts"),
         ("SELECT * FROM gpu_match(TABLE(events) PARTITION BY key, pattern => 'PATTERN A a')", "PARTITION BY"),
         *(
             pytest.param(query, message, marks=pytest.mark.full)
