@@ -18,6 +18,7 @@ from gpu_cep.errors import (
     UnsupportedError,
 )
 from gpu_cep.keywords import Tuning
+from gpu_cep.progress_tables import progress
 from gpu_cep.rule_files import load_rules
 from gpu_cep.rule_sets import explain_all, match_all
 from gpu_cep.rules import Rule
@@ -112,6 +113,7 @@ __all__ = [
     "parse",
     "plot",
     "prev",
+    "progress",
     "rapids_conf",
     "register",
     "report",

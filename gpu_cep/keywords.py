@@ -168,6 +168,21 @@ class StreamOptions(PlanOptions, total=False):
     timeouts: bool
 
 
+class ProgressOptions(QueryOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.progress` takes."""
+
+    engine: Engine
+    max_matches: int | None
+    algorithm: Algorithm
+    prune: bool | Iterable[PruningStep]
+    max_steps: int | None
+    gpu_memory: int | str | None
+    tuning: Tuning | None
+    threads: int | None
+    profile: Profile | None
+    memory: int | str | None
+
+
 class MatchOptions(RoleOptions, MatchChoices, total=False):
     """The keywords of :func:`gpu_cep.match`."""
 

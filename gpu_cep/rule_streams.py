@@ -154,7 +154,8 @@ class RuleStream:
             refuse_late(first, clock, numbers[~in_time])
             table, times, numbers = table.filter(pa.array(in_time)), times[in_time], numbers[in_time]
         watermark = moved_watermark(first, clock.watermark, times)
-        moved = replace(clock, pushed=clock.pushed + whole.num_rows, late=clock.late + late, watermark=watermark)
+        latest = max([*([] if clock.latest is None else [clock.latest]), *([times.max().item()] if len(times) else [])], default=None)
+        moved = replace(clock, pushed=clock.pushed + whole.num_rows, late=clock.late + late, watermark=watermark, latest=latest)
         return _Arrived(table, times, numbers), moved
 
     def advance(self, time: Any) -> Any:

@@ -16,6 +16,7 @@ from gpu_cep.keywords import (
     MatchOptions,
     PlanOptions,
     PlotOptions,
+    ProgressOptions,
     QueryOptions,
     ReportOptions,
     RoleOptions,
@@ -35,6 +36,8 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
     cep.explain_all: (PlanOptions, set()),
     cep.stream: (StreamOptions, {"lateness", "late", "every", "idle"}),
+    cep.stream_all: (StreamOptions, {"lateness", "late", "every", "split"}),
+    cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }
@@ -45,6 +48,8 @@ LEFT_OUT = {
     cep.match_all: set(),
     cep.explain_all: {"timeouts", "result", "memory", "complete_until"},
     cep.stream: {"result", "memory", "complete_until"},
+    cep.stream_all: {"result", "memory", "complete_until"},
+    cep.progress: {"timeouts", "result", "complete_until", "output", "columns", "after_match"},
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
     cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }

@@ -82,6 +82,7 @@ BELOW |= {
     "gpu_cep.rule_sets": {*ROAD[:25], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep.progress_tables": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.rule_lookups": {*ROAD},
     "gpu_cep.rule_streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_lookups", "gpu_cep.streams"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
@@ -89,7 +90,10 @@ BELOW |= {
     "gpu_cep.cli": {
         *ROAD, "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels",
     },
-    "gpu_cep": {*ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.streams", "gpu_cep.rule_streams"},
+    "gpu_cep": {
+        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
+        "gpu_cep.rule_streams",
+    },
     "gpu_cep_spark": {
         *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_statements", "gpu_cep.__version__",
     },
@@ -128,6 +132,7 @@ HOMES = {
         DISPLAY,
         "gpu_cep.oracle",
         "gpu_cep.match_runs",
+        "gpu_cep.progress_tables",
         "gpu_cep.query_plans",
         "gpu_cep.query_runs",
         "gpu_cep.result_forms",

@@ -59,8 +59,8 @@ def test_each_has_the_matches_of_its_own_stream(case, output, data):
             begin += size
             if data.draw(st.booleans()):
                 together = cep.stream_all.load(together.save())
-    clocks = {(live.clock.watermark, live.clock.pushed, live.clock.late) for live in alone.values()}
-    assert {(together.clock.watermark, together.clock.pushed, together.clock.late)} == clocks
+    clocks = {(live.clock.watermark, live.clock.pushed, live.clock.late, live.clock.latest) for live in alone.values()}
+    assert {(together.clock.watermark, together.clock.pushed, together.clock.late, together.clock.latest)} == clocks
     last = {name: str(live.finish().to_pylist()) for name, live in alone.items()}
     assert {name: str(rows.to_pylist()) for name, rows in together.finish().items()} == last
 

@@ -13,6 +13,7 @@ _RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/eng
 _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
 _TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
 _STREAM = ("tests/api/test_stream.py",)
+_PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
@@ -64,6 +65,9 @@ STREAMS = (
     Fault("settled-before-the-last-event", _BUCKETS, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
     Fault("windows-of-numbers-count-what-was-dropped", _BUCKETS, "return counted or bucket.rows", "return bucket.rows", _OF_BUCKETS),
     Fault("another-querys-state-is-taken", _BUCKETS, 'told["query"] != work.digest', "False", _OF_BUCKETS),
+    Fault("progress-of-each-match", _PROGRESS, 'after_match="skip_to_next"', 'after_match="all"', _HOW_FAR),
+    Fault("progress-by-last-events", _PROGRESS, 'Aggregate("first",', 'Aggregate("last",', _HOW_FAR),
+    Fault("ruled-out-is-completed", _PROGRESS, 'found.column("kind"), "match")', "rows.column(REACHED), len(names))", _HOW_FAR),
     Fault(
         "filters-pass-the-watermark",
         "spark_glue/gpu_cep_spark/narrow_frames.py",

@@ -1,0 +1,109 @@
+"""Tell for each start how far it came: the funnel of a sequence, in one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Unpack
+
+from gpu_cep.api import match
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
+from gpu_cep.keywords import ProgressOptions, takes_keywords
+from gpu_cep.lang.ast import Aggregate, And, Gap, IntervalQuery, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
+from gpu_cep.query_plans import as_query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.query_plans import Pattern
+
+# The last columns of the result; no variable may be called so.
+REACHED, COMPLETED = "reached", "completed"
+# Columns of matches and timeouts that say what `reached` and `completed` say.
+_REPLACED = ("kind", "match_start", "match_end", "detected_at", "missing")
+
+
+@takes_keywords(match, ProgressOptions)
+def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions]) -> pa.Table:
+    """Tell how far each start came: which variables of the pattern it reached, and when.
+
+    A start is an event that can begin a match. Its row is that of its first match to be completed or, without one, of its
+    timeout: the longest run that the strategy would have gone from there (``timeouts=True`` of :func:`match`).
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> clicks = pa.table({"ts": [1, 2, 3, 4, 5], "user": [7, 8, 7, 9, 7], "type": ["View", "View", "Cart", "View", "Pay"]})
+    >>> funnel = "PARTITION BY user PATTERN SEQ(View v, Cart c, Pay p) WITHIN 60"
+    >>> for row in cep.progress(clicks, funnel).to_pylist():
+    ...     print(row)
+    {'user': 7, 'v': 1, 'c': 3, 'p': 5, 'reached': 3, 'completed': True}
+    {'user': 8, 'v': 2, 'c': None, 'p': None, 'reached': 1, 'completed': False}
+    {'user': 9, 'v': 4, 'c': None, 'p': None, 'reached': 1, 'completed': False}
+
+    Parameters
+    ----------
+    events, pattern
+        As in :func:`match`. The pattern has a window of time, and no RETURN.
+    **keywords
+        As in :func:`match`.
+
+    Returns
+    -------
+    table
+        A row for each start, those with a match first: the stream keys, the time of the first event of each variable (NULL if
+        it was not reached), how many variables were `reached`, and whether the match was `completed`. A start that reached all
+        variables is not completed if a negation or a condition on the whole ruled it out.
+
+    Raises
+    ------
+    PatternError
+        The pattern has a RETURN, or a variable has the name of a column of the result.
+    UnsupportedError
+        The pattern has no timeouts: it is one of situations or of rows, or its strategy is another than
+        ``skip_till_next_match`` and contiguity.
+    CepError
+        Any error that :func:`match` raises.
+    """
+    query = as_query(pattern)
+    if isinstance(query, IntervalQuery):
+        raise UnsupportedError("progress() is not supported for situations; supported: event patterns")
+    names = list(dict.fromkeys(_names(query.pattern)))
+    _check(query, names)
+    time = keywords.get("timestamp", "ts")
+    returns = tuple(ReturnItem(Aggregate("first", name, time), name) for name in names)
+    found = match(events, replace(query, returns=returns), **keywords, timeouts=True, after_match="skip_to_next")
+    return _as_progress(found, names)
+
+
+def _check(query: Query, names: list[str]) -> None:
+    """Raise PatternError if the query has a RETURN, or a variable has the name of another column."""
+    faults = [Diagnostic("progress() has columns of its own", query.returns[0].span, "leave RETURN out")] if query.returns else []
+    taken = [name for name in names if name in (REACHED, COMPLETED, *_REPLACED)]
+    faults += [Diagnostic(f"the result of progress() would have two columns {name!r}", hint="rename the variable") for name in taken]
+    if faults:
+        raise PatternError(faults)
+
+
+def _names(node: PatternNode) -> Iterator[str]:
+    """Yield the variables of a pattern that bind events, in order."""
+    match node:
+        case Variable(name):
+            yield name
+        case Repeat(element) | Next(element) | Gap(element):
+            yield from _names(element)
+        case Seq(elements) | And(elements) | Or(elements):
+            yield from chain.from_iterable(map(_names, elements))
+
+
+def _as_progress(found: pa.Table, names: list[str]) -> pa.Table:
+    """Return matches and timeouts as rows of starts."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bound = [pc.is_valid(found.column(name)).cast(pa.int64()) for name in names]
+    rows = found.drop_columns(list(_REPLACED)).append_column(REACHED, reduce(pc.add, bound))
+    return rows.append_column(COMPLETED, pc.equal(found.column("kind"), "match"))
