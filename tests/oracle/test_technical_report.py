@@ -49,7 +49,8 @@ FIVE = pa.table({"r": range(1, 6), "Price": [10, 20, 30, 40, 50]})
     ("navigation", "value"),
     [
         ("FIRST(A.Price)", 10), ("FIRST(A.Price, 0)", 10), ("FIRST(A.Price, 1)", 30), ("FIRST(A.Price, 2)", 50),
-        ("FIRST(A.Price, 3)", None), ("LAST(A.Price)", 50), ("LAST(A.Price, 0)", 50), ("LAST(A.Price, 1)", 30), ("LAST(A.Price, 2)", 10), ("LAST(A.Price, 3)", None),
+        ("FIRST(A.Price, 3)", None), ("LAST(A.Price)", 50), ("LAST(A.Price, 0)", 50), ("LAST(A.Price, 1)", 30),
+        ("LAST(A.Price, 2)", 10), ("LAST(A.Price, 3)", None),
         ("A.Price", 50), ("FIRST(Price, 3)", 40), ("LAST(Price, 3)", 20), ("PREV(A.Price)", 40), ("PREV(A.Price, 0)", 50),
         ("NEXT(FIRST(A.Price))", 20), ("NEXT(A.Price)", None),
     ],
