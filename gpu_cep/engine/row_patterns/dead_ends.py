@@ -120,7 +120,7 @@ def met_on_several_ways(automaton: RowAutomaton) -> Flags:
             elif pair not in known:
                 known.add(pair)
                 pairs.append(pair)
-    behind = list(np.flatnonzero(found))
+    behind = np.flatnonzero(found).tolist()
     for q in behind:
         following = [move for move in _states(automaton.moves[q]) if not found[move]]
         found[following] = True
