@@ -22,3 +22,11 @@ def test_the_page_says_what_was_measured() -> None:
     assert "400 events" in page
     assert "| runs | 2.00 |" in page
     assert "SQL / files" in page
+
+
+def test_counts_differ_by_no_more_than_ties() -> None:
+    counted = {spark_files.FILES: 70_952, spark_files.SHUFFLED: 70_952, spark_files.BARE: 3_000_000, spark_files.PATH: 70_955}
+    spark_files.refuse_other_counts("runs", counted)
+    for way, count in ((spark_files.SHUFFLED, 70_953), (spark_files.PATH, 71_100)):
+        with pytest.raises(AssertionError, match="runs: the ways count"):
+            spark_files.refuse_other_counts("runs", counted | {way: count})
