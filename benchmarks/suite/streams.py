@@ -30,6 +30,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "any, selective": ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_any_match { [card] AND a.amount > 0.98 AND b.amount > 0.98 }", {}),
     "neighbours": ("PARTITION BY card PATTERN SEQ(a, b, c) WHERE strict_contiguity { b.amount > a.amount AND c.amount > b.amount }", {}),
     "taken": ("PATTERN SEQ(A a, B b) WHERE [card] AND b.amount > a.amount", {"after_match": "skip_past_last"}),
+    "timeouts": ("PATTERN SEQ(A a, B b, C c) WHERE [card] AND b.amount > a.amount AND c.amount > b.amount", {"timeouts": True}),
     "situations": ("PARTITION BY card DEFINE H AS amount > 0.5, L AS amount <= 0.5 PATTERN H meets L", {}),
 }
 

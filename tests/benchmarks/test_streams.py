@@ -13,6 +13,8 @@ from benchmarks.suite import streams
 def test_a_question_is_pushed(question: str) -> None:
     pushed = streams.measure(question, window=300, keys=3, push=50, pushes=3, threads=1)
     query, options = streams.QUESTIONS[question]
+    # timeouts are no matches
+    options = {name: value for name, value in options.items() if name != "timeouts"}
     events = pa.concat_tables([streams.events_from(0, 300, 3), *(streams.events_from(300 + 50 * number, 50, 3) for number in range(5))])
     until = pa.scalar(549, pa.timestamp("us"))
     assert len(pushed.seconds) == 3

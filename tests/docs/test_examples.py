@@ -27,7 +27,7 @@ from gpu_cep.plan.settings import Settings
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [
     *("algorithms.md", "builder.md", "coming-from.md", "composition.md", "compressed.md", "intervals.md", "joins.md", "language.md"),
-    *("mapping.md", "report.md", "row-patterns.md", "rule-sets.md", "strategies.md", "timelines.md"),
+    *("mapping.md", "report.md", "row-patterns.md", "rule-sets.md", "strategies.md", "streams.md", "timelines.md"),
 ]
 _TYPES = {"ts": types.INTEGER, "type": types.STRING, "k": types.INTEGER, "x": types.INTEGER, "y": types.FLOAT, "s": types.STRING}
 SCHEMA = Schema(tuple(Attribute(name, kind) for name, kind in _TYPES.items()))

@@ -67,8 +67,12 @@ def end() -> pa.Table:
     return pa.table({"ts": pa.array([START + 1_000 * SECOND], INSTANT), "type": ["Z"], "k": [0.0], "x": [0]})
 
 
-if __name__ == "__main__":
+def session_of_its_own() -> SparkSession:
+    """The session of a process of its own, with as many partitions of the state as tests have."""
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS}
-    session = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    return SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+
+
+if __name__ == "__main__":
     place = Path(sys.argv[1])
-    run(cep.gpu_match(source(session, place / "in"), OPEN, timeouts=True), place)
+    run(cep.gpu_match(source(session_of_its_own(), place / "in"), OPEN, timeouts=True), place)

@@ -270,6 +270,31 @@ def test_the_engine_runs_as_seldom_as_is_asked_for():
     assert operator.found.num_rows == 3
 
 
+def test_matches_are_numbered_on_in_a_bucket_that_was_empty():
+    operator = operator_of(output="events")
+    for begin in (START, START + 100 * SECOND):
+        operator.batch(events_at(begin, begin + SECOND, kinds="AB"))
+        operator.idle(begin // TICKS + 50_000)
+        assert not any(bucket.chunks.values or bucket.timers for bucket in operator.buckets.values())
+    assert operator.found.column("match_id").to_pylist() == [0, 0, 1, 1]
+
+
+def test_a_bucket_of_situations_waits_for_events_alone():
+    operator = operator_of("PARTITION BY k DEFINE H AS type = 'A', L AS type = 'B' PATTERN H meets L WITHIN 5 seconds")
+    operator.batch(events_at(START, START + SECOND, START + 2 * SECOND, kinds="ABA"))
+    operator.idle(START // TICKS + 60_000)
+    assert operator.found.num_rows == 1
+    assert not any(bucket.timers for bucket in operator.buckets.values())
+    calls = len(operator.frames)
+    operator.idle(START // TICKS + 120_000)
+    assert len(operator.frames) == calls
+    # the last event of the key has begun a situation, however long ago
+    later = START + 200 * SECOND
+    operator.batch(events_at(later, later + SECOND, later + 2 * SECOND, kinds="ABA"))
+    operator.idle(FOR_EVER)
+    assert operator.found.num_rows == 1
+
+
 def test_the_state_of_another_query_is_refused():
     operator = operator_of()
     operator.batch(events_at(START, kinds="A"))

@@ -127,24 +127,25 @@ def test_a_process_that_is_killed_neither_loses_nor_repeats_a_match(spark: Spark
     write(tmp_path / "in", told, 3 * kills + 2)
     write(tmp_path / "in", end(), 1)
     for number in range(kills):
-        kill_between(tmp_path, 1 + 2 * number, chance.choice(PLACES), chance.random() / 5)
+        command, place = ["-m", "tests.spark.live_sources", str(tmp_path)], tmp_path / chance.choice(PLACES)
+        kill_between(command, tmp_path / "checkpoint", 1 + 2 * number, place, chance.random() / 5)
     run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN, timeouts=True), tmp_path)
     expected = cep.gpu_match(spark.createDataFrame(told), OPEN, timeouts=True).toArrow()
     assert expected.num_rows > 30
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
 
 
-def kill_between(folder: Path, commits: int, place: str, seconds: float) -> None:
-    """Run the query in a process of its own, and kill it so long after something came to a place, behind so many commits."""
-    process = Popen([sys.executable, "-m", "tests.spark.live_sources", str(folder)], cwd=ROOT, start_new_session=True, stderr=DEVNULL)
+def kill_between(command: list[str], checkpoint: Path, commits: int, place: Path, seconds: float) -> None:
+    """Run a query in a process of its own, and kill it so long after something came to a place, behind so many commits."""
+    process = Popen([sys.executable, *command], cwd=ROOT, start_new_session=True, stderr=DEVNULL)
     try:
         ends = time.monotonic() + 120
-        while len(list((folder / "checkpoint" / "commits").glob("[0-9]*"))) < commits:
+        while len(list((checkpoint / "commits").glob("[0-9]*"))) < commits:
             assert process.poll() is None, "it ended by itself"
             assert time.monotonic() < ends
             time.sleep(0.05)
-        before = files_in(folder / place)
-        while files_in(folder / place) == before and process.poll() is None and time.monotonic() < ends:
+        before, ends = files_in(place), time.monotonic() + 5
+        while files_in(place) == before and process.poll() is None and time.monotonic() < ends:
             time.sleep(0.005)
         time.sleep(seconds)
     finally:
@@ -156,23 +157,35 @@ def files_in(folder: Path) -> set[str]:
     return {str(path) for path in folder.rglob("*")}
 
 
-def test_the_recipe_in_the_docs(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_recipe_in_the_docs_also_if_it_is_killed_in_the_middle(spark: SparkSession, tmp_path: Path) -> None:
     blocks = BLOCK.findall((ROOT / "docs" / "streams.md").read_text(encoding="utf-8"))
     (recipe,) = (code for language, code in blocks if language == "python" and "readStream" in code)
-    times = pa.array([START, START + 5 * SECOND, START + 90 * SECOND], INSTANT)
-    rows = pa.table({"ts": times, "type": ["Small", "Large", "Small"], "card": [7, 7, 8], "amount": [1, 500, 1]})
-    write(tmp_path / "payments", rows, 1)
     # its paths are relative, and Java does not follow Python into another folder
     names = {name: str(tmp_path / name) for name in ("payments", "alarms", "alarms-state")}
     for name, path in names.items():
         recipe = recipe.replace(f'"{name}"', repr(path))
+    write(tmp_path / "payments", payments((0, "Small", 7, 1), (2, "Small", 8, 1)), 1)
+    script = tmp_path / "recipe.py"
+    session = "from tests.spark.live_sources import session_of_its_own\nspark = session_of_its_own()"
+    script.write_text(f"{session}\n{recipe}\nquery.awaitTermination()\n")
+    # the first payments are in its state then
+    state = tmp_path / "alarms-state"
+    kill_between([str(script)], state, 1, state / "state", 0.1)
+    write(tmp_path / "payments", payments((5, "Large", 7, 500), (6, "Large", 8, 500), (90, "Small", 8, 1)), 1)
     known: dict[str, Any] = {"spark": spark}
     exec(recipe, known)
     known["query"].processAllAvailable()
     known["query"].stop()
     found = spark.read.parquet(names["alarms"]).toArrow()
-    assert found.column("card").to_pylist() == [7]
+    assert sorted(found.column("card").to_pylist()) == [7, 8]
     assert found.column_names == ["match_start", "match_end", "card", "at"]
+
+
+def payments(*given: tuple[int, str, int, int]) -> pa.Table:
+    """Payments by second, type, card and amount."""
+    seconds, kinds, cards, amounts = zip(*given, strict=True)
+    times = pa.array([START + second * SECOND for second in seconds], INSTANT)
+    return pa.table({"ts": times, "type": list(kinds), "card": list(cards), "amount": list(amounts)})
 
 
 def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, tmp_path: Path) -> None:
