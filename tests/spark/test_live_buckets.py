@@ -33,7 +33,7 @@ from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.drawn.situations import situation_queries, situation_tables
 from tests.drawn.tables import Clock
 from tests.effort import examples
-from tests.spark.buckets import Operator
+from tests.spark.buckets import Bucket, Operator
 from tests.spark.samples import as_set
 
 SECOND, START = 1_000_000, 1_800_000_000_000_000
@@ -340,3 +340,25 @@ def test_a_bucket_keeps_no_more_than_a_window_of_fresh_keys():
     assert max(kept[40:]) <= 1.1 * max(kept[:40])
     operator.idle(FOR_EVER)
     assert is_empty(operator)
+
+
+@pytest.mark.parametrize("options", [{}, {"timeouts": True, "late": "rows"}, {"after_match": "skip_past_last"}])
+@pytest.mark.parametrize("windows", [40, pytest.param(1_000, marks=pytest.mark.full)])
+def test_the_state_does_not_grow_with_the_keys_that_there_have_been(windows: int, options: dict[str, Any]) -> None:
+    operator, sizes = operator_of(**options), []
+    for number in range(windows):
+        times = START + number * 5 * SECOND + np.arange(0, 5 * SECOND, 50_000)
+        kinds, keys = np.where(np.arange(100) % 2, "B", "A"), number * 50 + np.arange(100) // 2
+        operator.batch(pa.table({"ts": pa.array(times, INSTANT), "type": kinds, "k": keys}, EVENTS))
+        sizes.append(sum(map(bytes_of, operator.buckets.values())))
+        operator.frames = operator.frames[-2:]
+    half = windows // 2
+    # lists are written anew now and then; what grew with the keys would have doubled
+    assert max(sizes[half:]) <= 1.25 * max(sizes[:half])
+    operator.idle(FOR_EVER)
+    assert is_empty(operator)
+
+
+def bytes_of(bucket: Bucket) -> int:
+    """The bytes of a bucket's state."""
+    return sum(len(about) for (about,) in bucket.about.values) + sum(len(chunk) for _, chunk in bucket.chunks.values)
