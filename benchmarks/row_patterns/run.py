@@ -1,7 +1,8 @@
-"""How fast SQL's row patterns are matched, in rows a second and as multiples of copying the columns.
+"""How fast SQL's row patterns are matched: in rows a second, as multiples of copying the columns, beside C++ loops and DuckDB.
 
-``python -m benchmarks.row_patterns.run [--rows N] [--threads N] [--repeats N] [--only NAME …]`` asks each question of few and
-of many partitions, over rows in order, and prints a table. The processor's time is that of all threads.
+``python -m benchmarks.row_patterns.run [--rows N] [--threads N] [--repeats N] [--only NAME …] [--folder FOLDER]`` asks each question
+of few and of many partitions, over rows in order, prints its page and writes it with its record to ``benchmarks/results/``. What
+others answer is checked first: they must find the same rows. The processor's time is that of all threads.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import gpu_cep
-from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.row_patterns.peers import agree, loop_of, statement_of
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, Question, rows_of
-
-# What label-only patterns are to reach with ONE ROW PER MATCH on two threads.
-AIM = 40e6
+from benchmarks.row_patterns.report import Measured, environment, markdown, write
 
 
 def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
@@ -40,14 +41,40 @@ def copy_columns(table: pa.Table) -> list[np.ndarray]:
     return [(each.indices if pa.types.is_dictionary(each.type) else each).to_numpy().copy() for each in columns]
 
 
-def measured(question: Question, table: pa.Table, threads: int, repeats: int, copying: float) -> tuple[str, ...]:
-    """A row of the table: the matches, the rates, and the processor time as a multiple of copying."""
+def measured(question: Question, partitions: str, table: pa.Table, threads: int, repeats: int, copying: float) -> Measured:
+    """A question's times and those of what else answers it.
+
+    Raises
+    ------
+    ValueError
+        A loop or DuckDB found other rows.
+    """
     text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {question.clauses})"
-    found = gpu_cep.match(table, text, threads=threads).num_rows
+    found = gpu_cep.match(table, text, threads=threads)
     clock, cpu = seconds(lambda: gpu_cep.match(table, text, threads=threads), repeats)
-    rate = len(table) / clock
-    met = "" if not question.labels or "ALL ROWS" in question.clauses else "yes" if rate >= AIM else "no"
-    return f"{found:,}", f"{rate / 1e6:.1f}", f"{len(table) / cpu / 1e6:.1f}", f"{cpu / copying:.1f}", met
+    loop = _beside(loop_of(question.name, table), found, question.name, repeats)
+    duckdb = _beside(statement_of(question.name, table, threads), found, question.name, repeats)
+    return Measured(
+        question=question.name,
+        partitions=partitions,
+        rows=len(table),
+        result=found.num_rows,
+        aimed=question.labels and "ALL ROWS" not in question.clauses,
+        seconds=clock,
+        cpu_seconds=cpu,
+        copying=copying,
+        loop=None if loop is None else loop[1],
+        duckdb_clock=None if duckdb is None else duckdb[0],
+        duckdb=None if duckdb is None else duckdb[1],
+    )
+
+
+def _beside(run: Callable[[], pa.Table] | None, ours: pa.Table, name: str, repeats: int) -> tuple[float, float] | None:
+    if run is None:
+        return None
+    if not agree(ours, run()):
+        raise ValueError(f"{name}: the rows of another contestant are not ours")
+    return seconds(run, repeats)
 
 
 def main(argv: list[str]) -> int:
@@ -56,17 +83,18 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=[each.name for each in QUESTIONS], default=[each.name for each in QUESTIONS])
+    parser.add_argument("--folder", type=Path, default=RESULTS, help="where the record goes")
     options = parser.parse_args(argv)
-    rows = []
-    for keys, count in KEYS.items():
+    where, found = environment(), []
+    for partitions, count in KEYS.items():
         table = rows_of(options.rows, count)
         _, copying = seconds(lambda table=table: copy_columns(table), options.repeats)
         for question in QUESTIONS:
             if question.name in options.only:
-                rows.append((question.name, keys, *measured(question, table, options.threads, options.repeats, copying)))
-                print(*rows[-1], sep="\t", file=sys.stderr)
-    head = ("question", "rows", "result", "M rows/s", "M rows per CPU s", "× copying", f"≥ {AIM / 1e6:.0f} M/s")
-    print(pages.table([head, *rows], figures=len(head) - 2))
+                found.append(measured(question, partitions, table, options.threads, options.repeats, copying))
+                print(f"{question.name}, {partitions}: {found[-1].rows / found[-1].seconds / 1e6:.1f} M rows/s", file=sys.stderr)
+    print(markdown(where, found, options.threads, options.repeats))
+    print(*write(where, found, options.threads, options.repeats, options.folder), sep="\n")
     return 0
 
 

@@ -1,0 +1,108 @@
+"""The page and the record of a run over questions about row patterns: one table, the worst multiple of copying first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from benchmarks.record import pages
+from benchmarks.record.machine import commit, package_version, processor_name, slug
+
+PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow", "duckdb")
+# What label-only patterns are to reach with ONE ROW PER MATCH on two threads, in rows a second.
+AIM = 40e6
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A question of some partitions: seconds by the clock and of all processors, and what others take for the same rows.
+
+    `aimed`: whether the aim is for it: labels decide, and a match is one row.
+    `copying`: the processor time of copying the columns. `loop`: that of a C++ loop on one thread. `duckdb`: DuckDB's, and
+    by the clock `duckdb_clock`; None where there is none.
+    """
+
+    question: str
+    partitions: str
+    rows: int
+    result: int
+    aimed: bool
+    seconds: float
+    cpu_seconds: float
+    copying: float
+    loop: float | None
+    duckdb_clock: float | None
+    duckdb: float | None
+
+    @property
+    def multiple(self) -> float:
+        """The processor time as a multiple of copying the columns."""
+        return self.cpu_seconds / self.copying
+
+
+def environment() -> dict[str, Any]:
+    return {
+        "machine": processor_name(),
+        "processors": len(os.sched_getaffinity(0)),
+        "day": date.today().isoformat(),
+        "load": round(os.getloadavg()[0], 1),
+        "commit": commit(),
+        "packages": {name: package_version(name) for name in PACKAGES},
+    }
+
+
+def write(where: dict[str, Any], found: Sequence[Measured], threads: int, repeats: int, folder: Path) -> tuple[Path, Path]:
+    """Write the record as ``.json`` and the page as ``.md`` into `folder`."""
+    record = {"environment": where, "threads": threads, "repeats": repeats, "questions": [asdict(each) for each in found]}
+    return pages.write(folder, f"row-patterns-{slug(where['machine'])}-{where['day']}", markdown(where, found, threads, repeats), record)
+
+
+def markdown(where: dict[str, Any], found: Sequence[Measured], threads: int, repeats: int) -> str:
+    return "\n".join(
+        [
+            f"# MATCH_RECOGNIZE, {where['machine']}, {where['processors']} cores, {where['day']}",
+            "",
+            f"Commit {where['commit']}; {', '.join(f'{name} {number}' for name, number in where['packages'].items())}.",
+            f"Load average {where['load']} before the run. {threads} threads, best of {repeats} runs. "
+            "Written by `python -m benchmarks.row_patterns.run`.",
+            "",
+            *lines(found),
+            "",
+        ]
+    )
+
+
+def lines(found: Sequence[Measured]) -> list[str]:
+    """What the figures mean, and their table with the worst multiple of copying first."""
+    aimed = [each for each in found if each.aimed]
+    met = sum(each.rows / each.seconds >= AIM for each in aimed)
+    return [
+        f"{met} of {len(aimed)} questions that labels decide, with one row per match, reach {AIM / 1e6:.0f} million rows a second.",
+        "× is the processor time as a multiple of copying the columns. C++ and DuckDB are the multiples of our processor time that a loop",
+        "written for the one question takes on one thread, and DuckDB with window functions, by processor time and by the clock.",
+        "",
+        pages.table([HEAD, *map(_row, sorted(found, key=lambda each: -each.multiple))], figures=len(HEAD) - 2),
+    ]
+
+
+HEAD = ("question", "partitions", "result", "M rows/s", "M rows per CPU s", "×", "C++", "DuckDB")
+
+
+def _row(each: Measured) -> tuple[str, ...]:
+    rates = (each.rows / seconds / 1e6 for seconds in (each.seconds, each.cpu_seconds))
+    duckdb = "—"
+    if each.duckdb is not None and each.duckdb_clock is not None:
+        duckdb = f"{each.duckdb / each.cpu_seconds:.1f} / {each.duckdb_clock / each.seconds:.1f}"
+    return (
+        each.question,
+        each.partitions,
+        f"{each.result:,}",
+        *(f"{rate:.1f}" for rate in rates),
+        f"{each.multiple:.1f}",
+        "—" if each.loop is None else f"{each.loop / each.cpu_seconds:.2f}",
+        duckdb,
+    )
