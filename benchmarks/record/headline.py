@@ -23,6 +23,7 @@ RIVALS_KINDS = RESULTS / "rivals-kinds-amd-epyc-2026-11-24.json"
 SUITE = RESULTS / "amd-epyc-2-cores-2026-11-23-55c4acbcf107-full.json"
 DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
 KINDS = RESULTS / "kinds-amd-epyc-2026-11-24.json"
+ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-25.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
@@ -157,8 +158,36 @@ def drivers() -> str:
     return f"{pages.table([['way', *_DRIVERS], *rows], figures=len(_DRIVERS))}\n\n{_source(DRIVERS)}"
 
 
+def row_patterns() -> str:
+    """SQL's row patterns: the worst of few and many partitions, the worst multiple of copying the columns first."""
+    record = pages.read(ROW_PATTERNS)
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in record["questions"]:
+        found.setdefault(each["question"], []).append(each)
+    rows = [_row_pattern(name, asked) for name, asked in sorted(found.items(), key=lambda item: -max(map(_copies, item[1])))]
+    head = ["question", "M rows/s", "M rows per CPU s", "× copying", "C++", "DuckDB"]
+    return f"{pages.table([head, *rows], figures=len(head) - 1)}\n\n{_source(ROW_PATTERNS)} {record['threads']} threads."
+
+
+def _row_pattern(name: str, asked: Sequence[dict[str, Any]]) -> list[str]:
+    """The worst figures of a question, and its least multiples of others' processor time."""
+    rates = (min(each["rows"] / each[seconds] for each in asked) / 1e6 for seconds in ("seconds", "cpu_seconds"))
+    others = ([each[other] / each["cpu_seconds"] for each in asked if each[other] is not None] for other in ("loop", "duckdb"))
+    return [
+        name,
+        *(f"{rate:.1f}" for rate in rates),
+        f"{max(map(_copies, asked)):.1f}",
+        *(f"{min(ratios):.2f}" if ratios else "—" for ratios in others),
+    ]
+
+
+def _copies(each: dict[str, Any]) -> float:
+    return float(each["cpu_seconds"] / each["copying"])
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
+    "row patterns": row_patterns,
 }  # fmt: skip
 
 
