@@ -14,6 +14,8 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, RowAutomatonTable
 
+_BYTE = np.uint64(255)
+
 
 @rule
 def _lookup(word: Any, table: Any) -> Any:
@@ -68,23 +70,31 @@ def mend_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any
 def _find_wide_words(r: int, follows: bool, labels: Any, fits: Any, before: Any, ends: Any, reach: Any, words: Any) -> None:
     """Set `words` to those of row r, in which a match may end in the states `ends`; with `follows` it may go on behind it."""
     width = ends.size
+    label = np.uint64(labels[r])
     for w in range(width):
         words[w] = ends[w]
-    if follows:
+    # no state fits a row without a label, whatever follows
+    if follows and label != 0:
         for w in range(width):
             later = reach[r + 1, w]
             q = 64 * w
             while later != 0:
-                if later & np.uint64(1):
-                    for x in range(width):
-                        words[x] |= before[q, x]
-                later >>= np.uint64(1)
-                q += 1
+                if later & _BYTE == 0:
+                    later >>= np.uint64(8)
+                    q += 8
+                else:
+                    if later & np.uint64(1):
+                        for x in range(width):
+                            words[x] |= before[q, x]
+                    later >>= np.uint64(1)
+                    q += 1
     for w in range(width):
-        fitting = np.uint64(0)
-        for v in range(fits.shape[0]):
-            if (np.uint64(labels[r]) >> np.uint64(v)) & np.uint64(1):
+        fitting, v, left = np.uint64(0), 0, label
+        while left != 0:
+            if left & np.uint64(1):
                 fitting |= fits[v, w]
+            left >>= np.uint64(1)
+            v += 1
         words[w] &= fitting
 
 
