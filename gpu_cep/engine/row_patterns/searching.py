@@ -7,6 +7,7 @@ from threading import Lock
 
 import numpy as np
 
+from gpu_cep.engine.accounting.match_budget import memory_for_results
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.phase_one.order_events import stream_slices
@@ -63,6 +64,7 @@ class _Search:
     bank: ColumnBank
     lengths: Lengths
     account: _Account
+    threads: int
 
 
 def search_matches(
@@ -76,12 +78,12 @@ def search_matches(
     EventError
         A condition cannot be computed, or AFTER MATCH SKIP leads nowhere.
     MatchLimitExceeded
-        The search made more than `max_steps`.
+        The search made more than `max_steps`, or the rows of the matches do not fit in memory.
     """
     tables = search_tables(plan, conditions, columns, ordered)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     bank = ordered_bank(plan, columns, ordered, conditions.layout)
-    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, _Account(max_steps))
+    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, _Account(max_steps), threads)
     try:
         found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
     finally:
@@ -113,7 +115,7 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
             case Outcome.DONE:
                 return state.found[: numbers[SearchNumber.FOUND]]
             case Outcome.FULL:
-                state = state._replace(found=_longer(state.found, int(numbers[SearchNumber.FOUND]) + longest))
+                state = state._replace(found=_longer(state.found, int(numbers[SearchNumber.FOUND]) + longest, search.threads))
             case Outcome.FAILED:
                 raise EventError(_failure(search, state, columns))
             case Outcome.NO_TARGET:
@@ -130,8 +132,20 @@ def _lengths_of(search: _Search, part: tuple[int, int]) -> Lengths:
     return own
 
 
-def _longer(found: States, least: int) -> States:
-    longer = np.empty(max(2 * len(found), least), np.int32)
+def _longer(found: States, least: int, threads: int) -> States:
+    """Return room for twice as many states, or for `least`, with those found.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        There is too little memory for these, and for all of them put together at the end.
+    """
+    allowed = memory_for_results(threads) // (2 * found.itemsize)
+    size = max(min(2 * len(found), allowed), least)
+    if size > allowed:
+        matched = f"the matches so far have {len(found):,} rows or more, and those of all do not fit in memory"
+        raise MatchLimitExceeded(f"{matched}; shorten matches by WITHIN, let them not overlap, or match fewer partitions at a time")
+    longer = np.empty(size, np.int32)
     longer[: len(found)] = found
     return longer
 

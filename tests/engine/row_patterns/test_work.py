@@ -109,6 +109,15 @@ def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
     assert 0 < counts[1] <= most * counts[0]
 
 
+def test_rows_of_matches_that_do_not_fit_in_memory_are_an_error(monkeypatch):
+    monkeypatch.setattr(searching, "memory_for_results", lambda threads: 1 << 20)
+    define = "PATTERN (A+) DEFINE A AS n >= FIRST(n)"
+    rows = pa.table({"n": np.arange(2_000)})
+    with pytest.raises(MatchLimitExceeded, match=r"have .* rows or more, .* do not fit in memory; shorten matches by WITHIN"):
+        ask(f"ORDER BY n MEASURES count(*) AS k AFTER MATCH SKIP TO NEXT ROW {define}", rows, threads=1)
+    assert ask(f"ORDER BY n MEASURES count(*) AS k {define}", rows, threads=1)["k"].to_pylist() == [2_000]
+
+
 def test_memory_of_dead_ends_grows(monkeypatch):
     monkeypatch.setattr(dead_ends, "_DEAD_ENDS", 16)
     monkeypatch.setattr(searching, "_STEPS", 1 << 10)
