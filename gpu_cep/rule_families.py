@@ -84,7 +84,7 @@ def run_family(
     given = family_rows(own.family, columns, rows)
     counts = given.counts()
     if counts.sum() > _SHARED * len(rows) and may_drop_rows(own.family):
-        given = keep_near_candidates(given, threads)
+        given = keep_near_candidates(given, threads, profile or Profile())
         counts = given.counts()
     if counts.sum() > _MOST_PAIRS * len(counts):
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.rules import run
+import re
+
+from benchmarks.rules import capacity, run
 from benchmarks.rules.workload import KINDS, made
 
 
@@ -12,6 +14,20 @@ def test_every_kind_has_its_lines(tmp_path, capsys):
     for kind in KINDS:
         assert printed.count(f"| {kind} | 1 |") == printed.count(f"| {kind} | 12 |") == 2
     assert not list(tmp_path.iterdir())
+
+
+def test_the_model_stands_beside_what_rules_take(tmp_path, capsys):
+    capacity.main(["--events", "3000", "--rules", "1", "5", "--repeats", "1", "--folder", str(tmp_path)])
+    printed = capsys.readouterr().out
+    assert re.search(r"An event costs \d+ ns, a rule \d+\.\d ms, a row \d+ ns\.", printed)
+    for kind in KINDS:
+        assert printed.count(f"| {kind} | 1 |") == printed.count(f"| {kind} | 5 |") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_rules_of_a_capacity_are_planned_anew():
+    once, again = (capacity.fresh({"a": "PATTERN SEQ(a)"}) for _ in range(2))
+    assert once != again
 
 
 def test_the_same_events_and_rules_each_time():

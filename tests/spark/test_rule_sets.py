@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep_spark.failures import workers_errors
 from gpu_cep_spark.rule_matching import group_rules
+from tests.effort import examples
 from tests.spark.samples import QUERIES, as_set, physical_plan, streams
 
 EVENTS = streams(160, 31, distinct_times=True)
@@ -43,6 +46,36 @@ def test_one_frame_comes_of_one_shuffle(frame: DataFrame, output: str) -> None:
     expected = cep.match_all(EVENTS, KEYED, output=output)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
+
+
+SHAPES = ("SEQ({} a, {} b)", "SEQ({} a, {} b+)", "SEQ({} a, NOT({} n), {} b)", "AND({} a, {} b)", "SEQ({} a, ANY({} b))")
+TESTS = ("", " AND b.x > a.x", " AND a.n < {}", " AND b.n >= {} AND a.n <> b.n")
+
+
+@st.composite
+def keyed_rules(draw: st.DrawFn) -> dict[str, cep.Rule]:
+    """Rules whose streams have keys, by PARTITION BY or by conditions; some of them differ in constants only."""
+    partition = draw(st.sampled_from(("", "PARTITION BY user ")))
+    shape, test = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TESTS))
+    rules = {}
+    for number in range(draw(st.integers(2, 7))):
+        if draw(st.integers(0, 3)) == 0:
+            shape, test = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(TESTS))
+        types = draw(st.lists(st.sampled_from("ABCD"), min_size=3, max_size=3))
+        keys = draw(st.sampled_from(("[key]", "[user]", "[key] AND [user]", "[key]")))
+        where = f"{keys}{test.format(draw(st.integers(1, 8)))}"
+        options = {"after_match": draw(st.sampled_from(("all", "skip_past_last", "skip_to_next")))}
+        text = f"{partition}PATTERN {shape.format(*types)} WHERE {where} WITHIN {draw(st.sampled_from((5, 40)))} RETURN a.n AS n, b.x AS x"
+        rules[f"rule {number}"] = cep.Rule(text, options)
+    return rules
+
+
+@examples(2, 20)
+@given(keyed_rules(), st.integers(0, 99), st.sampled_from(("matches", "events", "count")))
+def test_random_rule_sets_have_the_matches_of_one_process(spark: SparkSession, rules: dict, seed: int, output: str) -> None:
+    events = streams(80, seed, distinct_times=True)
+    found = cep.gpu_match_all(spark.createDataFrame(events).repartition(2), rules, output=output)
+    assert as_set(found.toArrow()) == as_set(cep.match_all(events, rules, output=output))
 
 
 def test_keys_that_contain_those_of_another_share_its_shuffle(frame: DataFrame) -> None:

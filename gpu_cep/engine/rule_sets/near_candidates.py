@@ -30,14 +30,14 @@ def may_drop_rows(family: Family) -> bool:
     return all(negation.after for branch in family.plan.query.branches for negation in branch.negations)
 
 
-def keep_near_candidates(given: FamilyRows, threads: int) -> FamilyRows:
-    """Return the rows that lie in a candidate window of some member."""
+def keep_near_candidates(given: FamilyRows, threads: int, profile: Profile) -> FamilyRows:
+    """Return the rows that lie in a candidate window of some member; `profile` receives the counts and seconds of each stage."""
     family = given.family
     planned = plan(paired_query(family, by_member=False), family.plan.settings)
     labels = weakest_labels(given)
     picked = PickedRows(given.columns, given.rows, paired_columns(family, np.zeros(len(labels)), labels))
     columns = event_columns(planned, picked)
-    budget, profile = Budget(None, None, Footprint(0, 0), lambda: 0), Profile()
+    budget = Budget(None, None, Footprint(0, 0), lambda: 0)
     run = EventRun(planned, columns, matcher_tables(planned, columns), WHOLE, budget, threads, profile)
     ordered = order_on_cpu(run).ordered
     return given.take(np.sort(ordered.rows[_in_candidates(run, ordered)]).astype(np.int64))
