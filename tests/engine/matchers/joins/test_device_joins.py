@@ -71,14 +71,16 @@ def test_a_device_joins_as_the_automaton_matches(query, ties, output):
 @pytest.mark.parametrize("output", ["indices", "count"])
 @pytest.mark.parametrize("size", [7, 100])
 def test_slices_of_streams_and_small_tables_change_nothing(output, size):
-    wanted = matched(KEYED, "cpu", algorithm="ses_automaton", output=output)
+    options = {"output": output, "partition_by": "s"}
+    wanted = matched(KEYED, "cpu", algorithm="ses_automaton", **options)
     small = workplace.Bounds(5, 5, 3, 8)
     with (
         patch("gpu_cep.engine.run.cut_batches", lambda plan, ordered, *_: cut_batches(plan, ordered, size)),
         patch.object(join_tree, "cheapest_tree", lambda statistics: BUSHY),
         patch.object(device_joins, "Bounds", lambda *_: small),
     ):
-        assert matched(KEYED, "gpu", output=output).equals(wanted)
+        assert matched(KEYED, "gpu", **options).equals(wanted)
+    assert wanted.num_rows > 2
 
 
 @pytest.mark.usefixtures("on_device")
