@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -122,6 +123,13 @@ def test_text(device, kind, shared, data):
         assert [values[code] for code in codes] == strings.to_pylist()[low:high]
         assert same_bits(codes, columns.columns.text(column).codes[low:high])
         assert same_bits(codes, loaded(device, columns.values(column), low, high))
+        with patch("gpu_cep.engine.phase_one.device.columns.constant_codes", lambda *_: None):
+            source, of_labels = columns.label_codes(SimpleNamespace(column=column, predicates=()))
+        narrow = loaded(device, source, low, high)
+        mapped = shared and column == 1 and pa.types.is_dictionary(kind)
+        assert narrow.dtype == (np.int32 if mapped else np.uint8)
+        assert narrow.tolist() == codes.tolist()
+        assert of_labels is columns.columns.text_values(column)
     if shared:
         assert columns.columns.text_values(1) is columns.columns.text_values(2)
         assert columns.columns.text_values(1).to_pylist() == sorted(columns.columns.text_values(1).to_pylist())
@@ -137,6 +145,17 @@ def test_null_slots_of_indices_may_hold_anything(device):
     indices = pa.Array.from_buffers(pa.int8(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(b"\x00\x77\x01")])
     columns = DeviceColumns(columns_of(pa.DictionaryArray.from_arrays(indices, pa.array(["x", "y"]))), device)
     assert loaded(device, columns.text_codes(1), 0, 3).tolist() == [0, 2, 1]
+    assert loaded(device, columns.label_codes(SimpleNamespace(column=1, predicates=()))[0], 0, 3).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize(("count", "kind"), [(255, np.uint8), (256, np.uint16), (65_535, np.uint16), (65_536, np.int32)])
+def test_codes_for_labels_are_as_narrow_as_their_number_allows(device, count, kind):
+    values = pa.array([f"v{number}" for number in range(count)])
+    array = pa.DictionaryArray.from_arrays(pa.array([0, None, count - 1], pa.int32()), values)
+    source, _ = DeviceColumns(columns_of(array), device).label_codes(SimpleNamespace(column=1, predicates=()))
+    codes = loaded(device, source, 0, 3)
+    assert codes.dtype == kind
+    assert codes.tolist() == [0, count, count - 1]
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.dictionary(pa.int8(), pa.string())], ids=str)

@@ -32,9 +32,9 @@ def _columns(size: int, random: Random, kind: Any) -> Array:
         return values.astype(kind)
 
 
-def _codes(size: int, random: Random, slots: int, word: Any) -> Call:
+def _codes(size: int, random: Random, slots: int, word: Any, code: Any = np.int32) -> Call:
     table = label_words(5, random, 3, word)
-    return Call(size, (random.integers(0, 5, size).astype(np.int32), table, np.full(size, word(7))))
+    return Call(size, (random.integers(0, 5, size).astype(code), table, np.full(size, word(7))))
 
 
 def _packed_codes(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -167,7 +167,7 @@ def _buffers(size: int, random: Random, slots: int, word: Any) -> Call:
 
 
 EVENT_CASES: tuple[KernelCase, ...] = (
-    *cases(label_masks.mask_by_code, _codes, _WORDS, ("codes", "labels")),
+    *cases(label_masks.mask_by_code, _codes, {**_WORDS, "narrow": {"word": np.uint8, "code": np.uint8}}, ("codes", "labels")),
     *cases(label_masks.mask_by_packed_code, _packed_codes, _WORDS, ("codes", "labels")),
     *cases(
         label_masks.mask_by_comparison,

@@ -34,12 +34,12 @@ def _keys(size: int, random: Random, key: Any) -> Array:
 
 
 def _tests(
-    size: int, random: Random, word: Any, number: int, coded: bool, kind: Any, known: bool
+    size: int, random: Random, word: Any, number: int, code: Any, kind: Any, known: bool
 ) -> label_tiles.TileTests:
-    """Tests of codes (`coded`), and of a column of a `kind` (None: there is none)."""
+    """Tests of codes of a type, and of a column of a `kind` (None: there are none)."""
     codes, table = np.empty(0, np.int32), np.empty(0, word)
-    if coded:
-        codes, table = random.integers(0, 5, size).astype(np.int32), label_words(5, random, 3, word)
+    if code is not None:
+        codes, table = random.integers(0, 5, size).astype(code), label_words(5, random, 3, word)
     column, comparisons = np.empty(0, np.int64), np.empty(0, np.int64)
     if kind is not None:
         column = (floats if np.dtype(kind).kind == "f" else integers)(size, random).astype(kind)
@@ -52,9 +52,9 @@ def _tests(
 
 def _labelling(
     size: int, random: Random, slots: int, word: Any, words: int = 1,
-    *, coded: bool = True, kind: Any = None, known: bool = True, key: Any = None,
+    *, code: Any = np.uint8, kind: Any = None, known: bool = True, key: Any = None,
 ) -> Call:  # fmt: skip
-    tests, keys = _tests(size, random, word, words - 1, coded, kind, known), _keys(size, random, key)
+    tests, keys = _tests(size, random, word, words - 1, code, kind, known), _keys(size, random, key)
     summary = np.zeros((4 if len(keys) else 1, _tiles(size)), np.int64)
     return Call(_tiles(size), (tests, False, keys, _labels(size, random, word, words), summary))
 
@@ -178,9 +178,9 @@ TILE_CASES: tuple[KernelCase, ...] = (
         _labelling,
         {
             "codes": {"word": np.uint8, "key": np.int32},
-            "int64": {"word": np.uint16, "coded": False, "kind": np.int64, "known": False, "key": np.int64},
-            "float64": {"word": np.uint64, "words": 2, "kind": np.float64},
-            "nothing": {"word": np.uint32, "coded": False},
+            "int64": {"word": np.uint16, "code": None, "kind": np.int64, "known": False, "key": np.int64},
+            "float64": {"word": np.uint64, "words": 2, "code": np.int32, "kind": np.float64},
+            "nothing": {"word": np.uint32, "code": None},
         },
         ("tests.codes", "tests.column", "keys"),
     ),

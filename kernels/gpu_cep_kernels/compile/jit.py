@@ -224,9 +224,9 @@ def _cuda() -> Any:
 def device_view(array: Any) -> Any:
     """Return another library's array on the device as CUDA kernels take it.
 
-    Nothing is copied, and no stream is waited for.
+    Nothing is copied, and no stream is waited for. The result does not keep the array.
     """
-    return _cuda().as_cuda_array(array, sync=False)
+    return _cuda().from_cuda_array_interface(array.__cuda_array_interface__, owner=None, sync=False)
 
 
 @cache

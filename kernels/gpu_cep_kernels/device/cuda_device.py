@@ -12,9 +12,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from gpu_cep_kernels.compile.jit import Kernel, device_view, external_stream
+from gpu_cep_kernels.compile.jit import Kernel, external_stream
 from gpu_cep_kernels.compile.launch import available_threads, slices, spread
+from gpu_cep_kernels.device.array_views import ArrayViews
 from gpu_cep_kernels.device.failures import note_kernel
 from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
@@ -57,6 +59,7 @@ class CudaDevice:
         # the staging buffers are shared by all threads that upload
         self._uploading = Lock()
         self._staging: list[_Staging] = []
+        self._views = ArrayViews()
         try:
             self._open()
             works = self._runs_a_kernel()
@@ -100,12 +103,12 @@ class CudaDevice:
         """Return a copy of a host array on the card."""
         return self.upload_slices([array], 0, len(array))[0]
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Return copies of the rows [low, high) of each array, by way of pinned memory.
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: DTypeLike | None = None) -> list[Array]:
+        """Return copies of the rows [low, high) of each array, of type `kind` (None: its own), by way of pinned memory.
 
-        They are made in the order of the lane's work.
+        They are made in the order of the lane's work. Values are converted while they are staged.
         """
-        targets = [self.xp.empty((high - low, *array.shape[1:]), array.dtype) for array in arrays]
+        targets = [self.xp.empty((high - low, *array.shape[1:]), kind or array.dtype) for array in arrays]
         with self._uploading:
             for array, target in zip(arrays, targets, strict=True):
                 if target.nbytes:
@@ -115,14 +118,15 @@ class CudaDevice:
     def _copy(self, source: HostArray, target: Array) -> None:
         """Copy a host array to the card, part by part through the staging buffers."""
         runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
-        flat = source.reshape(-1).view(np.uint8)
-        turns = self._turns()
-        for low in range(0, flat.size, _STAGING):
+        flat, width = source.reshape(-1), target.dtype.itemsize
+        turns, held = self._turns(), _STAGING // width
+        for low in range(0, flat.size, held):
             staging = next(turns)
-            part = flat[low : low + _STAGING]
+            part = flat[low : low + held]
+            size = part.size * width
             staging.copied.synchronize()
-            _fill(staging.buffer[: part.size], part)
-            runtime.memcpyAsync(target.data.ptr + low, staging.buffer.ctypes.data, part.size, runtime.memcpyHostToDevice, stream.ptr)
+            _fill(staging.buffer[:size].view(target.dtype), part)
+            runtime.memcpyAsync(target.data.ptr + low * width, staging.buffer.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
             staging.copied.record(stream)
 
     def _turns(self) -> Iterator[_Staging]:
@@ -146,7 +150,7 @@ class CudaDevice:
         if size:
             stream = external_stream(self.xp.cuda.get_current_stream().ptr)
             try:
-                kernel.cuda[self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream](size, _views(arguments))
+                kernel.cuda[self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream](size, self._views.of(arguments))
             except Exception as fault:
                 note_kernel(fault, kernel.__name__)
                 raise
@@ -172,23 +176,13 @@ class CudaDevice:
 
 
 def _fill(target: HostArray, source: HostArray) -> None:
-    """Copy between host arrays, large ones in threads: one thread is slower than a transfer."""
-    threads = min(available_threads(), -(-source.size // _FILLED))
+    """Copy between host arrays, large ones in threads: one thread is slower than a transfer. Values fit the target's type."""
+    threads = min(available_threads(), -(-source.nbytes // _FILLED))
 
     def copy(span: tuple[int, int]) -> None:
-        np.copyto(target[slice(*span)], source[slice(*span)])
+        np.copyto(target[slice(*span)], source[slice(*span)], casting="unsafe")
 
     spread(copy, slices(source.size, threads), threads)
-
-
-def _views(value: Any) -> Any:
-    """Return arguments with their arrays, alone or in (named) tuples, as kernels take them."""
-    if hasattr(value, "__cuda_array_interface__"):
-        return device_view(value)
-    if isinstance(value, tuple):
-        parts = [_views(part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value
 
 
 def count_devices() -> int:

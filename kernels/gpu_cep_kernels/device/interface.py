@@ -83,8 +83,8 @@ class Device(Place, Protocol):
     name: str
     simulated: bool
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
-        """Return copies of the rows [low, high) of each array; the host arrays may be reused at once."""
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: npt.DTypeLike | None = None) -> list[Array]:
+        """Return copies of the rows [low, high) of each array, of type `kind` (None: its own); the host arrays may be reused at once."""
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Return a context: calls in it run in this lane.

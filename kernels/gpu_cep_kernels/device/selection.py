@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
@@ -126,9 +127,9 @@ class SimulatedDevice:
         """Return a copy, so that host and device cannot be confused."""
         return self.xp.array(array)
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int) -> list[Array]:
+    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: DTypeLike | None = None) -> list[Array]:
         """Return copies."""
-        return [self.upload(array[low:high]) for array in arrays]
+        return [self.upload(array[low:high].astype(kind or array.dtype, copy=False)) for array in arrays]
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Do nothing: in the simulator lanes never overlap."""

@@ -6,8 +6,10 @@ CuPy's arrays are stood in for by what describes them, ``__cuda_array_interface_
 from __future__ import annotations
 
 import math
+import weakref
 from contextlib import nullcontext
 from types import SimpleNamespace
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numba
@@ -16,7 +18,7 @@ import pytest
 
 from benchmarks.gpu.device_code import missing_wheels
 from gpu_cep_kernels.compile.jit import Kernel, plain, simulated
-from gpu_cep_kernels.device.cuda_device import _views
+from gpu_cep_kernels.device.array_views import ArrayViews
 from tests.kernel_cases import CASES
 from tests.kernel_cases.calls import arrays_in
 from tests.requirements import require
@@ -106,7 +108,8 @@ def test_a_launch_gets_what_the_kernel_was_compiled_for(case):
 
     for size in (0, 3):
         arguments = made(case, size).arguments
-        views = _views(on_card(arguments))
+        given = on_card(arguments)
+        views = ArrayViews().of(given)
         kind = typeof(views, Purpose.argument)
         assert str(kind) == str(numba.typeof(arguments))
         words = [word for word in prepared(kind, views) if type(word) is int]
@@ -119,7 +122,30 @@ def test_arrays_with_gaps_keep_their_strides(version):
     from numba.cuda.typing.typeof import Purpose, typeof
 
     array = np.arange(12, dtype=np.int32).reshape(3, 4)[:, ::2]
-    (view,) = _views((OnCard(array, version),))
+    given = OnCard(array, version)
+    (view,) = ArrayViews().of((given,))
     kind = typeof(view, Purpose.argument)
     assert kind.layout == "A"
     assert prepared(kind, view) == words_of(array)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_an_array_is_viewed_once_and_not_kept():
+    views, array, other = ArrayViews(), OnCard(np.arange(3)), OnCard(np.arange(4))
+    table = SimpleTable(array, 5)
+    first, again = views.of((table, other)), views.of((table, other))
+    assert first[0].column is again[0].column
+    assert first[0].number == 5
+    assert first[1] is not first[0].column
+    assert len(views) == 2
+    kept = weakref.ref(array)
+    del array, table
+    assert kept() is None
+    assert len(views) == 1
+
+
+class SimpleTable(NamedTuple):
+    """A table of one column."""
+
+    column: Any
+    number: int

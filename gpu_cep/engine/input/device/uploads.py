@@ -39,7 +39,10 @@ class Input(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostNumbers:
-    """Numbers in a host buffer; they are copied as they are, and become `kind` on the device."""
+    """Numbers in a host buffer, which become `kind` on the device.
+
+    What travels is the narrower type. Values that a narrower `kind` cannot hold stand for nothing.
+    """
 
     device: Device
     numbers: HostArray
@@ -47,10 +50,15 @@ class HostNumbers:
 
     @property
     def row_bytes(self) -> int:
-        return self.numbers.itemsize + (self.kind.itemsize if self.kind != self.numbers.dtype else 0)
+        return self._travelling.itemsize + (self.kind.itemsize if self.kind != self._travelling else 0)
+
+    @property
+    def _travelling(self) -> DType:
+        """Return the type in which the numbers are copied."""
+        return self.kind if self.kind.itemsize < self.numbers.itemsize else self.numbers.dtype
 
     def load(self, low: int, high: int) -> Array:
-        (numbers,) = self.device.upload_slices([self.numbers], low, high)
+        (numbers,) = self.device.upload_slices([self.numbers], low, high, self._travelling)
         return numbers.astype(self.kind, copy=False)
 
 

@@ -24,7 +24,8 @@ from gpu_cep_kernels.device.interface import Device
 
 __all__ = ["DeviceColumns", "Input", "numbers", "presence"]
 
-_INT32, _INT64, _FLOAT32, _FLOAT64, _UINT8 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64, np.uint8))
+_INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
+_UINT8, _UINT16 = np.dtype(np.uint8), np.dtype(np.uint16)
 
 # What a buffer of each Arrow type holds, and the machine representation of that.
 _STORED: dict[pa.DataType, tuple[Any, DType]] = {
@@ -84,14 +85,26 @@ class DeviceColumns:
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
         """Return codes for the values of a text column, and the values that the codes stand for.
 
-        If all predicates compare with constants, values other than these may share one code.
+        If all predicates compare with constants, values other than these may share one code. Codes are of
+        the narrowest type that has one for NULL, too.
         """
         if self.columns.resident(planned.column) is None:
             codes = constant_codes(self.columns.arrow(planned.column), planned.predicates)
             if codes is not None:
                 of_block, values = codes
-                return HostBlocks(self.device, of_block, _INT32.itemsize), values
-        return self.text_codes(planned.column), self.columns.text_values(planned.column)
+                kind = _code_type(len(values) + 1)
+                return HostBlocks(self.device, lambda low, high: of_block(low, high).astype(kind), kind.itemsize), values
+        values = self.columns.text_values(planned.column)
+        codes_of_values = self._narrow_codes(planned.column, _code_type(len(values) + 1))
+        return codes_of_values or self.text_codes(planned.column), values
+
+    def _narrow_codes(self, column: int, kind: DType) -> Input | None:
+        """Return the column's codes as `kind`; None if they lie on the device, or are mapped to those of a shared dictionary."""
+        if self.columns.resident(column) is not None or kind == _INT32:
+            return None
+        if not pa.types.is_dictionary(self.columns.arrow(column).type):
+            return HostNumbers(self.device, self.columns.text(column).codes, kind)
+        return self._own_codes(column, kind) if self.columns.shared_places(column) is None else None
 
     @property
     def tables(self) -> int:
@@ -129,17 +142,22 @@ class DeviceColumns:
         places = self.columns.shared_places(column)
         return codes if places is None else Mapped(codes, self.device.upload(places))
 
-    def _own_codes(self, column: int) -> Input | None:
-        """Return the codes for the column's own dictionary; None if it has none."""
+    def _own_codes(self, column: int, kind: DType = _INT32) -> Input | None:
+        """Return the codes for the column's own dictionary, on the host as `kind`; None if it has none."""
         resident = self.columns.resident(column)
         if isinstance(resident, ResidentText):
             return DeviceNumbers(self.device, resident.encoded.codes, _INT32)
         array = self.columns.arrow(column)
         if not pa.types.is_dictionary(array.type):
             return None
-        indices = HostNumbers(self.device, _values(array.indices, str(array.type.index_type)), _INT32)
+        indices = HostNumbers(self.device, _values(array.indices, str(array.type.index_type)), kind)
         present = self.present(column)
         return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
+
+
+def _code_type(count: int) -> DType:
+    """Return the narrowest type of so many codes."""
+    return next((kind for kind in (_UINT8, _UINT16) if count <= 1 << 8 * kind.itemsize), _INT32)
 
 
 def numbers(device: Device, array: pa.Array, name: str) -> Input:
