@@ -82,7 +82,7 @@ def test_a_record_fills_the_page(results: Path) -> None:
         "| medical | 10,000 | 10.0 M/s | 3 | 2.5 M/s | 5.0 M/s |",
         "| medical | 1,000,000 | 10.0 M/s | 3 | 40.0 M/s | 50.0 M/s |",
     ]
-    assert transfer == "| medical | 16.1 | 25% | 5.00 |"
+    assert transfer == "| medical | 13.1 | 25% | 5.00 |"
     assert lines_of(page, "stocks")[0] == f"| stocks |{' not yet measured |' * 4}"
     assert "## On a card: not yet measured" not in page
 
