@@ -34,13 +34,14 @@ def match_starts(run: EventRun) -> pa.Table:
 
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
-    plan, columns = run.plan, run.columns
+    plan, columns, before = run.plan, run.columns, run.budget.steps
     ordered = order_on_cpu(run).ordered
     runs = LongestRuns(searches(run, ordered), ordered, _lone_events(plan, columns, ordered.rows))
     with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
         batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
         found = concatenate_prefixes(spread(runs.find, batches, run.threads), len(plan.query.positives))
     run.profile.add("timeouts", len(found.bound))
+    run.profile.add("steps", run.budget.steps - before)
     with run.profile.stage("results"), ending_in(MatchLimitExceeded, f"building {len(found.bound):,} timeouts", LESS_MEMORY):
         order, streams = sort_results(plan, columns, ordered, found.bound.first)
         bound, missing = found if order is None else (found.bound.reorder(order), found.missing[order])

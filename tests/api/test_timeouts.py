@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.lowering.jump_tables import JumpIndexes
+from gpu_cep.engine.matchers.automaton import longest_runs
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle.timeouts import timeouts
@@ -55,6 +59,27 @@ def test_each_start_has_matches_or_a_timeout(case):
 def test_timeouts_tell_strategies_apart(case):
     case = in_time(case)
     assert rows_of(answered(case, output="indices", timeouts=True)) == by_definition(case)
+
+
+@examples(40, 300)
+@given(trend_cases(strategies=STRATEGIES))
+def test_searches_that_jump_find_the_same(case):
+    case = in_time(case)
+    with patch.object(longest_runs, "FIRST_STEPS", 1), patch.object(JumpIndexes, "skipping_pays", lambda *arguments: True):
+        assert rows_of(answered(case, output="indices", timeouts=True)) == by_definition(case)
+
+
+def test_steps_do_not_grow_with_events_that_conditions_rule_out():
+    """The one C lies far above all others, so that each search passes over thousands of them."""
+    size = 40_000
+    events = pa.table({"ts": range(size), "type": ["A", "C"] * (size // 2), "x": [*range(size - 1), 10**6]})
+    profile = cep.Profile()
+    query = f"PATTERN SEQ(A a, C c, C d) WHERE c.x > a.x + 500000 WITHIN {size // 4}"
+    found = cep.match(events, query, timeouts=True, profile=profile, threads=1)
+    starts = size // 2
+    assert found.num_rows == starts
+    # a window has 5,000 events of C
+    assert profile.counts["steps"] < 100 * starts
 
 
 @examples(60, 300)

@@ -10,8 +10,9 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Flags, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
-from gpu_cep.engine.matchers.automaton.ses_automaton import STEPS_PER_CALL
+from gpu_cep.engine.matchers.automaton.ses_automaton import FIRST_STEPS, STEPS_PER_CALL
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_match_table
 from gpu_cep.engine.matchers.search import Search
@@ -19,6 +20,7 @@ from gpu_cep.engine.matchers.union import widen
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.longest_runs import Longest, find_longest_runs
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
     Criteria,
     EventPath,
@@ -81,17 +83,22 @@ class LongestRuns:
 
 @dataclass(slots=True)
 class _Runs:
-    """The search through the windows of a branch in a batch, which are those of `windows`; `path` says how far it has come."""
+    """The search through the windows of a branch in a batch, which are those of `windows`; `path` says how far it has come.
+
+    It jumps by `indexes` once that pays, after so many `steps`.
+    """
 
     search: Search
     batch: Batch
     windows: CandidateWindows
     events: EventTable
+    indexes: JumpIndexes
     criteria: Criteria
     shortcuts: Shortcuts
     path: EventPath
     longest: Longest
     found: MatchTable
+    steps: int = 0
 
     @classmethod
     def of(cls, search: Search, batch: Batch, branch: BranchWindows, ends: Places) -> _Runs:
@@ -103,6 +110,7 @@ class _Runs:
             batch=batch,
             windows=CandidateWindows(starts, ends),
             events=search.event_table(batch, branch),
+            indexes=branch.indexes,
             criteria=Criteria(pattern, conditions, search.negations),
             shortcuts=Shortcuts(branch.indexes.none(), allocate_dead_ends(None, starts, ends)),
             path=new_path(_PATH, pattern, conditions),
@@ -112,9 +120,10 @@ class _Runs:
 
     def find(self) -> tuple[Matches, Indices]:
         """Return the longest run of each window without a match, by start, and the starts of windows with one."""
-        mode, status = Mode(STRATEGY[self.search.plan.strategy], False, STEPS_PER_CALL), Status.STEPS_SPENT
+        strategy, status = STRATEGY[self.search.plan.strategy], Status.STEPS_SPENT
         counted = np.zeros(2, np.int64)
         while status != Status.FINISHED:
+            mode = Mode(strategy, False, self._step_limit())
             status = find_longest_runs(
                 self.windows, self.events, self.criteria, self.shortcuts, mode, self.path, self.longest, self.found
             )  # fmt: skip
@@ -124,6 +133,18 @@ class _Runs:
         low, found = self.batch.low, self.found
         first = self.windows.starts[found.starts[:runs]] + low
         return Matches(first, found.counts[:runs], found.events[:events] + low), self.windows.starts[found.totals > 0] + low
+
+    def _step_limit(self) -> int:
+        """Return how many steps the next call may take, and let searches jump from now on if that pays.
+
+        As long as they may come to jump, a call takes about as many steps as all before it.
+        """
+        if self.shortcuts.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
+            return STEPS_PER_CALL
+        if self.indexes.skipping_pays(self.steps, int(self.path.state[PathState.REJECTED]), 1.0):
+            self.shortcuts = self.shortcuts._replace(jumps=self.indexes.jumps())
+            return STEPS_PER_CALL
+        return min(max(self.steps, FIRST_STEPS), STEPS_PER_CALL)
 
     def _make_room(self, status: Status) -> None:
         """Make the room for which the kernel stopped.
@@ -146,6 +167,7 @@ class _Runs:
         counted = state[[PathState.MATCHES, PathState.EVENTS]]
         runs, events = (counted - before).tolist()
         self.search.budget.spend(runs, events, int(state[PathState.STEPS]), lambda run: self._start(int(before[0]) + run))
+        self.steps += int(state[PathState.STEPS])
         state[PathState.STEPS] = 0
         return counted
 
