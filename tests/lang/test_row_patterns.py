@@ -273,6 +273,26 @@ def test_what_is_for_windows_is_refused_by_name(word):
         parse(f"MATCH_RECOGNIZE (AFTER MATCH SKIP PAST LAST ROW {word} PATTERN (A))")
 
 
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "MEASURES (SELECT max(y) FROM t) AS m PATTERN (A)", "PATTERN (A) DEFINE A AS EXISTS (select * FROM t WHERE t.x = 1)",
+        "PATTERN (A) DEFINE A AS x IN (SELECT y FROM t)",
+    ],
+)  # fmt: skip
+def test_subqueries_are_refused_by_name(clauses):
+    text = f"MATCH_RECOGNIZE ({clauses})"
+    with pytest.raises(UnsupportedError, match="a subquery in MEASURES or DEFINE is not supported") as error:
+        parse(text)
+    (fault,) = error.value.diagnostics
+    assert text[fault.span.column - 1 :].lower().startswith("select")
+    assert fault.hint == "compute the value in the relation before MATCH_RECOGNIZE, as a column"
+
+
+def test_a_column_may_be_called_select():
+    parse("MATCH_RECOGNIZE (PARTITION BY k PATTERN (A) DEFINE A AS (select) > 1)")
+
+
 def test_what_is_open_is_named():
     with pytest.raises(PatternSyntaxError, match=r"'\(' in line 1, column 26 is not closed"):
         parse("MATCH_RECOGNIZE (PATTERN (A B")

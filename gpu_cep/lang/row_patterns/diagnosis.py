@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import chain
 
-from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, nearest
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
 from gpu_cep.lang.hints import Mistake, show_text
 
@@ -42,11 +42,24 @@ def unexpected_in_rows(mistake: Mistake) -> DiagnosedError:
     """Return the error for a token that cannot stand where it does."""
     found = mistake.found
     span = end_of(mistake.read[-1]) if found.type == "$END" else span_of(found)
+    refused = _subquery(mistake)
+    if refused is not None:
+        return refused
     misplaced = _misplaced_clause(mistake)
     if misplaced is not None:
         return PatternSyntaxError([Diagnostic(misplaced, span)])
     what = "the query ends too early:" if found.type == "$END" else f"found {show_text(found)},"
     return PatternSyntaxError([Diagnostic(f"{what} expected {list_words(_expected(mistake.expected))}", span, _hint(mistake))])
+
+
+def _subquery(mistake: Mistake) -> UnsupportedError | None:
+    """Return the error for a subquery, which the standard allows in MEASURES and DEFINE; None if there is none."""
+    bracket = mistake.opened[-1].start_pos if mistake.opened else None
+    first = next((token for token in mistake.read if bracket is not None and (token.start_pos or 0) > bracket), None)
+    if first is None or first.lower() != "select":
+        return None
+    hint = "compute the value in the relation before MATCH_RECOGNIZE, as a column"
+    return UnsupportedError([Diagnostic("a subquery in MEASURES or DEFINE is not supported", span_of(first), hint)])
 
 
 def _misplaced_clause(mistake: Mistake) -> str | None:
