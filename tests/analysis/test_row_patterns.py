@@ -70,6 +70,9 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES sum(avg(A.x)) AS m PATTERN (A)", "avg(A.x)", "avg(A.x) has no place in sum; aggregates do not nest"),
         ("MEASURES sum(LAST(A.x)) AS m PATTERN (A)", "LAST(A.x)", "LAST(A.x) has no place in an aggregate"),
         ("MEASURES LAST(sum(A.x)) AS m PATTERN (A)", "sum(A.x)", "sum(A.x) has no place in LAST"),
+        ("MEASURES PREV(sum(A.x)) AS m PATTERN (A)", "sum(A.x)", "sum(A.x) has no place in PREV"),
+        ("MEASURES sum(PREV(A.x)) AS m PATTERN (A)", "PREV(A.x)", "PREV(A.x) has no place in an aggregate"),
+        ("MEASURES FIRST(FIRST(A.x)) AS m PATTERN (A)", "FIRST(A.x)", "FIRST(A.x) has no place in FIRST"),
         # DEFINE
         ("PARTITION BY k PATTERN (A) DEFINE A AS FINAL LAST(x) > 1", "FINAL LAST(x)", "FINAL LAST(x) has no place in DEFINE"),
         ("PARTITION BY k PATTERN (A) DEFINE A AS FINAL sum(x) > 1", "FINAL sum(x)", "FINAL sum(x) has no place in DEFINE"),

@@ -250,6 +250,7 @@ def test_expressions(expression, expected):
         ("MEASURES sum(*) AS m PATTERN (A)", 27, "sum does not take *", "count(*)"),
         ("MEASURES FINAL prev(x) AS m PATTERN (A)", 27, "FINAL stands before FIRST, LAST and aggregates", "PREV(FINAL LAST(A.x))"),
         ("MEASURES RUNNING abs(x) AS m PATTERN (A)", 27, "RUNNING stands before", None),
+        ("MEASURES RUNNING next(x) AS m PATTERN (A)", 27, "RUNNING stands before FIRST, LAST and aggregates only", None),
         ("MEASURES match_number(x) AS m PATTERN (A)", 27, "MATCH_NUMBER takes nothing", None),
         ("MEASURES classifier(A.x) AS m PATTERN (A)", 27, "CLASSIFIER takes a variable or nothing", None),
         ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING PATTERN (A)", 30, "found 'ROWS'", "frames are for row patterns in windows"),
