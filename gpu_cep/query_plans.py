@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -55,6 +55,12 @@ _INSTEAD = {
     "max_matches": "a LIMIT around the clause, in gpu_cep.sql()",
 }
 
+# What to do with what is no query.
+_REMEDIES: dict[type, str] = {
+    PurePath: ": give what it holds, pattern.read_text()",
+    Mapping: ": many patterns by name are given to match_all(), stream_all() or gpu_match_all()",
+}
+
 # How the text of a query begins.
 _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)
 
@@ -74,8 +80,8 @@ def as_query(pattern: Pattern) -> AnyQuery:
     from gpu_cep.lang.builder import Buildable, query_of
 
     if not isinstance(pattern, Buildable):
-        read = ": give what it holds, pattern.read_text()" if isinstance(pattern, PurePath) else ""
-        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{read}")
+        remedy = next((remedy for kind, remedy in _REMEDIES.items() if isinstance(pattern, kind)), "")
+        raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{remedy}")
     return query_of(pattern)
 
 

@@ -125,6 +125,12 @@ def test_what_cannot_be_is_refused(rules, options, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("ask", [lambda: cep.match(STEPS, RULES), lambda: cep.stream(RULES, SCHEMA)])
+def test_one_pattern_is_asked_for_where_there_are_many(ask):
+    with pytest.raises(cep.PatternSyntaxError, match=r"not dict: many patterns by name are given to match_all\(\), stream_all\(\)"):
+        ask()
+
+
 @pytest.mark.parametrize("state", [b"", b"nothing", cep.stream(RULES["bought"], SCHEMA).save(), 3])
 def test_what_is_no_state_is_an_error(state):
     with pytest.raises(cep.EventError, match="state: "):
