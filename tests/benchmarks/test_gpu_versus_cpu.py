@@ -188,14 +188,14 @@ def test_sizes_grow_while_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_travels_is_counted() -> None:
-    """As many bytes as the columns have, and little more, for an event pattern and an interval pattern."""
+    """About as many bytes as the columns have, for an event pattern and an interval pattern; codes of text may be narrower there."""
     for name in ("medical", "drivers"):
         question, size = questions.QUESTIONS[name], 20_000
         found = traffic.traffic(question, size)
         table = question.events(size)
         plan = question.plan(size, table.schema, "gpu")
         columns = phase_one.transferred_bytes(plan, table)
-        assert columns <= found.up < 1.5 * columns
+        assert columns / 2 < found.up < 1.5 * columns
         assert 0 < found.down < columns
         assert found.on_device[0] == "labels"
 
