@@ -11,6 +11,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from functools import wraps
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,8 @@ class Ledger:
         self.live = 0
         self.peak = 0
         self._held: dict[int, weakref.ref[HostArray]] = {}
+        # a thread of its own uploads; an array that is let go calls back in the midst of anything
+        self._lock = RLock()
 
     def note(self, array: HostArray) -> None:
         """Count the memory that an array lies in, for as long as it is there."""
@@ -49,12 +52,14 @@ class Ledger:
         number, size = id(owner), -(-owner.nbytes // _PIECE) * _PIECE
 
         def release(_: object) -> None:
-            del self._held[number]
-            self.live -= size
+            with self._lock:
+                del self._held[number]
+                self.live -= size
 
-        self._held[number] = weakref.ref(owner, release)
-        self.live += size
-        self.peak = max(self.peak, self.live)
+        with self._lock:
+            self._held[number] = weakref.ref(owner, release)
+            self.live += size
+            self.peak = max(self.peak, self.live)
 
     def lend(self, size: int) -> None:
         """So many bytes are held for a moment."""

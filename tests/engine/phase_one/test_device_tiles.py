@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from unittest.mock import patch
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 
 import gpu_cep
 from gpu_cep.engine.phase_one.device import order_events
+from gpu_cep.engine.phase_one.device.chunks import Chunk
 from gpu_cep.engine.phase_one.device.kept_events import NO_KEYS, KeySpan
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from gpu_cep_kernels.phase_one.window_tiles import NOWHERE
+from tests.gpu.pieces import Pieces
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 pytestmark = pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
@@ -113,3 +116,31 @@ def test_spans_follow_one_another():
     assert other.followed_by(one) == KeySpan(2, 7, falls=True)
     assert NO_KEYS.followed_by(one) == one.followed_by(NO_KEYS) == one
     assert KeySpan(1, 1, falls=True).followed_by(one).falls
+
+
+def in_chunks(rows):
+    """The device takes so many rows at a time."""
+    pieces = Pieces(bytes=1, chunk=rows, kept_events=1 << 20, batch=1 << 20, bound_events=1 << 20, ranked_values=1 << 20)
+    return patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces)
+
+
+@pytest.mark.parametrize(("text", "options"), QUERIES.values(), ids=[*QUERIES])
+def test_a_thread_uploads_the_chunks_behind_the_first(text, options):
+    names, prefetch = [], Chunk.prefetch
+
+    def noted(chunk):
+        names.append(threading.current_thread().name)
+        return prefetch(chunk)
+
+    with in_chunks(TILE * GROUP + 7), patch.object(Chunk, "prefetch", noted):
+        found, expected = both(events(SEVERAL, np.random.default_rng(5), 5), text, 5, partition_by="k", output="indices", **options)
+    assert found.equals(expected)
+    assert len(names) == 2
+    assert all(name.startswith("gpu_cep-upload") for name in names)
+
+
+def test_a_fault_in_a_later_chunk_is_raised():
+    numbers = pa.array([1] * 15 + [2**63], pa.uint64())
+    table = pa.table({"ts": range(16), "type": ["A", "B"] * 8, "x": numbers})
+    with in_chunks(4), pytest.raises(gpu_cep.errors.EventError, match="x"):
+        both(table, "PATTERN SEQ(A a, B b) WHERE a.x > 0 WITHIN 3", 1)

@@ -63,6 +63,10 @@ class Chunk:
         self._loaded = {key: _load_rows(source, self.low, self.high) for key, source in self.sources.items()}
         return self
 
+    def with_sources(self, sources: Sources) -> Chunk:
+        """Return the chunk with the inputs that chunks have asked for by now, and what it has loaded."""
+        return Chunk(self.columns, sources, self.low, self.high, self._loaded)
+
 
 def _load_rows(source: Loadable | None, low: int, high: int) -> Array | None:
     return None if source is None else source.load(low, high)

@@ -1,11 +1,12 @@
 """Label events on a device, chunk by chunk.
 
-The copies of one chunk overlap with the kernels of the one before.
+A thread of its own copies one chunk while the kernels of the one before run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import takewhile
@@ -153,20 +154,27 @@ def label_chunks(plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_ro
     tests = [_split_steps(own) for own in steps.steps]
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     chunk = Chunk(columns, sources, *spans[0])
-    for number, following in enumerate([*spans[1:], None]):
-        with device.lane(number):
-            labelled = _label_chunk(plan, steps, tests, chunk)
-            chunk.values(plan.query.timestamp)
-        ahead = None
-        if following is not None:
-            # before the host waits for this chunk
-            with device.lane(number + 1):
-                ahead = Chunk(columns, sources, *following).prefetch()
-        with device.lane(number):
-            kept = _keep_events(plan, labelled)
-        yield kept
-        if ahead is not None:
-            chunk = ahead
+    with ThreadPoolExecutor(1, thread_name_prefix="gpu_cep-upload") as uploader:
+        for number, following in enumerate([*spans[1:], None]):
+            with device.lane(number):
+                labelled = _label_chunk(plan, steps, tests, chunk)
+                chunk.values(plan.query.timestamp)
+            ahead = None
+            if following is not None:
+                # while this thread launches kernels, and waits for them
+                ahead = uploader.submit(_prefetch, Chunk(columns, dict(sources), *following), number + 1)
+            with device.lane(number):
+                kept = _keep_events(plan, labelled)
+            yield kept
+            if ahead is not None:
+                chunk = ahead.result().with_sources(sources)
+
+
+def _prefetch(chunk: Chunk, lane: int) -> Chunk:
+    """Load all that earlier chunks asked for, in a lane, and return the chunk; any thread may call it."""
+    chunk.device.use()
+    with chunk.device.lane(lane):
+        return chunk.prefetch()
 
 
 @dataclass(frozen=True, slots=True)
