@@ -1,4 +1,4 @@
-"""The figures that the README and docs/performance.md show, written between marks in these pages from the records.
+"""The figures that the README, docs/performance.md and docs/event-files.md show, written between marks in these pages from the records.
 
 ``python -m benchmarks.record.headline`` writes them, and so does ``make pages``. A page shows a block of figures between
 ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; each block stands in every page with the same figures.
@@ -15,8 +15,9 @@ from typing import Any
 
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
+from benchmarks.suite import layouts
 
-PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md", ROOT / "docs" / "event-files.md")
 # The records that are shown; a new measurement is named here.
 RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
 RIVALS_KINDS = RESULTS / "rivals-kinds-amd-epyc-2026-11-24.json"
@@ -24,6 +25,7 @@ SUITE = RESULTS / "amd-epyc-2-cores-2026-11-23-55c4acbcf107-full.json"
 DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
 KINDS = RESULTS / "kinds-amd-epyc-2026-11-24.json"
 ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-25.json"
+LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
@@ -185,9 +187,17 @@ def _copies(each: dict[str, Any]) -> float:
     return float(each["cpu_seconds"] / each["copying"])
 
 
+def file_layouts() -> str:
+    """Layouts of event files, in multiples of the first one."""
+    record = pages.read(LAYOUTS)
+    shown = layouts.table([layouts.Layout(**each) for each in record["layouts"]])
+    return f"{shown}\n\n{record['machine']}, {record['date']}, {record['events']:,} events: `benchmarks/results/{LAYOUTS.stem}.md`."
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
     "row patterns": row_patterns,
+    "layouts": file_layouts,
 }  # fmt: skip
 
 

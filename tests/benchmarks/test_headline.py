@@ -19,7 +19,7 @@ def test_pages_show_what_the_records_hold(page: Path) -> None:
 
 
 def test_the_readme_has_no_figure_of_its_own() -> None:
-    readme, performance = (page.read_text(encoding="utf-8") for page in headline.PAGES)
+    readme, performance = (page.read_text(encoding="utf-8") for page in headline.PAGES[:2])
     shown = {name for _, name, _ in headline._BLOCK.findall(readme)}
     assert shown <= {name for _, name, _ in headline._BLOCK.findall(performance)}
     assert not re.search(r"\d (?:times|×|M events)", headline._BLOCK.sub("", readme))
