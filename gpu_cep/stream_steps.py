@@ -164,21 +164,24 @@ def certain_matches(
     """
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
-    after, found = _certain_matches(live, state, until, threads, profile, spent)
     if live.timeouts is None:
-        return after, found
+        return _certain_matches(live, state, until, threads, profile, spent)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
     table, origin = state.events.slice(0, own.known), Origin(live.schema, state.numbers[: own.known])
-    over = answer(live.timeouts, table, origin=origin, own=own.own, threads=threads, profile=profile)
+    # both runs read the same columns of the same events, unless further columns are added
+    shared = EventColumns(table, live.plan.query) if live.sliced is None else None
+    after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
+    over = answer(live.timeouts, table, origin=origin, own=own.own, threads=threads, profile=profile, shared=shared)
     return after, pa.concat_tables([found, over])
 
 
 def _certain_matches(
-    live: LiveQuery, state: StreamState, until: Tick | None, threads: int | None, profile: Profile | None, spent: Spent | None
+    live: LiveQuery, state: StreamState, until: Tick | None, threads: int | None, profile: Profile | None, spent: Spent | None,
+    shared: EventColumns | None = None,
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
     horizon = horizon_of(live.plan, live.certain, state, until)
-    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
+    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent, shared=shared)
     # what comes behind the watermark is not complete
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
     after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
@@ -190,12 +193,13 @@ def _certain_matches(
 
 
 def _run(
-    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, threads: int | None, profile: Profile | None, spent: Spent | None
+    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, threads: int | None, profile: Profile | None,
+    spent: Spent | None, shared: EventColumns | None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches that have become certain, as the plan of a run gives them."""
     return answer(
         live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, spent=spent,
-        choices=live.choices,
+        shared=shared, choices=live.choices,
     )  # fmt: skip
 
 
