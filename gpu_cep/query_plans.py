@@ -61,6 +61,8 @@ _REMEDIES: dict[type, str] = {
     Mapping: ": many patterns by name are given to match_all(), stream_all() or gpu_match_all()",
 }
 
+# What the text of a row pattern has somewhere: others need not be parsed to tell.
+_NAMED = re.compile("MATCH_RECOGNIZE", re.IGNORECASE)
 # How the text of a query begins.
 _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)
 
@@ -87,6 +89,8 @@ def as_query(pattern: Pattern) -> AnyQuery:
 
 def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:
     """Return whether a query, given as text or as a tree, is SQL's MATCH_RECOGNIZE."""
+    if isinstance(pattern, str) and not _NAMED.search(pattern):
+        return False
     return isinstance(parse(pattern) if isinstance(pattern, str) else pattern, RowPatternQuery)
 
 
@@ -194,8 +198,8 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     return made
 
 
-# Over few events planning is most of the work, and the same query is often asked of the next events.
-_plan_of_text = lru_cache(maxsize=256)(_new_plan)
+# Over few events planning is most of the work, and the same queries are often asked of the next events: those of a whole rule set.
+_plan_of_text = lru_cache(maxsize=1024)(_new_plan)
 
 
 @lru_cache(maxsize=256)

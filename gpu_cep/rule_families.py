@@ -27,8 +27,6 @@ from gpu_cep_kernels.compile.launch import spread
 _FEWEST = 4
 # The pairs that one run has, and the most for each rule on average: more keep all threads busy by themselves.
 _PAIRS, _MOST_PAIRS = 1 << 20, 1 << 18
-# Rows that no rule can bind are dropped first if there are so many times more pairs than rows.
-_SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,8 @@ def run_family(
     assert columns is not None, "rules of a family share columns"
     given = family_rows(own.family, columns, rows)
     counts = given.counts()
-    if counts.sum() > _SHARED * len(rows) and may_drop_rows(own.family):
+    # where no row has two rules, a pass for all of them drops few
+    if counts.sum() > len(rows) and may_drop_rows(own.family):
         given = keep_near_candidates(given, threads, profile or Profile())
         counts = given.counts()
     if counts.sum() > _MOST_PAIRS * len(counts):

@@ -104,20 +104,26 @@ def family_rows(family: Family, columns: EventColumns, rows: Rows) -> FamilyRows
 
 def pair_rows(given: FamilyRows, members: range) -> Pairs:
     """Return the pairs of a row and one of the `members` of which the member may bind the row."""
-    entries, places = given.entries, given.places
+    entries = given.entries
     wanted = np.flatnonzero((entries.members >= members.start) & (entries.members < members.stop))
     begins = np.searchsorted(wanted, entries.begins)
-    counts = np.diff(begins)[places]
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if len(ends) else 0
-    entry = wanted[np.repeat(begins[places] - (ends - counts), counts) + np.arange(total)]
-    rows, numbers, labels = np.repeat(given.rows, counts), entries.members[entry], entries.labels[entry]
+    of_value = np.diff(begins)
+    kept = np.flatnonzero(of_value[given.places])
+    rows, places = given.rows[kept], given.places[kept]
+    entry = begins[places]
+    if of_value.max(initial=0) > 1:
+        counts = of_value[places]
+        ends = np.cumsum(counts)
+        rows = np.repeat(rows, counts)
+        entry = np.repeat(entry - (ends - counts), counts) + np.arange(len(rows))
+    entry = wanted[entry]
+    numbers, labels = entries.members[entry], entries.labels[entry]
     for number, slot in enumerate(given.family.slots):
         if slot.comparison in _COMPARE:
             constants = np.array([own[number] for own in given.family.constants])
             _clear_failed(given.columns, slot, rows, constants[numbers], labels)
-    kept = labels != 0
-    return Pairs(rows[kept], numbers[kept], labels[kept])
+    some = labels != 0
+    return Pairs(rows, numbers, labels) if some.all() else Pairs(rows[some], numbers[some], labels[some])
 
 
 def weakest_labels(given: FamilyRows) -> Labels:
