@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import gpu_cep
 from benchmarks.gpu.findings import FAULT, Check, Finding, fault, in_time, note, row
 from gpu_cep.plan.settings import PRUNING_STEPS
+from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
 
@@ -111,6 +112,15 @@ def _extreme_times(kind: pa.DataType, values: list[Any]) -> pa.Table:
     return pa.table({"ts": pa.array(times, kind), "type": ["B", "A", "B"] * len(values), "x": list(range(3 * len(values)))})
 
 
+def _groups() -> pa.Table:
+    """More events than a group of tiles has, in streams that are not in order; most fit no variable."""
+    random, size = np.random.default_rng(SIZE), TILE * GROUP + TILE + 1
+    types = random.choice([*"ABC", *"X" * 37], size)
+    return pa.table(
+        {"ts": np.arange(size) // 2, "type": types, "k": random.integers(-3, 4, size), "x": random.integers(0, 9, size)}
+    )  # fmt: skip
+
+
 MODES = tuple(
     {"strategy": strategy, "ties": ties} for strategy in ("skip_till_any_match", "skip_till_next_match") for ties in ("strict", "position")
 )
@@ -179,6 +189,18 @@ CORNERS = {
             lambda: _extreme_times(pa.float64(), [0.0, math.inf, -0.0, -math.inf, 5e-324]),
             ("PATTERN SEQ(A a, B b+) WITHIN 1", "PATTERN SEQ(A a, B b) WITHIN 1.5", "PATTERN SEQ(B b+, A a)"),
             {},
+        ),
+        Corners(
+            "several groups of tiles",
+            _groups,
+            ("PATTERN SEQ(A a, B b) WITHIN 100", "PARTITION BY k PATTERN SEQ(A a, B b+, C c) WHERE a.x < 7 WITHIN 300"),
+            {},
+        ),
+        Corners(
+            "joins",
+            _groups,
+            ("PATTERN SEQ(A a, B b, C c) WHERE a.k = c.k AND a.x < b.x WITHIN 200", "PATTERN SEQ(A a, B b) WHERE a.x + b.x > 9 WITHIN 50"),
+            {"strategy": "skip_till_any_match", "algorithm": "join_tree"},
         ),
         Corners("more variables than a byte of labels has bits", _inexact, (f"PATTERN SEQ({_WIDE}) WITHIN 21 EVENTS",), {}),
         Corners(

@@ -219,7 +219,13 @@ def test_engines_that_differ_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> 
         conformance.compare(Case("PATTERN a", conformance.CORNERS["int64 times from end to end"].events()), output="indices")
 
 
-@pytest.mark.parametrize("kind", ["products and sums, which must not be fused", "NaN, infinities, -0.0, NULLs and the ends of int64"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "products and sums, which must not be fused", "NaN, infinities, -0.0, NULLs and the ends of int64",
+        "several groups of tiles", "joins",
+    ],
+)  # fmt: skip
 def test_corners_have_matches(kind: str) -> None:
     answers = [conformance.answer(case, engine="cpu", output="indices") for case in conformance.CORNERS[kind].cases(conformance.MODES)]
     assert all(answer.startswith("error EventError") or "{" in answer for answer in answers)
