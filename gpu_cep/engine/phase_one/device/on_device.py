@@ -240,26 +240,33 @@ def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: B
 
 def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """Return the events of all candidate windows, and which of them begin one."""
-    held, starts = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch in batches:
-        own_events, own_starts = _find_candidates_in_batch(run, query, source, batch)
-        held.append(own_events)
-        starts.append(own_starts)
+    parts = [_find_candidates_in_batch(run, query, source, batch) for batch in batches]
     with run.profile.stage("candidates back"):
-        # the last windows of a batch reach into the next
-        events = np.concatenate(held) if len(batches) <= 1 else np.unique(np.concatenate(held))
-        return PhaseOne(source.pick(events, np.searchsorted(events, np.concatenate(starts))))
+        return PhaseOne(source.pick(*_united(parts)))
+
+
+def _united(parts: list[tuple[Indices, Indices]]) -> tuple[Indices, Indices]:
+    """Return the events of all batches, each once, and the places of the starts among them.
+
+    The last windows of a batch reach into the next.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    events = np.unique(np.concatenate([np.empty(0, np.int64), *(own for own, _ in parts)]))
+    starts = [own[places] for own, places in parts]
+    return events, np.searchsorted(events, np.concatenate([np.empty(0, np.int64), *starts]))
 
 
 def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """Return the events of a batch's candidate windows, and the events that begin one."""
+    """Return the events of a batch's candidate windows, and the places of those that begin one."""
     device, windows = run.device, _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
     if not candidates.starts.size:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     with run.profile.stage("candidates back"):
-        events = device.download(device.xp.flatnonzero(mark_covered(windows, candidates)))
-        return events + batch.low, device.download(candidates.starts) + batch.low
+        events = device.xp.flatnonzero(mark_covered(windows, candidates))
+        places = device.xp.searchsorted(events, candidates.starts)
+        return device.download(events) + batch.low, device.download(places)
 
 
 def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
