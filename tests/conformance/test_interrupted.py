@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine.matchers.automaton import ses_automaton
+from gpu_cep.engine.matchers.automaton import longest_runs, ses_automaton
 from gpu_cep.engine.matchers.lazy import enumeration
 from gpu_cep.engine.matchers.match_tables import new_match_table
 from gpu_cep.engine.matchers.nfab import buffer_counts, buffer_paths, nfab
@@ -20,9 +20,10 @@ from tests.conformance.expectation import answered, expected
 from tests.conformance.test_conformance import QUERIES, applicable
 from tests.results import matches_of
 
-SEARCHES = (ses_automaton, enumeration, buffer_counts, buffer_paths, nfab)
+SEARCHES = (ses_automaton, longest_runs, enumeration, buffer_counts, buffer_paths, nfab)
 # What a search takes at first: steps of a call, the length of a path, rows of the output.
-STEPS, PATHS, ROOMS = ("_STEPS_PER_CALL", "_FIRST_STEPS"), ("_PATH", "_HEIGHT"), ("_SMALLEST_OUTPUT", "_EACH_PIVOT")
+STEPS = ("_STEPS_PER_CALL", "STEPS_PER_CALL", "FIRST_STEPS")
+PATHS, ROOMS = ("_PATH", "_HEIGHT"), ("_SMALLEST_OUTPUT", "_EACH_PIVOT")
 
 
 @contextmanager
