@@ -93,7 +93,7 @@ def test_an_enumeration_goes_on_where_it_stopped(monkeypatch, pattern, strategy)
     wanted, counted = found(table, pattern, strategy), cep.match(table, pattern, strategy=strategy, output="count")
     assert wanted.num_rows > 0
     output = ses_automaton.new_match_table
-    monkeypatch.setattr(ses_automaton, "_STEPS_PER_CALL", 0)
+    monkeypatch.setattr(ses_automaton, "STEPS_PER_CALL", 0)
     monkeypatch.setattr(ses_automaton, "_PATH", 1)
     monkeypatch.setattr(ses_automaton, "_LARGEST_OUTPUT", 1)
     monkeypatch.setattr(
