@@ -13,9 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.record import pages
+from benchmarks.record import layouts, pages
 from benchmarks.record.folders import RESULTS, ROOT
-from benchmarks.suite import layouts
 
 PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md", ROOT / "docs" / "event-files.md")
 # The records that are shown; a new measurement is named here.

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,13 +26,13 @@ import pyarrow.parquet as pq
 import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
+from benchmarks.record.layouts import Layout, table
 from benchmarks.record.machine import commit, processor_name, slug
 from benchmarks.suite.files import QUESTIONS, made
 
 EVENTS, REPEATS, GROUP = 5_000_000, 5, 1 << 17
 # Bytes that the run in slices may take, for each event; at once it would take about a hundred.
 BYTES_PER_EVENT = 25
-MIB = 1 << 20
 Write = Callable[[pa.Table, Path], None]
 
 
@@ -71,24 +71,6 @@ LAYOUTS: dict[str, Write] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """What a layout takes: bytes on disk, and processor seconds of all, of one day and in slices.
-
-    `day`: the row groups that the question of one day read, and that there are (None: all).
-    `slices`: the number of slices, the rows that these read, and the rows that there are (None: read at once).
-    """
-
-    name: str
-    size: int
-    whole_cpu: float
-    day_cpu: float
-    slices_cpu: float
-    day: tuple[int, int] | None
-    slices: tuple[int, int, int] | None
-    matches: int
-
-
 def measured(name: str, events: pa.Table, folder: Path, repeats: int) -> Layout:
     """Write one layout and ask it; the best of so many runs."""
     path = folder / str(len(list(folder.iterdir())))
@@ -115,26 +97,6 @@ def _asked(path: Path, question: str, repeats: int, **options: Any) -> tuple[flo
         cep.match(path, asked.query, **asked.options, **options)
         times.append(time.process_time() - begin)
     return min(times), found, profile
-
-
-def table(found: Sequence[Layout]) -> str:
-    """A line for each layout, in multiples of the first one."""
-    first = found[0]
-    head = ("layout", "MiB", "all events", "one day", "its row groups", "in slices", "slices", "rows read per row")
-    lines = [
-        (
-            each.name,
-            f"{each.size / MIB:,.0f}",
-            f"{each.whole_cpu / first.whole_cpu:.2f}",
-            f"{each.day_cpu / first.whole_cpu:.2f}",
-            "all" if each.day is None or each.day[0] == each.day[1] else f"{each.day[0]:,} of {each.day[1]:,}",
-            f"{each.slices_cpu / first.whole_cpu:.2f}",
-            "at once" if each.slices is None else f"{each.slices[0]:,}",
-            "" if each.slices is None else f"{each.slices[1] / each.slices[2]:.2f}",
-        )
-        for each in found
-    ]
-    return pages.table([head, *lines], figures=len(head) - 1)
 
 
 def markdown(found: Sequence[Layout], where: str, events: int, repeats: int) -> str:

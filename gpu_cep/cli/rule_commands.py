@@ -72,13 +72,14 @@ def validate_rules(events: str | None, source: str, asked: Mapping[str, Any], fo
 
 def _parse_faults(rules: Mapping[str, Rule]) -> dict[str, CepError]:
     """Return the errors of queries that can be seen without events, by name."""
-    from gpu_cep.query_plans import is_row_pattern
+    from gpu_cep.query_plans import as_query, is_row_pattern
     from gpu_cep.rules import named
 
     failed: dict[str, CepError] = {}
     for name, rule in rules.items():
         try:
-            is_row_pattern(rule.pattern)
+            if not is_row_pattern(rule.pattern):
+                as_query(rule.pattern)
         except CepError as fault:
             failed[name] = named(name, fault)
     return failed
