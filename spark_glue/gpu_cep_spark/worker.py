@@ -19,6 +19,8 @@ from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_spark.assembly import drop_overruled
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.file_reading import Reading, read_share, shares_of
@@ -74,10 +76,14 @@ class Work:
 
 
 class Part(NamedTuple):
-    """Events that are matched together, and the time in which matches start."""
+    """Events that are matched together, and the time in which matches start.
+
+    `cut` is the slice of the files that they are; None if their streams are whole, or were cut elsewhere.
+    """
 
     events: pa.Table
     time: TimeSlice
+    cut: TimeSlice | None = None
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -113,7 +119,7 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
         held = events.to_batches()[::-1]
         del events
         for streams in whole_streams((held.pop() for _ in range(len(held))), room):
-            yield Part(streams, WHOLE if work.sliced else share.own)
+            yield Part(streams, WHOLE, share.own) if work.sliced else Part(streams, share.own)
             del streams
 
 
@@ -155,6 +161,8 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         origin = AS_GIVEN if work.files is None else Origin(_plain(events.schema))
         matches = answer(work.plan, events, origin=origin, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
+        if part.cut is not None and isinstance(work.plan, EventPlan) and work.plan.ends:
+            matches = drop_overruled(work.plan, matches, part.cut)
         # freed before the next part is gathered
         del part, events, own
         if work.plan.settings.output == "compressed":

@@ -80,6 +80,27 @@ FILES = (
         _ANSWERS,
     ),
     Fault(
+        "slices-settle-what-earlier-ones-may-overlap",
+        "gpu_cep/engine/events/positions.py",
+        "alone &= first[0][order] > reached",
+        "alone &= alone",
+        ("tests/engine/events/test_positions.py",),
+    ),
+    Fault(
+        "slices-settle-what-ends-in-a-later-one",
+        "gpu_cep/engine/events/positions.py",
+        "chosen if end is None else chosen | (last[0][among] >= end)",
+        "chosen",
+        ("tests/engine/events/test_positions.py",),
+    ),
+    Fault(
+        "slices-settle-chains-that-hang-together",
+        "gpu_cep/engine/events/positions.py",
+        "alone[1:] = begins[order][1:] > highest[:-1]",
+        "alone[1:] = True",
+        ("tests/engine/events/test_positions.py",),
+    ),
+    Fault(
         "matches-numbered-anew-in-each-slice",
         "gpu_cep/engine/slices/assembly.py",
         "numbers = counts[own] + through - 1 - earlier",

@@ -13,6 +13,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
@@ -56,6 +57,39 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
     taken = np.empty(len(matches), np.bool_)
     select_disjoint(np.lexsort([begins, ends, streams]), streams, begins, ends, taken)
     return taken[match_of_row]
+
+
+def may_be_chosen(
+    streams: Indices, first: Positions, last: Positions, reached: Tick | None, end: Tick | None
+) -> npt.NDArray[np.bool_]:  # fmt: skip
+    """Return False for the matches of a slice of time that :func:`choose_disjoint` chooses in no case.
+
+    That is so whatever matches earlier and later slices have: those of earlier ones end at the time `reached` at the latest
+    (None: there is none), those of later ones begin at `end` at the earliest (None: there is none). Behind a match that begins
+    after all before it have ended, no earlier one matters; there the choice is that among the slice's own matches. The arguments
+    are otherwise those of :func:`choose_disjoint`, which chooses the same without the other matches.
+    """
+    begins, ends = _number_positions(streams, first, last)
+    order = np.argsort(begins, kind="stable")
+    highest = np.maximum.accumulate(ends[order])
+    # numbers ascend from stream to stream, so that the first match of a stream begins after all before it
+    alone = np.ones(len(order), np.bool_)
+    alone[1:] = begins[order][1:] > highest[:-1]
+    if reached is not None:
+        alone &= first[0][order] > reached
+    since = np.maximum.accumulate(np.where(alone, np.arange(len(order)), -1))
+    settled = np.zeros(len(order), np.bool_)
+    settled[order] = (since >= 0) & (streams[order[since]] == streams[order])
+    among = np.flatnonzero(settled)
+    chosen = choose_disjoint(streams[among], _at(first, among), _at(last, among))
+    kept = np.ones(len(order), np.bool_)
+    kept[among] = chosen if end is None else chosen | (last[0][among] >= end)
+    return kept
+
+
+def _at(positions: Positions, rows: Indices) -> Positions:
+    times, places = positions
+    return times[rows], places[rows]
 
 
 def _number_positions(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
