@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
@@ -17,7 +17,10 @@ from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, rea
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.query_plans import Pattern
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +87,28 @@ def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
 
 def _find_once(call: Call, events: Any) -> pa.Table:
     """Return the result of a call for rows of one kind."""
-    from gpu_cep.sliced_plans import plan_slices
     from gpu_cep.sliced_runs import run_slices
 
-    source = open_source(events)
-    sliced = None if source is None else plan_slices(source, call.pattern, call.options, call.settings, call.memory)
-    if sliced is not None:
-        return run_slices(replace(sliced, threads=call.threads, profile=call.profile))
-    plan, read = _plan_read(call, events, source)
-    return run_plan(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
+    return _once(call, events, run_slices, run_plan)
 
 
 def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result of a call for rows of one kind."""
-    from gpu_cep.sliced_plans import plan_slices
     from gpu_cep.sliced_runs import read_slices
+
+    return _once(call, events, read_slices, read_run)
+
+
+def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[..., Result]) -> Result:
+    """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
+    from gpu_cep.sliced_plans import plan_slices
 
     source = open_source(events)
     sliced = None if source is None else plan_slices(source, call.pattern, call.options, call.settings, call.memory)
     if sliced is not None:
-        return read_slices(replace(sliced, threads=call.threads, profile=call.profile))
+        return of_slices(replace(sliced, threads=call.threads, profile=call.profile))
     plan, read = _plan_read(call, events, source)
-    return read_run(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
+    return of_whole(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
 
 
 def _plan_read(call: Call, events: Any, source: Any) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ from gpu_cep.query_plans import as_query
 from gpu_cep.rule_lookups import look_up, rule_lookups
 from gpu_cep.rule_tables import one_table, same_columns
 from gpu_cep.rules import Rule, as_rules, named, naming, united
-from gpu_cep.stream_steps import bindable_rows, certain_matches, is_due, moved_watermark, no_matches, refuse_late, ticks_of, times_of
+from gpu_cep.stream_steps import bindable_rows, certain_matches, is_due, moved_clock, no_matches, refuse_late, ticks_of, times_of
 from gpu_cep.streams import fit_events
 
 if TYPE_CHECKING:
@@ -153,10 +153,7 @@ class RuleStream:
         if late:
             refuse_late(first, clock, numbers[~in_time])
             table, times, numbers = table.filter(pa.array(in_time)), times[in_time], numbers[in_time]
-        watermark = moved_watermark(first, clock.watermark, times)
-        latest = max([*([] if clock.latest is None else [clock.latest]), *([times.max().item()] if len(times) else [])], default=None)
-        moved = replace(clock, pushed=clock.pushed + whole.num_rows, late=clock.late + late, watermark=watermark, latest=latest)
-        return _Arrived(table, times, numbers), moved
+        return _Arrived(table, times, numbers), moved_clock(first, clock, times, pushed=whole.num_rows, late=late)
 
     def advance(self, time: Any) -> Any:
         """Move the watermark to `time`, and return what has become certain, as :meth:`gpu_cep.Stream.advance`."""

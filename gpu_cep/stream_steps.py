@@ -54,11 +54,7 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
         late = rows[~in_time]
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
-    latest = clock.latest
-    if len(times):
-        latest = times.max().item() if latest is None else max(latest, times.max().item())
-    watermark = moved_watermark(live, clock.watermark, times)
-    moved = replace(clock, pushed=clock.pushed + events.num_rows, late=clock.late + len(late), watermark=watermark, latest=latest)
+    moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
     chosen = bindable_rows(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
@@ -116,7 +112,15 @@ def bindable_rows(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
     return np.concatenate(labelled.rows).astype(np.int64)
 
 
-def moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
+def moved_clock(live: LiveQuery, clock: Clock, times: Times, *, pushed: int, late: int) -> Clock:
+    """Return the clock once so many events have been pushed, of which `late` were late; `times` are those of the others."""
+    own = [] if clock.latest is None else [clock.latest]
+    latest = max([*own, times.max().item()]) if len(times) else clock.latest
+    watermark = _moved_watermark(live, clock.watermark, times)
+    return replace(clock, pushed=clock.pushed + pushed, late=clock.late + late, watermark=watermark, latest=latest)
+
+
+def _moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
     """Return the watermark once events have come."""
     if not len(times):
         return watermark

@@ -57,32 +57,32 @@ Rule = Callable[[Problem, Substitution], tuple[list[Substitution], bool]]
 
 def _explore(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
     """Yield the matches among the partial matches that `rule` reaches, where `rule` lets them end."""
-    waiting = _starts(problem)
-    steps = _Steps(problem, limit)
+    for partial, _, may_end in _reached(problem, rule, limit):
+        if may_end and is_match(problem, partial):
+            yield partial
+
+
+def ends_of_runs(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
+    """Yield each partial match that `rule` reaches and that it does not extend, complete or not."""
+    for partial, is_extended, _ in _reached(problem, rule, limit):
+        if not is_extended:
+            yield partial
+
+
+def _reached(problem: Problem, rule: Rule, limit: int) -> Iterator[tuple[Substitution, bool, bool]]:
+    """Yield each partial match that `rule` reaches, whether it extends it, and whether it lets it end."""
+    waiting, steps = _starts(problem), _Steps(problem, limit)
     while waiting:
         steps.take()
         partial = waiting.pop()
         extended, may_end = rule(problem, partial)
         waiting += extended
-        if may_end and is_match(problem, partial):
-            yield partial
+        yield partial, bool(extended), may_end
 
 
 def _starts(problem: Problem) -> list[Substitution]:
+    """Return the partial matches of one event."""
     return [bind({}, name, position) for position in problem.positions for name in extensions(problem, {}, position)]
-
-
-def ends_of_runs(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitution]:
-    """Yield each partial match that `rule` reaches and that it does not extend, complete or not."""
-    waiting = _starts(problem)
-    steps = _Steps(problem, limit)
-    while waiting:
-        steps.take()
-        partial = waiting.pop()
-        extended, _ = rule(problem, partial)
-        waiting += extended
-        if not extended:
-            yield partial
 
 
 class _Steps:
