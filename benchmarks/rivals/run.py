@@ -13,28 +13,27 @@ import gc
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record.folders import RESULTS
+from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.questions import QUESTIONS, Asked
 from benchmarks.rivals.report import GROUPS, KINDS_GROUP, THREE, Absent, Comparison, write
 
-WORKERS = Path(__file__).parent / "workers"
 THREADS = 2
 OURS_REPEATS = 9
-PATIENCE = 1_200  # seconds for one worker
 KIND_EVENTS = 10_000_000
 
 
@@ -112,7 +111,7 @@ def _timed(question: Asked, events: pa.Table, threads: int) -> tuple[float, floa
     return time.perf_counter() - start, time.process_time() - cpu_start
 
 
-def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: int) -> dict[str, list[float]]:
+def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: int) -> dict[str, Any]:
     """What the rival's worker measured."""
     question = asked(entry)
     pq.write_table(question.stored(events), folder / "events.parquet")
@@ -130,14 +129,7 @@ def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: 
         "repeats": repeats,
         "mode": entry.mode,
     }
-    command = [str(python), str(WORKERS / f"on_{entry.environment}.py"), json.dumps(job)]
-    # PYTHONPATH would let this process' packages into the rival's environment
-    variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYSPARK_PYTHON")}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables, timeout=PATIENCE)
-    if done.returncode:
-        raise RuntimeError(f"{entry.rival}, {entry.question}: {done.stderr[-2000:]}")
-    measured: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
-    return measured
+    return ask(entry.rival, entry.environment, python, job)
 
 
 def compared(chosen: Sequence[Entry], repeats: int) -> tuple[list[Comparison], list[Absent]]:

@@ -94,19 +94,21 @@ def bare_road(frame: DataFrame) -> DataFrame:
     named = sent.toDF(*(f"c{place}" for place in range(4)), "keys")
     packing = Packing(batch_schema(named.schema, "UTC"), 0, "ts", keyed=True, partitions=2)
     packed = named.mapInArrow(send(partial(pack_partition, packing)), PACKED)
-    return packed.groupBy("bucket").transformWithStateInPandas(_storing(), "rows long", "append", "eventTime")
+    return packed.groupBy("bucket").transformWithStateInPandas(storing("events", "binary"), "rows long", "append", "eventTime")
 
 
-def _storing() -> StatefulProcessor:
+def storing(column: str, kind: str) -> StatefulProcessor:
+    """Return a processor that adds each row's `column`, of the type `kind`, to its key's state, and gives no row."""
+
     # local, so that it travels by value
     class Storing(StatefulProcessor):
         def init(self, handle: Any) -> None:
-            self._chunks = handle.getListState("events", "first long, chunk binary")
+            self._kept = handle.getListState("kept", f"value {kind}")
 
         def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
             for frame in rows:
-                for chunk in frame["events"]:
-                    self._chunks.appendValue((0, chunk))
+                for value in frame[column]:
+                    self._kept.appendValue((value,))
             return iter(())
 
         def close(self) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.kinds.questions import KINDS
-from benchmarks.rivals import environments, report, run
+from benchmarks.rivals import asking, environments, report, run
 from gpu_cep.lang.parser import parse
 
 NAMES = ("contiguous", "set", "selective")
@@ -25,7 +25,7 @@ NAMES = ("contiguous", "set", "selective")
 
 @pytest.fixture
 def contestant(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(run.WORKERS))
+    monkeypatch.syspath_prepend(str(asking.WORKERS))
     return import_module("contestant")
 
 
@@ -42,7 +42,7 @@ def test_entries_are_formed() -> None:
     for entry in entries:
         assert "{" not in entry.text, entry
         assert bool(entry.text) == (entry.rival != "Flink CEP")
-        assert (run.WORKERS / f"on_{entry.environment}.py").exists()
+        assert (asking.WORKERS / f"on_{entry.environment}.py").exists()
     answered = {(entry.rival, entry.question) for entry in entries}
     assert answered.isdisjoint((each.rival, each.question) for each in report.GROUPS[report.THREE].unasked)
 

@@ -22,6 +22,8 @@ final class Patterns {
                 return set(events, window);
             case "selective":
                 return selective(events, window);
+            case "rising":
+                return rising(events, window);
             default:
                 throw new IllegalArgumentException(question);
         }
@@ -74,6 +76,17 @@ final class Patterns {
                         .followedByAny("h").where(ofType("Halt")).where(new Pricier("t"))
                         .within(Duration.ofMillis(window + 1));
         return found(CEP.pattern(relevant, pattern), match -> new long[] {time(match, "q"), time(match, "t"), time(match, "h")});
+    }
+
+    private static DataStream<long[]> rising(DataStream<Event> events, long window) {
+        DataStream<Event> relevant = events.filter(event -> event.is("A") || event.is("B") || event.is("C"));
+        Pattern<Event, ?> pattern =
+                begin("a", ofType("A"))
+                        .followedBy("b").where(ofType("B")).where(new Pricier("a"))
+                        .followedBy("c").where(ofType("C")).where(new Pricier("b"))
+                        .within(Duration.ofMillis(window + 1));
+        PatternSelectFunction<Event, long[]> times = match -> new long[] {time(match, "a"), time(match, "b"), time(match, "c")};
+        return found(CEP.pattern(relevant.keyBy(event -> event.streamKey), pattern), times);
     }
 
     private static Pattern<Event, Event> begin(String name, IterativeCondition<Event> condition) {

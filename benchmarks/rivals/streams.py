@@ -1,0 +1,207 @@
+"""Measure gpu_match over a streaming DataFrame beside other ways to follow the same stream of events.
+
+``python -m benchmarks.rivals.streams [--rows N] [--batches N] [--keys N …] [--few N] [--repeats N] [--out FOLDER]`` asks for three rising
+events of a key within a window. It prints a table for each number of keys and writes the page with its record to ``benchmarks/results/``.
+Micro-batches of Spark are read from Parquet; a road that walks rows in Python gets `--few` rows in each. Flink CEP and `cep.stream` have
+the events in memory, in order of time, and must find the matches of `cep.match`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import gpu_cep
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.rivals.asking import ask
+from benchmarks.rivals.environments import REQUIREMENTS, environment
+from benchmarks.spark.streaming import BATCHES, QUERY, ROWS, SETTINGS, SPAN, WINDOW, bare_road, events, run, source, storing, written
+
+KEYS, FEW, REPEATS, PUSH = (1_000, 100_000), 4_000, 3, 10_000
+THREADS = 2
+OURS, FLINK = "gpu_match, Structured Streaming", "Flink CEP, two slots, events in the JVM's memory"
+BY_KEY = "transformWithStateInPandas by key, which keeps the rows and matches nothing"
+PACKAGES = ("pyspark", "pyarrow")
+
+
+def count_in_windows(frame: DataFrame) -> DataFrame:
+    """Return how many rows each key has in each window, which Spark counts in the JVM."""
+    return frame.groupBy(F.window("ts", f"{WINDOW} seconds"), "k").count()
+
+
+def keep_by_key(frame: DataFrame) -> DataFrame:
+    """Return the state of each key, to which its rows are added one by one, as a processor of one's own would."""
+    sent = frame.where("type IN ('A', 'B', 'C')").select("k", "ts", "type", "x")
+    return sent.groupBy("k").transformWithStateInPandas(storing("x", "double"), "rows long", "append", "eventTime")
+
+
+# The ways over a streaming DataFrame.
+ROADS: dict[str, Callable[[DataFrame], DataFrame]] = {
+    OURS: lambda frame: gpu_cep.gpu_match(frame, QUERY),
+    "the rows packed, shuffled and kept, and nothing matched": bare_road,
+    "a count for each key and window, in the JVM": count_in_windows,
+    BY_KEY: keep_by_key,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What one way takes: rows a second of the clock, and microseconds of processor time for each row."""
+
+    way: str
+    keys: int
+    rows: int
+    rate: float
+    cores: float
+
+
+def under_spark(session: SparkSession, place: Path, way: str, keys: int, rows: int, batches: int) -> Followed:
+    """Follow micro-batches of so many rows."""
+    folder = place / f"keys{keys}rows{rows}"
+    if not folder.exists():
+        written(folder, rows, batches, keys)
+    taken = run(ROADS[way](source(session, folder)), rows)
+    return Followed(way, keys, rows * batches, taken.rate, taken.cores)
+
+
+def in_order(rows: int, batches: int, keys: int) -> pa.Table:
+    """Return the events of all micro-batches in order of time, the time in microseconds; of those of a key at one time, one."""
+    table = pa.concat_tables([events(rows, keys, number) for number in range(batches)])
+    times, own = table["ts"].cast(pa.int64()).to_numpy(), table["k"].to_numpy()
+    order = np.lexsort([own, times])
+    alone = np.r_[True, (np.diff(times[order]) != 0) | (np.diff(own[order]) != 0)]
+    return table.take(pa.array(order[alone])).set_column(0, "ts", pa.array(times[order[alone]] - times.min()))
+
+
+def in_the_process(table: pa.Table, keys: int, text: str) -> tuple[Followed, int]:
+    """Push the events into `cep.stream`, in the order of time; also return how many matches came out."""
+    live = gpu_cep.stream(text, table.schema, time_unit="us", threads=THREADS)
+    parts = [table.slice(first, PUSH) for first in range(0, len(table), PUSH)]
+    matches, begin, busy = 0, time.perf_counter(), time.process_time()
+    for part in parts:
+        matches += live.push(part).num_rows
+    matches += live.finish().num_rows
+    seconds, cores = time.perf_counter() - begin, time.process_time() - busy
+    way = f"cep.stream, pushes of {PUSH:,} events"
+    return Followed(way, keys, len(table), len(table) / seconds, 1e6 * cores / len(table)), matches
+
+
+def by_flink(table: pa.Table, expected: pa.Table, keys: int, repeats: int) -> Followed | None:
+    """Ask Flink CEP; None if it cannot be installed.
+
+    Raises
+    ------
+    RuntimeError
+        It found other matches.
+    """
+    where = environment("flink")
+    if where.missing:
+        print(f"{FLINK}: {where.missing}", file=sys.stderr)
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {name: str(Path(folder) / f"{name}.parquet") for name in ("events", "expected")}
+        pq.write_table(table, paths["events"])
+        pq.write_table(expected, paths["expected"])
+        asked = {"question": "rising", "text": "", "window": WINDOW * 1_000_000, "key": "k", "value": "x", "types": tuple("ABCD")}
+        job = asked | paths | {"threads": THREADS, "repeats": repeats, "mode": "STREAMING"}
+        measured = ask(FLINK, "flink", where.python, job)
+    seconds, cores = median(measured["seconds"]), median(measured["cpu_seconds"])
+    return Followed(FLINK, keys, len(table), len(table) / seconds, 1e6 * cores / len(table))
+
+
+def in_memory(keys: int, rows: int, batches: int, repeats: int) -> list[Followed]:
+    """Return what `cep.stream` and Flink CEP take for the events of all micro-batches."""
+    table = in_order(rows, batches, keys)
+    text = QUERY.partition(" RETURN ")[0]
+    found = gpu_cep.match(table, text, time_unit="us", output="indices", threads=THREADS)
+    times = table["ts"].combine_chunks()
+    expected = pa.table({name: times.take(found[name].combine_chunks()) for name in "abc"})
+    ours, matches = in_the_process(table, keys, text)
+    if matches != expected.num_rows:
+        raise RuntimeError(f"cep.stream found {matches:,} matches, cep.match {expected.num_rows:,}")
+    theirs = by_flink(table, expected, keys, repeats)
+    return [ours, *([] if theirs is None else [theirs])]
+
+
+def measured(session: SparkSession, place: Path, keys: int, rows: int, batches: int, few: int, repeats: int) -> list[Followed]:
+    """Return what all ways take for so many keys."""
+    found = []
+    for way in ROADS:
+        found.append(under_spark(session, place, way, keys, few if way == BY_KEY else rows, batches))
+        print(found[-1], file=sys.stderr, flush=True)
+    found += in_memory(keys, rows, batches, repeats)
+    print(*found[len(ROADS) :], sep="\n", file=sys.stderr, flush=True)
+    return found
+
+
+def markdown(found: Sequence[Followed], where: dict[str, Any]) -> str:
+    """Return the page of a record."""
+    head = [
+        f"# A stream followed in several ways, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; {', '.join(f'{package} {where[package]}' for package in PACKAGES)}, {REQUIREMENTS['flink'][0]}; load "
+        f"average {where['load']} before the first run. `{QUERY}`. Under Spark: local[2], micro-batches of {SPAN} seconds, the rates of "
+        "those behind the first two. Cores are the processor time of all processes for a row. "
+        "Written by `python -m benchmarks.rivals.streams`.",
+    ]
+    return "\n\n".join([*head, table(found)]) + "\n"
+
+
+def table(found: Sequence[Followed]) -> str:
+    """Return a line for each number of keys and way, beside gpu_match."""
+    ours = {each.keys: each for each in found if each.way == OURS}
+    ratios = [(ours[each.keys].rate / each.rate, each.cores / ours[each.keys].cores) for each in found]
+    lines = [
+        [f"{each.keys:,}", each.way, f"{each.rows:,}", f"{each.rate:,.0f}", f"{each.cores:,.2f} µs", *(f"{ratio:,.2f}" for ratio in pair)]
+        for each, pair in zip(found, ratios, strict=True)
+    ]
+    head = ["keys", "way", "rows", "rows/s", "cores", "gpu_match is so many times as fast", "by cores"]
+    return pages.table([head, *lines], figures=5)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Measure gpu_match over a streaming DataFrame beside other ways.")
+    parser.add_argument("--rows", type=int, default=ROWS, help="of a micro-batch")
+    parser.add_argument("--batches", type=int, default=BATCHES, help="at least three: the first two load code")
+    parser.add_argument("--keys", type=int, nargs="+", default=KEYS)
+    parser.add_argument("--few", type=int, default=FEW, help="rows of a micro-batch by key")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="the median of so many runs of Flink")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder for the record")
+    options = parser.parse_args(argv)
+    where = {"machine": processor_name(), "cores": os.cpu_count(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
+    where |= {"commit": commit(), **{package: package_version(package) for package in PACKAGES}}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks").config(map=SETTINGS).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    found: list[Followed] = []
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for keys in options.keys:
+                found += measured(session, Path(folder), keys, options.rows, options.batches, options.few, options.repeats)
+    finally:
+        session.stop()
+    page = markdown(found, where)
+    record = {"environment": where, "query": QUERY, "ways": [asdict(each) for each in found]}
+    print(page)
+    print(*pages.write(options.out, f"rivals-streams-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
