@@ -1,24 +1,32 @@
 """Push events into streams: what a push costs by the length of the window, the number of keys and the question.
 
-``python -m benchmarks.suite.streams [--push N] [--pushes N] [--windows N …] [--keys N …] [--only QUESTION …] [--threads N]``
-generates events in the order of time, fills a window, and then pushes further events. It prints the milliseconds of processor time of a
-push (the best and the median one), the events a second of all pushes, and both as multiples of what `match` takes for the events of
-one window, measured in the same run. Last come batches that are read one by one (`result="reader"`) beside the same events in a table.
+``python -m benchmarks.suite.streams [--push N] [--pushes N] [--windows N …] [--keys N …] [--only QUESTION …] [--threads N] [--out FOLDER]``
+generates events in the order of time, fills a window, and then pushes further events. It takes the milliseconds of processor time of a
+push (the best and the median one), the events a second of all pushes, and the median as a multiple of what `match` takes for the events
+of one window, measured in the same run. Then come batches that are read one by one (`result="reader"`) beside the same events in a
+table. It prints the page and writes it with its record to ``benchmarks/results/``.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import gpu_cep as cep
+from benchmarks.record import pages, pushes
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.pushes import Pushed, Read
 
 PUSH, PUSHES, WINDOWS, KEYS = 1_000, 30, (1_000, 10_000, 100_000), (10, 10_000)
 READ, BATCH = 2_000_000, 10_000
@@ -33,21 +41,6 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "timeouts": ("PATTERN SEQ(A a, B b, C c) WHERE [card] AND b.amount > a.amount AND c.amount > b.amount", {"timeouts": True}),
     "situations": ("PARTITION BY card DEFINE H AS amount > 0.5, L AS amount <= 0.5 PATTERN H meets L", {}),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """What pushes took: seconds of each, what matching one window takes, the events of a push, and how many matches came out."""
-
-    seconds: tuple[float, ...]
-    window: float
-    events: int
-    matches: int
-
-    @property
-    def rate(self) -> float:
-        """Events a second."""
-        return self.events * len(self.seconds) / sum(self.seconds)
 
 
 def events_from(begin: int, count: int, keys: int) -> pa.Table:
@@ -72,7 +65,7 @@ def measure(question: str, window: int, keys: int, push: int, pushes: int, threa
     parts = [events_from(window + number * push, push, keys) for number in range(pushes + 2)]
     took = [seconds(lambda part=part: live.push(part)) for part in parts]
     # the first ones choose algorithms
-    return Pushed(tuple(took[2:]), whole, push, live.clock.reported)
+    return Pushed(question, window, keys, push, tuple(took[2:]), whole, live.clock.reported)
 
 
 def seconds(call: Callable[[], Any]) -> float:
@@ -82,8 +75,8 @@ def seconds(call: Callable[[], Any]) -> float:
     return time.process_time() - begin
 
 
-def read(question: str, keys: int, events: int, threads: int) -> tuple[float, float]:
-    """The seconds that a reader of batches takes, and those of a table."""
+def read(question: str, keys: int, events: int, threads: int) -> Read:
+    """Return what a reader of batches takes, and a table of the same events."""
     query, options = QUESTIONS[question]
     text = f"{query} WITHIN 10000 us"
     table = events_from(0, events, keys)
@@ -92,28 +85,51 @@ def read(question: str, keys: int, events: int, threads: int) -> tuple[float, fl
         yield from table.to_batches(max_chunksize=BATCH)
 
     by_batch = seconds(lambda: cep.match(batches(), text, result="reader", threads=threads, **options).read_all())
-    return by_batch, seconds(lambda: cep.match(table, text, threads=threads, **options))
+    return Read(question, keys, events, by_batch, seconds(lambda: cep.match(table, text, threads=threads, **options)))
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what pushes take."""
-    asked = _parser().parse_args(arguments)
-    print(f"pushes of {asked.push:,} events, {asked.threads} thread(s), milliseconds of processor time")
-    print(f"{'question':15} {'keys':>7} {'window':>8} {'best':>8} {'median':>8} {'events/s':>10} {'of a window':>12} {'matches':>9}")
+def measured(asked: argparse.Namespace) -> tuple[list[Pushed], list[Read]]:
+    """Return what pushes and readers take, question by question."""
+    pushed, by_batch = [], []
     for question in asked.only:
         for keys in asked.keys:
             for window in asked.windows:
-                pushed = measure(question, window, keys, asked.push, asked.pushes, asked.threads)
-                middle = median(pushed.seconds)
-                print(
-                    f"{question:15} {keys:7,} {window:8,} {1e3 * min(pushed.seconds):8.2f} {1e3 * middle:8.2f} {pushed.rate:10,.0f} "
-                    f"{middle / pushed.window:11.2f}x {pushed.matches:9,}",
-                    flush=True,
-                )
-    print(f"\nbatches of {BATCH:,} events, {asked.read:,} in all, beside a table of them")
+                pushed.append(measure(question, window, keys, asked.push, asked.pushes, asked.threads))
+                print(pushed[-1], file=sys.stderr, flush=True)
     for question in asked.only:
-        by_batch, at_once = read(question, asked.keys[-1], asked.read, asked.threads)
-        print(f"{question:15} {asked.read / by_batch:12,.0f} events/s, {by_batch / at_once:5.2f} times the time of the table", flush=True)
+        by_batch.append(read(question, asked.keys[-1], asked.read, asked.threads))
+        print(by_batch[-1], file=sys.stderr, flush=True)
+    return pushed, by_batch
+
+
+def markdown(pushed: Sequence[Pushed], by_batch: Sequence[Read], where: dict[str, Any], threads: int) -> str:
+    """Return the page of a record."""
+    questions = pages.table([("question", "text"), *((name, f"`{text}`") for name, (text, _) in QUESTIONS.items())])
+    sections = [
+        f"# Pushes into streams, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; {threads} thread(s), pushes of {pushed[0].push:,} events, milliseconds of processor time; load average "
+        f"{where['load']} before the first one. `of a window` is the median push beside `match` of the events of one window. Written by "
+        "`python -m benchmarks.suite.streams`.",
+        questions,
+        pushes.table(pushed),
+        f"Batches of {BATCH:,} events that are read one by one, beside a table of them:",
+        pushes.table_of_reads(by_batch),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print and record what pushes take."""
+    asked = _parser().parse_args(arguments)
+    where = {"machine": processor_name(), "cores": os.cpu_count(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
+    where["commit"] = commit()
+    pushed, by_batch = measured(asked)
+    page = markdown(pushed, by_batch, where, asked.threads)
+    record = {"environment": where, "threads": asked.threads, "pushes": [asdict(each) for each in pushed]}
+    record["reads"] = [asdict(each) for each in by_batch]
+    print(page)
+    print(*pages.write(asked.out, f"pushes-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -125,8 +141,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", choices=tuple(QUESTIONS), default=tuple(QUESTIONS), metavar="QUESTION", help="these alone")
     parser.add_argument("--read", type=int, default=READ, help="events that are read batch by batch")
     parser.add_argument("--threads", type=int, default=1, help="threads of the engine")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder for the record")
     return parser
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
