@@ -114,6 +114,7 @@ def match(
     result: Result = "arrow",
     columns: Names = None,
     timeouts: bool = False,
+    detected_at: bool = False,
     max_matches: int | None = None,
     max_steps: int | None = None,
     prune: bool | Iterable[PruningStep] = True,
@@ -250,6 +251,13 @@ def match(
         of the variables that bind too few events. A variable that binds none is
         NULL. This goes with ``skip_till_next_match`` and contiguity, and with a
         window of time; matches come first.
+    detected_at
+        Whether each match says when it is certain: rows then end with a column
+        `detected_at`, the time from which on no further event can change the
+        match. That is the time of its last event, or later: a pattern that ends
+        with a negation, or with a variable that binds many events, is certain
+        when its window is over. Rows of situations and of timeouts have it
+        anyway.
     max_matches, max_steps
         Upper bounds on the number of matches, and on the work done to find
         them. Reaching one raises MatchLimitExceeded.
@@ -311,7 +319,7 @@ def match(
     allowed = memory_bytes(memory, "memory")
     settings = make_settings(
         after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
-        max_matches=max_matches, max_steps=max_steps, prune=prune, timeouts=timeouts,
+        max_matches=max_matches, max_steps=max_steps, prune=prune, timeouts=timeouts, detected_at=detected_at,
     )  # fmt: skip
     options = make_options(
         timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, strategy=strategy, ties=ties,

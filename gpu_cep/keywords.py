@@ -83,6 +83,7 @@ class OutputOptions(TypedDict, total=False):
     output: Output
     columns: Names
     timeouts: bool
+    detected_at: bool
 
 
 class SettingOptions(RunOptions, OutputOptions, total=False):
@@ -116,6 +117,7 @@ class TableChoices(ReportChoices, total=False):
     """The keywords of :func:`gpu_cep.match` without the columns' roles, and without those that decide what it returns."""
 
     timeouts: bool
+    detected_at: bool
     memory: int | str | None
     complete_until: Any
 
@@ -166,6 +168,7 @@ class StreamOptions(PlanOptions, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` takes."""
 
     timeouts: bool
+    detected_at: bool
 
 
 class ProgressOptions(QueryOptions, total=False):

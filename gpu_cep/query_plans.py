@@ -45,12 +45,14 @@ _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
     "max_matches": (None,),
     "columns": (None,),
     "timeouts": (False,),
+    "detected_at": (False,),
 }
 # What a clause says, where a setting of event patterns says it.
 _INSTEAD = {
     "output": "ONE ROW PER MATCH or ALL ROWS PER MATCH",
     "after_match": "AFTER MATCH SKIP …",
     "columns": "MEASURES",
+    "detected_at": "a measure such as LAST(…) of the timestamp",
     "timeouts": "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
     "max_matches": "a LIMIT around the clause, in gpu_cep.sql()",
 }

@@ -42,14 +42,14 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }
 LEFT_OUT = {
-    cep.explain: {"timeouts", "result", "complete_until"},
-    cep.plot: {"timeouts", "result", "memory", "complete_until", "output", "columns"},
-    cep.report: {"timeouts", "result", "memory", "complete_until", "output"},
+    cep.explain: {"timeouts", "detected_at", "result", "complete_until"},
+    cep.plot: {"timeouts", "detected_at", "result", "memory", "complete_until", "output", "columns"},
+    cep.report: {"timeouts", "detected_at", "result", "memory", "complete_until", "output"},
     cep.match_all: set(),
-    cep.explain_all: {"timeouts", "result", "memory", "complete_until"},
+    cep.explain_all: {"timeouts", "detected_at", "result", "memory", "complete_until"},
     cep.stream: {"result", "memory", "complete_until"},
     cep.stream_all: {"result", "memory", "complete_until"},
-    cep.progress: {"timeouts", "result", "complete_until", "output", "columns", "after_match"},
+    cep.progress: {"timeouts", "detected_at", "result", "complete_until", "output", "columns", "after_match"},
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
     cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }

@@ -114,6 +114,7 @@ BOUNDS: dict[str, Any] = {
 OUTPUT: dict[str, Any] = {
     "output": _choice(ABOUT_OUTPUT, OUTPUTS, "What the result holds (default: matches)."),
     "timeouts": _flag(ABOUT_OUTPUT, "--timeouts", "Also give the starts without a match: what was bound, and what was missing."),
+    "detected_at": _flag(ABOUT_OUTPUT, "--detected-at", "Also give the time from which on each match is certain."),
     "complete_until": _text(ABOUT_EVENTS, "TIME", "Until when all events are there: only what is certain then is found."),
     "memory": _text(ABOUT_RUN, "SIZE", "How much memory events of Parquet may take: bytes, or 2GiB, … (default: a share of what is free)."),
 }

@@ -19,7 +19,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.matchers.automaton.longest_runs import LongestRuns, concatenate_prefixes
 from gpu_cep.engine.matchers.search import searches
-from gpu_cep.engine.output.kinds import Beside
+from gpu_cep.engine.output.kinds import Beside, says_when_certain
 from gpu_cep.engine.output.result_order import sort_results
 from gpu_cep.engine.output.result_tables import match_table
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
@@ -51,8 +51,8 @@ def match_starts(run: EventRun) -> pa.Table:
 
 
 def beside_matches(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> Beside | None:
-    """Return what stands beside matches; None if the result has no kinds."""
-    return None if plan.settings.kind is None else Beside(certain_times(plan, ordered, matches, latest_time(columns)))
+    """Return what stands beside matches; None if they do not say when they are certain."""
+    return None if not says_when_certain(plan) else Beside(certain_times(plan, ordered, matches, latest_time(columns)))
 
 
 def latest_time(columns: EventColumns) -> Tick:

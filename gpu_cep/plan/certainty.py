@@ -6,7 +6,11 @@ from collections.abc import Callable
 from enum import Enum
 
 from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
+
+# The outputs whose rows say when a match is certain.
+_OUTPUTS = ("matches", "indices")
 
 
 class Certain(Enum):
@@ -39,6 +43,42 @@ def certainty_of(plan: Plan) -> Certain:
     if in_contact:
         return Certain.WITH_NEXT_EVENT
     return Certain.BY_BRANCH if not all(late) and plan.settings.after_match == "all" else Certain.WITH_WINDOW
+
+
+def check_detection(plan: EventPlan) -> EventPlan:
+    """Return the plan if its matches can say when they are certain, or need not.
+
+    Raises
+    ------
+    UnsupportedError
+        They are to, and cannot. One error names all reasons.
+    """
+    settings, asked = plan.settings, "detected_at=True"
+    if not settings.detected_at:
+        return plan
+    faults = []
+    if not isinstance(plan.query.window, TimeWindow):
+        hint = "give the window a length of time, such as WITHIN 5 minutes"
+        faults.append(Diagnostic(f"{asked} needs a window of time, by which a match is certain", hint=hint))
+    if settings.output not in _OUTPUTS:
+        faults.append(Diagnostic(f"{asked} is not supported with output={settings.output!r}; supported: {', '.join(_OUTPUTS)}"))
+    if settings.algorithm == "brute_force":
+        faults.append(Diagnostic(f"{asked} is not supported with algorithm='brute_force'", hint="leave algorithm= out"))
+    if settings.after_match == "skip_past_last" and certainty_of(plan) is not Certain.WITH_LAST_EVENT:
+        message = f"{asked} is not supported with after_match='skip_past_last' where a match is certain later than with its last event"
+        faults.append(Diagnostic(f"{message}: which matches are kept is known later still", hint="leave after_match= out"))
+    if faults:
+        raise UnsupportedError(faults)
+    return plan
+
+
+def is_reported_in_time(plan: Plan) -> bool:
+    """Return whether a match comes out of a stream as soon as it is certain.
+
+    Under ``skip_past_last`` one waits until those that end before it are certain, too.
+    """
+    certain = certainty_of(plan)
+    return plan.settings.after_match != "skip_past_last" or certain is Certain.WITH_LAST_EVENT
 
 
 def waiting_branches(plan: EventPlan) -> frozenset[int]:

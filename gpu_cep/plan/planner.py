@@ -12,6 +12,7 @@ from functools import reduce
 from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.analysis.bound_intervals import BoundIntervals
 from gpu_cep.plan.algorithms import choose_algorithms
+from gpu_cep.plan.certainty import check_detection
 from gpu_cep.plan.derived_keys import split_streams
 from gpu_cep.plan.dictionaries import share_dictionaries
 from gpu_cep.plan.event_plan import EventPlan, PlanT
@@ -59,7 +60,7 @@ def plan(query: BoundPattern, settings: Settings) -> EventPlan:
     """
     check_settings(settings)
     check_kinds(query, settings)
-    return _apply(RULES, draft_plan(query, settings))
+    return check_detection(_apply(RULES, draft_plan(query, settings)))
 
 
 def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None = None) -> IntervalPlan:

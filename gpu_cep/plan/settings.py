@@ -32,6 +32,7 @@ class Settings:
     `columns`: the input columns that the output carries (None: all).
     `gpu_memory`: the most bytes of a GPU's memory (None: a share of what is free).
     `timeouts`: whether timeouts are asked for beside the matches; :func:`gpu_cep.plan.timeouts.by_kind` asks for each by itself.
+    `detected_at`: whether each match says when it is certain.
     `kind`: of which kind the rows are, for a result that says so (None: matches, and it does not).
     """
 
@@ -45,6 +46,7 @@ class Settings:
     columns: tuple[str, ...] | None = None
     gpu_memory: int | None = None
     timeouts: bool = False
+    detected_at: bool = False
     kind: str | None = None
 
 
@@ -102,8 +104,10 @@ def check_settings(settings: Settings) -> None:
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
             unknown.append(Diagnostic(f"{argument} must be a whole number of at least 0, not {limit!r}"))
-    if not isinstance(settings.timeouts, bool):
-        unknown.append(Diagnostic(f"timeouts must be True or False, not {settings.timeouts!r}"))
+    for argument in ("timeouts", "detected_at"):
+        asked = getattr(settings, argument)
+        if not isinstance(asked, bool):
+            unknown.append(Diagnostic(f"{argument} must be True or False, not {asked!r}"))
     if unknown:
         raise PatternError(unknown)
     if apart:

@@ -16,11 +16,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
 from gpu_cep.live_plans import check_rows
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
+from gpu_cep.plan.certainty import is_reported_in_time
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.query_plans import as_query
 from gpu_cep.sliced_plans import plan_over_slices
@@ -40,6 +42,8 @@ _FOUND = "found binary, late long, events long, matches long, kept long, bytes l
 _HASH = "keys"
 # The time zone of columns of instants, whatever the session's, so that a checkpoint fits sessions of any zone.
 ZONE = "UTC"
+# What Spark writes to a column's metadata that has a watermark; `detected_at` is as late as the watermark of the events.
+_WATERMARK = {"spark.watermarkDelayMs": 0}
 # The options that bear on which events a query needs, and in which order.
 _MEANING = ("timestamp", "partition_by", "order_by", "type_column", "nulls", "strategy", "ties", "time_unit")
 
@@ -61,7 +65,16 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], every: float | str |
     found = _packed(job, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
     returned = spark_schema(_result_schema(work.live, work.whole))
-    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+    matches = told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+    return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
+
+
+def _is_event_time(live: LiveQuery) -> bool:
+    """Return whether what follows in the query may take `detected_at` as the time of matches.
+
+    Rows must be after the watermark that Spark had one micro-batch before, or it drops them.
+    """
+    return DETECTED_AT in live.result.names and live.every is None and is_reported_in_time(live.plan)
 
 
 def live_work(
@@ -126,6 +139,6 @@ def _digest(query: NarrowQuery, codes: Codes) -> str:
     functions = tuple(function.name for function in options.functions)
     meaning = [getattr(options, name) for name in _MEANING]
     asked: list[Any] = [format_query(as_query(query.pattern)), meaning, functions, settings.after_match, settings.output, settings.columns]
-    asked += [options.detect, options.allen, options.gap, settings.kind]
+    asked += [options.detect, options.allen, options.gap, settings.kind, settings.detected_at]
     kept = [str(query.events.remove_metadata()), sorted(codes.items())]
     return hashlib.sha256(repr([*asked, *kept]).encode()).hexdigest()

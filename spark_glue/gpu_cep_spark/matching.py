@@ -122,6 +122,8 @@ def gpu_match(
         by time or by key, and `slices` has no length. The matches are the same.
     timeouts
         As in :func:`gpu_cep.match`. A batch reads the events twice, once for each kind of row.
+    detected_at
+        As in :func:`gpu_cep.match`. Of a streaming DataFrame the column is the event time of what follows, unless there is `every`.
     report
         Receives the counts and times of the workers, once an action has computed the result; of matches only, beside timeouts.
     emit

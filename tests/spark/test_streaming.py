@@ -76,6 +76,40 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
     assert progress[-1]["stateOperators"][0]["numRowsTotal"] == 0
 
 
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        (OPEN, {"detected_at": True}),
+        pytest.param(OPEN, {"timeouts": True}, marks=pytest.mark.full),
+        pytest.param(LEVELS, {"partition_by": "k", "detect": "early"}, marks=pytest.mark.full),
+    ],
+    ids=["matches", "timeouts", "situations"],
+)
+def test_what_follows_goes_by_the_time_at_which_matches_are_certain(
+    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]
+) -> None:
+    def counted(found: DataFrame) -> DataFrame:
+        return found.groupBy(F.window("detected_at", "4 seconds")).count()
+
+    told = events(120, seed=6)
+    write(tmp_path / "in", told, 4)
+    # what is certain behind the last watermark is in a window of time that stays open
+    write(tmp_path / "in", end(), 1)
+    progress = run(counted(cep.gpu_match(source(spark, tmp_path / "in"), query, **options)), tmp_path)
+    expected = counted(cep.gpu_match(spark.createDataFrame(told), query, **options)).toArrow()
+    assert expected.num_rows > 5
+    assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
+    assert not sum(state["numRowsDroppedByWatermark"] for each in progress for state in each["stateOperators"])
+
+
+def test_a_time_that_may_be_behind_the_watermark_is_none_of_events(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path / "in", events(4, seed=6), 1)
+    told = source(spark, tmp_path / "in")
+    for options in ({"detected_at": True, "every": "10 seconds"}, {"timeouts": True, "after_match": "skip_past_last"}):
+        found = cep.gpu_match(told, OPEN, **options)
+        assert "spark.watermarkDelayMs" not in found.schema["detected_at"].metadata
+
+
 def test_late_events_and_timeouts_are_rows_beside_the_matches(spark: SparkSession, tmp_path: Path) -> None:
     told = events(120, seed=4)
     write(tmp_path / "in", told, 3)

@@ -14,14 +14,14 @@ from gpu_cep.engine.events.matches import Flags
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.output.moments import times_of
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 
 KIND, MISSING = "kind", "missing"
 _NAMES = pa.list_(pa.string())
 
 
 class Beside(NamedTuple):
-    """What stands beside the matches of a result with kinds.
+    """What stands beside the matches of a result that says when they are certain.
 
     `detected`: when each is certain. `missing`: which variables each one is missing, [match, variable] (None: none).
     """
@@ -31,21 +31,30 @@ class Beside(NamedTuple):
 
 
 def with_kinds(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> list[pa.Field]:
-    """Return the fields of a result, with those of its kinds if it has any: `kind` before, and the others behind."""
-    if plan.settings.kind is None:
+    """Return the fields of a result, with those that stand beside matches: `kind` before, and the others behind."""
+    if not says_when_certain(plan):
         return fields
-    time = schema.field(plan.query.timestamp).type
-    return [pa.field(KIND, pa.string()), *fields, pa.field(DETECTED_AT, time), pa.field(MISSING, _NAMES)]
+    detected = pa.field(DETECTED_AT, schema.field(plan.query.timestamp).type)
+    if plan.settings.kind is None:
+        return [*fields, detected]
+    return [pa.field(KIND, pa.string()), *fields, detected, pa.field(MISSING, _NAMES)]
 
 
-def kind_columns(plan: Plan, columns: EventColumns, matches: int, beside: Beside) -> tuple[Callable[[], pa.Array], ...]:
-    """Return functions that make the columns `kind`, `detected_at` and `missing` of so many matches."""
+def says_when_certain(plan: Plan) -> bool:
+    """Return whether the matches of an event pattern say when they are certain."""
+    return isinstance(plan, EventPlan) and (plan.settings.kind is not None or plan.settings.detected_at)
+
+
+def with_kind_columns(
+    plan: Plan, columns: EventColumns, matches: int, made: list[Callable[[], pa.Array]], beside: Beside
+) -> list[Callable[[], pa.Array]]:  # fmt: skip
+    """Return functions that make the columns of so many matches, with the columns of :func:`with_kinds`."""
+    detected = partial(times_of, columns, beside.detected, None)
+    if plan.settings.kind is None:
+        return [*made, detected]
     names = [variable.name for variable in plan.query.positives]
-    return (
-        partial(pa.repeat, plan.settings.kind, matches),
-        partial(times_of, columns, beside.detected, None),
-        partial(_name_lists, names, np.zeros((matches, len(names)), np.bool_) if beside.missing is None else beside.missing),
-    )
+    missing = np.zeros((matches, len(names)), np.bool_) if beside.missing is None else beside.missing
+    return [partial(pa.repeat, plan.settings.kind, matches), *made, detected, partial(_name_lists, names, missing)]
 
 
 def _name_lists(names: list[str], chosen: Flags) -> pa.Array:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from gpu_cep.engine.events.matches import FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.output.kinds import Beside, kind_columns, with_kinds
+from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
 from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import Identity
@@ -184,7 +184,7 @@ def match_table(
 
     ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
     stream number (ascending). `threads` columns are made at a time. `beside` is
-    what a result with kinds has (None: it has none).
+    what stands beside matches that say when they are certain.
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches)
@@ -194,8 +194,7 @@ def match_table(
     carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried)
     if beside is not None:
-        kind, *behind = kind_columns(plan, columns, len(matches), beside)
-        made = [kind, *made, *behind]
+        made = with_kind_columns(plan, columns, len(matches), made, beside)
     made += _end_columns(plan, events)
     arrays = spread(lambda column: column(), made, threads)
     return pa.Table.from_arrays(arrays, schema=schema)
