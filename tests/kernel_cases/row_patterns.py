@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
-from gpu_cep_kernels.row_patterns import labels, matches, reach, search, totals
+from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, totals
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Arguments, Mapped, MatchConditionTable
-from gpu_cep_kernels.row_patterns.memo import Memo
+from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn
 from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable, SkipTo
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import AggregateValues, Registers
@@ -201,6 +201,24 @@ def _condition_table() -> MatchConditionTable:
     )  # fmt: skip
 
 
+def _memo(slots: int) -> Memo:
+    """What is read of the first row of the match, and of the last one of a set: an integer and a float of each."""
+    every, useful = np.ones((3, 4), np.bool_), np.array([True, True, False])
+    columns = np.array([0, 2, 4]), np.array([0, 0, 1, 1]), np.array([False, True, False, True])
+    places = np.array([0, 5, 9])
+    width = MemoColumn.READ + 9 + 3 * 4
+    keys, asked, lost = np.zeros((slots, width), np.int64), np.zeros(width, np.int64), np.zeros(1, np.int64)
+    counts = np.array([True, False, True, True])
+    return Memo(keys, asked, lost, 1 << 62, places, *columns, useful, ~useful, every[:, :2].copy(), every, counts)
+
+
+def _keeping(size: int, random: Random, slots: int) -> Call:
+    larger = _memo(8 * slots)
+    keys = random.integers(0, 5, (size, larger.keys.shape[1]))
+    keys[:, MemoColumn.STATE] = random.integers(0, 2, size)
+    return Call(1, (keys, 2, larger))
+
+
 def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20) -> Call:
     pieces, known = _reach(size, random, windows=False)
     offsets = _borders_of(pieces)
@@ -212,18 +230,13 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     values = AggregateValues(np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1)))
     codes, covered = np.zeros((4, size + 1), np.int64), np.zeros(4, np.int64)
     mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, covered, codes, np.zeros((4, 5), np.int64), registers)
-    every = np.ones((3, 4), np.bool_)
-    useful = np.array([True, True, False])
-    # the first row of the match, and the last one of a set
-    place_first = np.array([0, 2, 3])
-    keys, lost = np.zeros((16, 19), np.int64), np.zeros(1, np.int64)
-    memo = Memo(keys, np.zeros(19, np.int64), lost, place_first, useful, ~useful, every[:, :2].copy(), every)
+    known_ends = _memo(16)
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
     state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
     return Call(
         1,
         (
-            offsets, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, memo, state,
+            offsets, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, known_ends, state,
             np.full(size, -1, np.int32),
         ),
     )  # fmt: skip
@@ -277,6 +290,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
     *cases(search.search_row_matches, _searching, {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}}),
+    *cases(memo.keep_dead_ends, _keeping, {"": {}}),
     *cases(
         totals.total_ints,
         _totalling,

@@ -1,4 +1,4 @@
-"""Make the memory of dead ends of a search, as large as they ask for and memory allows."""
+"""Make the memory of dead ends of a search, as large as they ask for and its budget allows."""
 
 from __future__ import annotations
 
@@ -11,53 +11,79 @@ import numpy.typing as npt
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.places import RowPlace
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions
-from gpu_cep_kernels.row_patterns.conditions import MatchConditionTable
-from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn
-from gpu_cep_kernels.rules.tables import Flags
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, MatchConditionTable
+from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn, keep_dead_ends
+from gpu_cep_kernels.rules.tables import ColumnBank, Flags
 
-# Dead ends that are kept at first, and the bytes that they may take in the end.
-_DEAD_ENDS = 1 << 17
+# Dead ends that are kept at first, and the bytes that those of a thread may take in the end.
+_DEAD_ENDS = 1 << 14
 _MOST_BYTES = 1 << 28
 # In patterns with more states, pairs of them are not followed.
 _MOST_PAIRED = 128
-# How much larger the memory becomes when it has forgotten a quarter of its size.
+# How much larger the memory becomes when it has forgotten such a share of its size.
 _GROWTH = 8
+_SHARE_LOST = 1 / 64
+# Rows by which it is said whether values are mostly different.
+_SAMPLED = 1 << 8
+# What a search may forget whose memory has the size that it may have.
+_ANY = 1 << 62
 
 
-def make_memo(automaton: RowAutomaton, conditions: MatchConditions, table: MatchConditionTable, windows: bool) -> Memo:
-    """Return an empty memory of dead ends for a search, in which windows may limit the matches."""
+def make_memo(
+    automaton: RowAutomaton, conditions: MatchConditions, table: MatchConditionTable, bank: ColumnBank, windows: bool
+) -> Memo:  # fmt: skip
+    """Return an empty memory of dead ends for a search over the rows of `bank`, in which windows may limit the matches."""
     behind = conditions_behind(automaton, table).astype(np.int64)
     places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.int64)
     places = places.reshape(len(conditions.conditions), len(conditions.places))
     totals = np.array([_totals_of(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.int64)
     totals = totals.reshape(len(conditions.conditions), len(conditions.totals))
-    place_first = np.array([0, *accumulate(map(_width, conditions.places))], np.int64)
+    read = [_columns_read(conditions, k) for k in range(len(conditions.places))]
+    varied = np.array([place.from_first and _vary(bank, columns) for place, columns in zip(conditions.places, read, strict=True)], np.bool_)
+    place_first = np.array([0, *accumulate(map(_width, conditions.places, map(len, read)))], np.int64)
     reads_place, reads_total = behind @ places > 0, behind @ totals > 0
-    from_first = np.array([place.from_first for place in conditions.places], np.bool_)
-    bound = np.array([windows or bool(p.any() or t.any()) for p, t in zip(reads_place & from_first, reads_total, strict=True)], np.bool_)
+    bound = np.array([windows or bool(p.any() or t.any()) for p, t in zip(reads_place & varied, reads_total, strict=True)], np.bool_)
     # a state to which one way leads meets what it reads again only in a match that begins with another row
     useful = np.array([bool(each.any()) for each in behind], np.bool_) & (~bound | met_on_several_ways(automaton))
     width = MemoColumn.READ + int(place_first[-1]) + 3 * len(conditions.totals)
     slots = min(_DEAD_ENDS, _most_slots(width)) if useful.any() else 1
+    counted = np.array([_counted(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
     return Memo(
         keys=np.zeros((slots, width), np.int64),
         asked=np.zeros(width, np.int64),
         lost=np.zeros(1, np.int64),
+        most_lost=_most_lost(slots, width),
         place_first=place_first,
+        column_first=np.array([0, *accumulate(map(len, read))], np.int64),
+        column=np.array([column for columns in read for _, column in columns], np.int64),
+        is_float=np.array([floating for columns in read for floating, _ in columns], np.bool_),
         useful=useful,
         bound=bound,
         reads_place=reads_place,
         reads_total=reads_total,
+        counts=counted.any(axis=0) | (table.step == COUNT_DISTINCT),
     )
 
 
-def grown(memo: Memo) -> Memo:
-    """Return a larger memory, which is empty, if this one has forgotten many dead ends and may grow; else the same."""
+def grown(memo: Memo, start: int) -> Memo:
+    """Return a larger memory of the same dead ends, if this one has forgotten many and may grow; else the same.
+
+    Those that cannot be met any more in a match from row `start` on are left out.
+    """
     slots, width = memo.keys.shape
-    wanted = min(_GROWTH * slots, _most_slots(width))
-    if wanted <= slots or memo.lost[0] <= slots // 4:
+    if memo.lost[0] <= memo.most_lost:
         return memo
-    return memo._replace(keys=np.zeros((wanted, width), np.int64), lost=np.zeros(1, np.int64))
+    wanted = min(_GROWTH * slots, _most_slots(width))
+    larger = memo._replace(
+        keys=np.zeros((wanted, width), np.int64), lost=np.zeros(1, np.int64), most_lost=_most_lost(wanted, width)
+    )  # fmt: skip
+    keep_dead_ends(memo.keys, start, larger)
+    return larger
+
+
+def _most_lost(slots: int, width: int) -> int:
+    """Return how many dead ends a memory of so many slots may forget before it is to grow."""
+    return int(slots * _SHARE_LOST) if slots < _most_slots(width) else _ANY
 
 
 def _most_slots(width: int) -> int:
@@ -65,10 +91,23 @@ def _most_slots(width: int) -> int:
     return 1 << max(0, (_MOST_BYTES // (8 * width)).bit_length() - 1)
 
 
-def _width(place: RowPlace) -> int:
-    """Return how many numbers say what a place can still read, as the kernel lists them."""
+def _columns_read(conditions: MatchConditions, place: int) -> list[tuple[bool, int]]:
+    """Return the columns of the bank that conditions read at a place, floats last."""
+    loads = (load for each in conditions.conditions for load in each.program.code if load[0] in ("load_int", "load_float"))
+    return sorted({(name == "load_float", column) for name, _, column, role in loads if role == place})
+
+
+def _vary(bank: ColumnBank, columns: list[tuple[bool, int]]) -> bool:
+    """Return whether a sample of rows has mostly different values in some columns."""
+    rows = np.unique(np.linspace(0, bank.ints.shape[1] - 1, _SAMPLED).astype(np.int64))
+    values = [(bank.floats if floating else bank.ints)[column, rows] for floating, column in columns]
+    return len(set(zip(*values, strict=True))) > len(rows) / 4
+
+
+def _width(place: RowPlace, columns: int) -> int:
+    """Return how many numbers say what a place can still read of some columns, as the kernel lists them."""
     ahead = 1 if place.from_first else place.offset + 1
-    rows = ahead if place.from_first or place.members is not None else 0
+    rows = ahead * (1 if place.inside else 2 * columns) if place.from_first or place.members is not None else 0
     counts = place.from_first or place.members is None
     variables = ahead + max(0, -place.distance) if place.inside else 0
     return rows + counts + variables
@@ -82,6 +121,12 @@ def _reads(table: MatchConditionTable, c: int) -> npt.NDArray[np.bool_]:
 
 def _totals_of(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
     read = {total for name, _, total, _ in code if name in ("load_count", "load_aggregate_int", "load_aggregate_float")}
+    return [total in read for total in range(totals)]
+
+
+def _counted(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
+    """Return of which totals a program reads how many values there are."""
+    read = {total for name, _, total, _ in code if name == "load_count"}
     return [total in read for total in range(totals)]
 
 

@@ -99,7 +99,7 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
     """Return the states of the rows of all matches in the partitions of one part."""
     longest = int(np.diff(search.ordered.offsets[part[0] : part[1] + 1]).max())
     table = search.tables.table
-    memo = make_memo(search.plan.automaton, search.conditions, table, bool(search.reach.limits.size))
+    memo = make_memo(search.plan.automaton, search.conditions, table, search.bank, bool(search.reach.limits.size))
     mapped = _mapped(search, longest)
     numbers = np.zeros(len(SearchNumber), np.int64)
     numbers[: SearchNumber.START + 1] = *part, -1
@@ -110,7 +110,7 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
             search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
         search.account.spend(int(numbers[SearchNumber.STEPS]))
-        memo = grown(memo)
+        memo = grown(memo, int(numbers[SearchNumber.START]))
         match outcome:
             case Outcome.DONE:
                 return state.found[: numbers[SearchNumber.FOUND]]

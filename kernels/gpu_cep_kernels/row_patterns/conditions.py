@@ -67,6 +67,15 @@ class Arguments(NamedTuple):
     states: Any
 
 
+class Here(NamedTuple):
+    """Say where a search is: in the partition from `begin` to before `end`, in a match from row `start`, at the current `row`."""
+
+    begin: int
+    end: int
+    start: int
+    row: int
+
+
 class Mapped(NamedTuple):
     """Hold what is mapped so far.
 
@@ -178,34 +187,38 @@ def _fingerprint(code: int, seed: int) -> np.int64:
 
 
 @rule
-def row_at(k: int, start: int, row: int, begin: int, end: int, table: MatchConditionTable, mapped: Mapped) -> int:
-    """Return the row to which place k leads from the current `row` of a match, or −1."""
+def at_distance(found: int, distance: int, here: Here) -> int:
+    """Return the row so far behind a row, or −1 if there is none in the partition."""
+    there = found + distance
+    return there if found >= 0 and here.begin <= there < here.end else -1
+
+
+@rule
+def row_at(k: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> int:
+    """Return the row to which place k leads from the current row, or −1."""
     j, offset, found = table.place_set[k], table.offset[k], -1
     if j < 0:
-        found = start + offset if table.from_first[k] else row - offset
-        found = found if start <= found <= row else -1
+        found = here.start + offset if table.from_first[k] else here.row - offset
+        found = found if here.start <= found <= here.row else -1
     else:
         count = mapped.counts[j]
         i = offset if table.from_first[k] else count - 1 - offset
         if 0 <= i < count:
             found = mapped.rows[j, i]
-    if found >= 0:
-        found += table.distance[k]
-        if found < begin or found >= end or (table.inside[k] and (found < start or found > row)):
-            found = -1
+    found = at_distance(found, table.distance[k], here)
+    if table.inside[k] and (found < here.start or found > here.row):
+        found = -1
     return found
 
 
 @rule
-def judge(
-    c: int, start: int, row: int, begin: int, end: int, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped
-) -> int:
-    """Return whether condition c holds at the current `row`: 1 or 0; −1 if it cannot be computed."""
+def judge(c: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped) -> int:
+    """Return whether condition c holds at the current row: 1 or 0; −1 if it cannot be computed."""
     none = bank.ints.shape[1] - 1
     registers = mapped.registers
     for i in range(table.place_first[c], table.place_first[c + 1]):
         k = table.place[i]
-        found = row_at(k, start, row, begin, end, table, mapped)
+        found = row_at(k, here, table, mapped)
         registers.rows[k] = found if found >= 0 else none
     for t in range(table.step.size):
         registers.places[t] = mapped.covered[t]

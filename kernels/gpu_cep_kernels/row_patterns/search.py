@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.row_patterns.conditions import Arguments, Mapped, MatchConditionTable, judge, map_row, unmap_row
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, judge, map_row, unmap_row
 from gpu_cep_kernels.row_patterns.matches import next_start
 from gpu_cep_kernels.row_patterns.memo import Memo, knows_dead_end, learn_dead_end
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, first_source, leads_on, limit_of
@@ -17,7 +17,7 @@ class Outcome(IntEnum):
     """Name why a search returned."""
 
     DONE = 0
-    PAUSED = 1  # so many steps are made
+    PAUSED = 1  # so many steps are made, or dead ends forgotten
     FULL = 2  # the match does not fit: grow the states found
     FAILED = 3  # a condition could not be computed
     NO_TARGET = 4  # a match has no row to skip to, or begins with it
@@ -77,8 +77,8 @@ def search_row_matches(
 ) -> int:  # fmt: skip
     """Find the matches of the partitions that `state` names, as :func:`find_row_matches`; return an Outcome.
 
-    It returns after `most_steps` steps at the latest, and goes on when it is called again. The states
-    of the rows of each match are appended to ``state.found``.
+    It returns after `most_steps` steps at the latest, or when it has forgotten too many dead ends. It goes on when it is
+    called again. The states of the rows of each match are appended to ``state.found``.
     """
     numbers, path, cursor, found = state.numbers, state.path, state.cursor, state.found
     windows = reach.limits.size > 0
@@ -109,8 +109,10 @@ def search_row_matches(
                     length = UNMATCHED
                 else:
                     depth -= 1
-                    learn_dead_end(path[depth], start, start + depth, windows, table, bank, mapped, memo)
+                    learn_dead_end(path[depth], Here(begin, end, start, start + depth), windows, table, bank, mapped, memo)
                     unmap_row(automaton.variable[path[depth]], table, mapped)
+                    if memo.lost[0] > memo.most_lost:
+                        outcome = Outcome.PAUSED
             else:
                 q = automaton.moves[cursor[depth]]
                 cursor[depth] += 1
@@ -118,11 +120,12 @@ def search_row_matches(
                     length = depth
                 elif leads_on(q, row, limit, reach):
                     v = automaton.variable[q]
+                    here = Here(begin, end, start, row)
                     map_row(row, v, table, arguments, bank, mapped)
                     truth = 1
                     if table.condition[v] >= 0:
-                        truth = judge(table.condition[v], start, row, begin, end, table, programs, bank, mapped)
-                    if truth == 1 and not knows_dead_end(q, start, row, windows, table, bank, mapped, memo):
+                        truth = judge(table.condition[v], here, table, programs, bank, mapped)
+                    if truth == 1 and not knows_dead_end(q, here, windows, table, bank, mapped, memo):
                         path[depth] = q
                         depth += 1
                         cursor[depth] = automaton.move_first[q]

@@ -90,6 +90,9 @@ GROWTH = {
     "the variable of the first": ("PATTERN ((A | B)+ C) DEFINE C AS FIRST(CLASSIFIER()) = 'Z'", 18),
     "the row before another run": ("PATTERN (A+ B+ C) DEFINE C AS n < LAST(A.n)", 18),
     "a first row that none follows": ("PATTERN (S B+ C) DEFINE B AS n > FIRST(n), C AS n < FIRST(n)", 18),
+    "few values before another run": ("PATTERN (A+ B+ C) DEFINE C AS few < LAST(A.few) - 9", 4.5),
+    "few values of the first": ("PATTERN (A+ B+ C) DEFINE C AS few < FIRST(few) - 9", 4.5),
+    "few least values": ("PATTERN (A+ B+ C) DEFINE C AS few < min(A.few) - 9", 18),
 }
 
 
@@ -103,6 +106,7 @@ def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
     for rows in (150, 600):
         random = np.random.default_rng(2)
         columns = {"n": np.arange(rows), "x": np.cumsum(random.normal(size=rows)), "z": random.integers(1, 20, rows)}
+        columns["few"] = random.integers(0, 3, rows)
         spent.clear()
         ask(f"ORDER BY n MEASURES count(*) AS k {clauses}", pa.table(columns), threads=1, max_steps=5_000_000)
         counts.append(sum(spent))
@@ -119,17 +123,24 @@ def test_rows_of_matches_that_do_not_fit_in_memory_are_an_error(monkeypatch):
 
 
 def test_memory_of_dead_ends_grows(monkeypatch):
+    asked = f"ORDER BY n MEASURES count(*) AS k {GROWTH['the row before another run'][0]}"
+
+    def steps(rows):
+        explained = cep.explain(pa.table({"n": np.arange(rows)}), f"MATCH_RECOGNIZE ({asked})", run=True)
+        return explained.counts["steps"]
+
+    # of all pairs of rows none is forgotten
+    pairs = 300 * 300 / 2
+    assert steps(300) < 3.02 * pairs
     monkeypatch.setattr(dead_ends, "_DEAD_ENDS", 16)
-    monkeypatch.setattr(searching, "_STEPS", 1 << 10)
     sizes = []
     grow = dead_ends.grown
-    monkeypatch.setattr(searching, "grown", lambda memo: sizes.append(len(memo.keys)) or grow(memo))
-    asked = f"ORDER BY n MEASURES count(*) AS k {GROWTH['the row before another run'][0]}"
-    assert ask(asked, pa.table({"n": np.arange(200)}), threads=1, max_steps=200_000).num_rows == 0
+    monkeypatch.setattr(searching, "grown", lambda memo, start: sizes.append(len(memo.keys)) or grow(memo, start))
+    assert steps(300) < 3.1 * pairs
     assert max(sizes) > 16 * 8 * 8
     monkeypatch.setattr(dead_ends, "_MOST_BYTES", 1 << 12)
     sizes.clear()
-    ask(asked, pa.table({"n": np.arange(30)}), threads=1)
+    assert steps(30) > 4 * 30 * 30 / 2
     assert max(sizes) <= 1 << 12 >> 6
 
 
