@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,13 +16,18 @@ from gpu_cep.engine.streaming.kinds import refuse_taken_names
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.lang.ast import UNITS
 from gpu_cep.lang.format import format_query
+from gpu_cep.lang.parser import parse
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.live_queries import LATE, Idle, LiveQuery, check_live, needs_slices
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
+from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, check_rows, columns_of_rows, is_row_pattern, make_plan
 from gpu_cep.sliced_plans import plan_over_slices
 
 if TYPE_CHECKING:
@@ -59,6 +64,8 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     if arrival.late not in LATE:
         hint = nearest(str(arrival.late), LATE)
         raise PatternError([Diagnostic(f"late={arrival.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
+    if is_row_pattern(pattern):
+        return _plan_live_rows(pattern, schema, options, settings, arrival)
     settings, of_timeouts = by_kind(settings) if settings.timeouts else (settings, None)
     whole = make_plan(pattern, schema, options, settings)
     check_live(whole, settings, arrival.asked)
@@ -74,17 +81,51 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
     timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
     assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
-    lateness = _length(whole, "lateness", arrival.lateness, options.time_unit)
-    every = None if arrival.every is None else _length(whole, "every", arrival.every, options.time_unit)
-    refuses, returns = arrival.late == "error", arrival.late == "rows"
-    idle = None if arrival.idle is None else _idle(whole, arrival.idle, options.time_unit)
-    live = LiveQuery(plan, narrow, sliced, timeouts, lateness, every, refuses, returns, arrival.in_order, idle)
-    if returns:
-        check_rows(live, settings)
+    live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts), arrival, options.time_unit)
+    if live.returns_late:
+        check_late_rows(live, settings)
     return live
 
 
-def check_rows(live: LiveQuery, settings: Settings) -> None:
+def _plan_live_rows(
+    pattern: str | RowPatternQuery, schema: pa.Schema, options: Options, settings: Settings, arrival: Arrival
+) -> LiveQuery:  # fmt: skip
+    """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
+    check_row_settings(settings)
+    if settings.algorithm != "auto":
+        raise UnsupportedError([Diagnostic(f"{arrival.asked} with algorithm={settings.algorithm!r} is not supported", hint="leave it out")])
+    narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
+    written = bind_rows(pattern, narrow, options)
+    check_rows(written, narrow, options)
+    refuse_uncertain(plan_row_pattern(written), arrival.asked, pattern if isinstance(pattern, str) else None)
+    # of its text, so that a stream which is loaded has the same plan
+    plan = plan_row_pattern(bind_rows(text_of(pattern), narrow, options))
+    live = LiveQuery(replace(plan.labels, settings=settings), narrow, rows=plan)
+    live = _of_arrival(live, arrival, options.time_unit)
+    if live.returns_late:
+        check_late_rows(live, settings)
+    return live
+
+
+def text_of(pattern: Pattern) -> str:
+    """Return a query as text, of which a stream is made again."""
+    if is_row_pattern(pattern):
+        query = parse(pattern) if isinstance(pattern, str) else pattern
+        assert isinstance(query, RowPatternQuery), "the text is that of a row pattern"
+        return format_row_pattern(query)
+    return format_query(as_query(pattern))
+
+
+def _of_arrival(live: LiveQuery, arrival: Arrival, time_unit: str | None) -> LiveQuery:
+    """Return the query with what is said about how events come."""
+    lateness = _length(live.plan, "lateness", arrival.lateness, time_unit)
+    every = None if arrival.every is None else _length(live.plan, "every", arrival.every, time_unit)
+    idle = None if arrival.idle is None else _idle(live.plan, arrival.idle, time_unit)
+    refuses, returns = arrival.late == "error", arrival.late == "rows"
+    return replace(live, lateness=lateness, every=every, refuses_late=refuses, returns_late=returns, in_order=arrival.in_order, idle=idle)
+
+
+def check_late_rows(live: LiveQuery, settings: Settings) -> None:
     """Refuse late events as rows of a result that has no place for them."""
     if settings.output != "matches":
         message = f"late='rows' is not supported with output={settings.output!r}; supported: matches"

@@ -11,12 +11,15 @@ import pyarrow as pa
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
+from gpu_cep.engine.streaming.row_patterns import marked_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import Certain, certainty_of
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
 
 # What `late=` may be.
@@ -42,6 +45,7 @@ class LiveQuery:
     `refuses_late`, `returns_late`: whether a late event is an error, or comes out as a row; else it is dropped and counted.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     `idle`: when the watermark moves with the clock (None: never).
+    `rows`: the plan of a row pattern; then `plan` is that of its conditions on one row (None: the query is no row pattern).
     """
 
     plan: AnyPlan
@@ -54,6 +58,16 @@ class LiveQuery:
     returns_late: bool = False
     in_order: bool = False
     idle: Idle | None = None
+    rows: RowPlan | None = None
+
+    @property
+    def kept(self) -> pa.Schema:
+        """The schema of the events that are kept."""
+        return self.schema if self.rows is None else marked_schema(self.schema)
+
+    def fingerprint(self) -> str:
+        """Return a stable digest of how the query is answered, the same in every process."""
+        return self.plan.fingerprint() if self.rows is None else self.rows.fingerprint()
 
     @property
     def running(self) -> AnyPlan:
@@ -73,7 +87,7 @@ class LiveQuery:
     @cached_property
     def result(self) -> pa.Schema:
         """The schema of the matches."""
-        return answer_schema(self.plan, self.schema)
+        return answer_schema(self.plan, self.schema) if self.rows is None else row_pattern_schema(self.rows.bound, self.schema)
 
 
 def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> AnyPlan:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 AnyQuery = Query | IntervalQuery
 
-_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), sql(), explain(), and the commands match, sql and explain"
+_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain(), and the commands match, sql and explain"
 
 # Settings that mean something to row patterns, and those of their values that do.
 _ROW_SETTINGS: dict[str, tuple[object, ...]] = {

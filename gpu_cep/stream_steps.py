@@ -27,6 +27,7 @@ from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, drop_first
+from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
@@ -58,7 +59,7 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
     chosen = bindable_rows(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
-    return add_events(replace(state, clock=moved), host, times, clock.pushed + rows), late
+    return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows), late
 
 
 def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: npt.NDArray[np.int64]) -> StreamState:
@@ -168,6 +169,9 @@ def certain_matches(
     """
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
+    if live.rows is not None:
+        after, found = certain_rows(live.rows, state, until, threads, live.plan.settings.max_steps, profile)
+        return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found
     if live.timeouts is None:
         return _certain_matches(live, state, until, threads, profile, spent)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)

@@ -17,9 +17,7 @@ from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
-from gpu_cep.lang.format import format_query
-from gpu_cep.live_plans import Arrival, plan_live
-from gpu_cep.query_plans import as_query
+from gpu_cep.live_plans import Arrival, plan_live, text_of
 from gpu_cep.stream_steps import certain_matches, idle_watermark, is_due, no_matches, push_events, ticks_of
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ class Stream:
     Parameters
     ----------
     pattern
-        As in :func:`gpu_cep.match`; it must have a window of time.
+        As in :func:`gpu_cep.match`; it must have a window of time. Rows of MATCH_RECOGNIZE are ordered by their time first.
     schema
         The Arrow schema of the events. What is pushed may have more columns.
     lateness
@@ -104,9 +102,9 @@ class Stream:
         given: dict[str, Any] = dict(keywords)
         arrival, plain = Arrival(lateness, late, every, idle=idle), decode_schema(schema)
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
-        self._asked = _Asked(format_query(as_query(pattern)), plain, arrival, given)
+        self._asked = _Asked(text_of(pattern), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
-        self._state = first_state(self._live.schema)
+        self._state = first_state(self._live.kept)
         # the clock's time when an event came last, or when the stream was made
         self._came = monotonic()
 
@@ -182,7 +180,7 @@ class Stream:
         asked = self._asked
         kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
         about = {
-            "plan": self._live.plan.fingerprint(),
+            "plan": self._live.fingerprint(),
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
             "lateness": asked.arrival.lateness,
@@ -214,9 +212,9 @@ class Stream:
         keywords = about["keywords"] | ({} if functions is None else {"functions": functions})
         arrival = {name: about[name] for name in ("lateness", "late", "every", "idle")}
         stream = cls(about["query"], schema, **arrival, **keywords)
-        if stream._live.plan.fingerprint() != about["plan"]:
+        if stream._live.fingerprint() != about["plan"]:
             raise EventError("state: this release plans the query in another way; load it with the release that saved it")
-        stream._state = read_state(state, stream._live.schema)
+        stream._state = read_state(state, stream._live.kept)
         return stream
 
     @property

@@ -20,7 +20,7 @@ from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_plans import check_rows
+from gpu_cep.live_plans import check_late_rows
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
 from gpu_cep.plan.certainty import is_reported_in_time
 from gpu_cep.plan.event_plan import EventPlan
@@ -103,7 +103,7 @@ def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], every: Tick
         every=every, refuses_late=late == "error", returns_late=late == "rows",
     )  # fmt: skip
     if live.returns_late:
-        check_rows(live, query.settings)
+        check_late_rows(live, query.settings)
     return live
 
 

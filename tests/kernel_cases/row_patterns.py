@@ -86,13 +86,13 @@ def _wide_mending(size: int, random: Random, slots: int, word: Any) -> Call:
 def _labelled(size: int, random: Random) -> tuple[Pieces, Array, Array]:
     pieces, given = _pieces(size, random), label_words(size, random, 3, np.uint8)
     earliest = np.zeros((size, 3), np.int32)
-    reach.find_earliest_ends(0, len(pieces.begins), pieces, given, _AUTOMATON, earliest)
+    reach.find_earliest_ends(0, len(pieces.begins), pieces, given, _AUTOMATON, False, earliest)
     return pieces, given, earliest
 
 
-def _ending(size: int, random: Random, slots: int) -> Call:
+def _ending(size: int, random: Random, slots: int, opened: bool) -> Call:
     pieces, given, earliest = _labelled(size, random)
-    return Call(len(pieces.begins), (pieces, given, _AUTOMATON, np.zeros_like(earliest)))
+    return Call(len(pieces.begins), (pieces, given, _AUTOMATON, opened, np.zeros_like(earliest)))
 
 
 def _end_mending(size: int, random: Random, slots: int) -> Call:
@@ -219,9 +219,14 @@ def _keeping(size: int, random: Random, slots: int) -> Call:
     return Call(1, (keys, 2, larger))
 
 
-def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20) -> Call:
-    pieces, known = _reach(size, random, windows=False)
+def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20, opened: bool = False) -> Call:
+    pieces, known = _reach(size, random, windows=opened)
     offsets = _borders_of(pieces)
+    firsts = offsets[:-1].copy()
+    if opened:
+        ends = np.repeat(offsets[1:], np.diff(offsets))
+        known = known._replace(limits=np.where(known.limits == ends - 1, ends, known.limits))
+        firsts[::3] += 1
     bank = column_bank(size + 1, random)
     ints, reals = integers(4 * size, random).reshape(4, size), floats(4 * size, random).reshape(4, size)
     ints[3] = random.integers(0, 5, size)
@@ -236,8 +241,8 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     return Call(
         1,
         (
-            offsets, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, known_ends, state,
-            np.full(size, -1, np.int32),
+            offsets, firsts, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, known_ends,
+            state, np.full(size, -1, np.int32),
         ),
     )  # fmt: skip
 
@@ -272,7 +277,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(reach.mark_wide_reach, _wide_reaching, _WORDS),
     *cases(reach.mend_reach, _mending, _WORDS),
     *cases(reach.mend_wide_reach, _wide_mending, _WORDS),
-    *cases(reach.find_earliest_ends, _ending, {"": {}}),
+    *cases(reach.find_earliest_ends, _ending, {"": {"opened": False}, "opened": {"opened": True}}),
     *cases(reach.mend_earliest_ends, _end_mending, {"": {}}),
     *cases(
         reach.limit_by_times,
@@ -289,7 +294,11 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(matches.find_shared_rows, _sharing, {"": {}}),
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
-    *cases(search.search_row_matches, _searching, {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}}),
+    *cases(
+        search.search_row_matches,
+        _searching,
+        {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}, "opened": {"to": SkipTo.NEXT_ROW, "opened": True}},
+    ),
     *cases(memo.keep_dead_ends, _keeping, {"": {}}),
     *cases(
         totals.total_ints,

@@ -27,6 +27,14 @@ def read_by(expression: Expression) -> Iterator[Column | Classifier]:
         yield from read_by(child)
 
 
+def navigations_of(expression: Expression) -> Iterator[Navigation]:
+    """Yield the navigations in an expression, from left to right, outer ones first."""
+    if isinstance(expression, Navigation):
+        yield expression
+    for child in _children(expression):
+        yield from navigations_of(child)
+
+
 def _check(node: Expression, holder: _Holder, clause: str, faults: Faults) -> None:
     match node:
         case Navigation():

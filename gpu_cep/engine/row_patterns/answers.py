@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.columns import row_columns
+from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
-from gpu_cep.engine.row_patterns.shown import ShownRows, shown_rows, with_unmatched
+from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_rows, with_unmatched
 from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
@@ -67,12 +70,20 @@ def answer_row_pattern(
             profile.add(name, count)
         if plan.search is not None:
             profile.add("steps", matches.steps)
-    if bound.query.rows == "with unmatched":
-        return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), ordered), table, threads)
-    schema = row_pattern_schema(bound, table.schema)
+    unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if bound.query.rows == "with unmatched" else None
+    return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
+
+
+def returned_rows(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, matches: RowMatches, unmatched: Indices | None, table: pa.Table,
+    threads: int,
+) -> pa.Table:  # fmt: skip
+    """Return the rows of the result that matches show, and those of no match (None: these are not asked for)."""
+    if unmatched is not None:
+        return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), unmatched), table, threads)
     parts = matches.parts(_MOST_ROWS) if reads_all_rows(plan, matches) else [matches]
     found = [_rows_of(plan, columns, ordered, shown_rows(plan, part), table, threads) for part in parts]
-    return pa.concat_tables(found) if found else schema.empty_table()
+    return pa.concat_tables(found) if found else row_pattern_schema(plan.bound, table.schema).empty_table()
 
 
 def _rows_of(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,13 @@ States = npt.NDArray[np.int32]
 Lengths = npt.NDArray[np.int32]
 # Of states, given as flags: the first and the last row with one of them, −1 if there is none.
 SharedRows = Callable[[npt.NDArray[np.bool_]], tuple[Indices, Indices]]
+
+
+class Begun(NamedTuple):
+    """Say what was found before: with which row the search of partition p begins, and the number of its matches so far."""
+
+    firsts: Indices
+    counts: Indices
 
 
 @dataclass(frozen=True)
@@ -88,12 +96,13 @@ def known_states(states: States) -> Callable[[RowMatches], States]:
 
 
 def matches_of(
-    ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None
+    ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
+    begun: Begun | None = None,
 ) -> RowMatches:  # fmt: skip
-    """Return the matches, given the length of the one that begins at each row."""
+    """Return the matches, given the length of the one that begins at each row; they are numbered behind those `begun` counts."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
     before = np.searchsorted(firsts, ordered.offsets)
     in_each = np.diff(before)
-    numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1], in_each)
+    numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1] if begun is None else before[:-1] - begun.counts, in_each)
     begins, ends = np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each)
     return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states, shared)

@@ -9,14 +9,15 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
-from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, States, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
-from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep.plan.event_plan import BankLayout
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, map_rows, mend_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, RowAutomatonTable, SkipTo
@@ -38,11 +39,28 @@ def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, thr
     reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
     if plan.search is not None:
         return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
-    return _read_off(plan, ordered, pieces, automaton, reach, threads)
+    return _read_off(plan, columns, ordered, pieces, automaton, reach, threads)
+
+
+def find_certain_matches(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, begun: Begun, opened: npt.NDArray[np.bool_] | None, threads: int,
+    max_steps: int | None,
+) -> RowMatches:  # fmt: skip
+    """Return the matches that no row which is not known yet can change; where they are not certain, `begun` says then.
+
+    `opened`: whether such rows may come in the window that begins with each row; None: there are none. The pattern has a window.
+    Raises as :func:`find_matches`.
+    """
+    pieces = cut_partitions(ordered.offsets, 1)
+    labels = label_rows(plan, columns, ordered, pieces, threads)
+    automaton = automaton_table(plan)
+    reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads, opened)
+    conditions = MatchConditions((), BankLayout(), (), ()) if plan.search is None else plan.search
+    return search_matches(plan, conditions, columns, ordered, automaton, reach, threads, max_steps, begun)
 
 
 def _read_off(
-    plan: RowPlan, ordered: OrderedRows, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, threads: int
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, threads: int
 ) -> RowMatches:  # fmt: skip
     """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
     to = skip_to(plan)
@@ -70,7 +88,7 @@ def _read_off(
     matches = matches_of(ordered, lengths, states_of, rows_of if shared else None)
     failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
-        raise target_fault(plan, ordered, automaton, matches, int(chains.faults[failed[0]]))
+        raise target_fault(plan, columns, ordered, automaton, matches, int(chains.faults[failed[0]]))
     return matches
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.events.matches import Indices
@@ -35,16 +36,22 @@ _SIGN = np.uint64(1 << 63)
 
 
 def find_reach(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, automaton: RowAutomatonTable, threads: int
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, automaton: RowAutomatonTable, threads: int,
+    opened: npt.NDArray[np.bool_] | None = None,
 ) -> Reach:  # fmt: skip
-    """Return from which states a match can still end: anywhere in the partition, or with a window in which row."""
+    """Return from which states a match can still end: anywhere in the partition, or with a window in which row.
+
+    `opened`: whether rows that are not known yet may come in the window that begins with each row (None: in none). The last row
+    of such a window is the one behind the partition, and states from which these rows can be mapped lead to an end there.
+    """
     parts = stream_slices(pieces.offsets, threads)
     if plan.bound.window is not None:
         earliest = np.empty((len(ordered), len(automaton.ends)), np.int32)
-        spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, earliest), parts, threads)
+        spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, opened is not None, earliest), parts, threads)
         if is_cut(pieces):
             mend_earliest_ends(pieces, labels, automaton, earliest)
-        return Reach(_NO_WORDS, earliest, _limits(plan, columns, ordered, pieces, threads))
+        limits = _limits(plan, columns, ordered, pieces, threads)
+        return Reach(_NO_WORDS, earliest, limits if opened is None else _opened_limits(limits, opened, ordered))
     tables = reach_tables(plan.automaton, labels.dtype)
     width = tables.before.shape[1] if tables.wide else 1
     words = np.empty((len(ordered), width), tables.fits.dtype)
@@ -55,6 +62,12 @@ def find_reach(
     elif is_cut(pieces):
         mend_reach(pieces, labels, tables.fits, tables.before, tables.accepts, words)
     return Reach(words, _NO_ENDS, _NO_LIMITS)
+
+
+def _opened_limits(limits: Indices, opened: npt.NDArray[np.bool_], ordered: OrderedRows) -> Indices:
+    """Return the last rows of windows, the row behind the partition for those in which others may come."""
+    ends = np.repeat(ordered.offsets[1:], np.diff(ordered.offsets))
+    return np.where(opened & (limits == ends - 1), ends, limits)
 
 
 def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, threads: int) -> Indices:

@@ -14,7 +14,7 @@ from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.condition_tables import SearchTables, search_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
-from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, States, known_states, matches_of
+from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, States, known_states, matches_of
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -58,6 +58,7 @@ class _Search:
     plan: RowPlan
     conditions: MatchConditions
     ordered: OrderedRows
+    begun: Begun
     automaton: RowAutomatonTable
     reach: Reach
     tables: SearchTables
@@ -69,9 +70,12 @@ class _Search:
 
 def search_matches(
     plan: RowPlan, conditions: MatchConditions, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach,
-    threads: int, max_steps: int | None,
+    threads: int, max_steps: int | None, begun: Begun | None = None,
 ) -> RowMatches:  # fmt: skip
     """Return the matches of all partitions.
+
+    `begun`: where the search goes on (None: with the first row of each partition). Then its `firsts` are the first rows of which it
+    is not certain which match begins there, if there are windows in which others may still come.
 
     Raises
     ------
@@ -83,13 +87,14 @@ def search_matches(
     tables = search_tables(plan, conditions, columns, ordered)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     bank = ordered_bank(plan, columns, ordered, conditions.layout)
-    search = _Search(plan, conditions, ordered, automaton, reach, tables, bank, lengths, _Account(max_steps), threads)
+    begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
+    search = _Search(plan, conditions, ordered, begun, automaton, reach, tables, bank, lengths, _Account(max_steps), threads)
     try:
         found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
     finally:
         search.account.closed = True
     states = np.concatenate([np.empty(0, np.int32), *found])
-    matches = replace(matches_of(ordered, lengths, known_states(states)), steps=search.account.steps)
+    matches = replace(matches_of(ordered, lengths, known_states(states), begun=begun), steps=search.account.steps)
     # parts of the matches take theirs from these
     assert len(matches.states) == matches.places[-1], "each row of a match has a state"
     return matches
@@ -106,8 +111,8 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
     state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(_FOUND, np.int32))
     while True:
         outcome = search_row_matches(
-            search.ordered.offsets, search.automaton, search.reach, skip_to(search.plan), table, search.tables.programs, search.bank,
-            search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
+            search.ordered.offsets, search.begun.firsts, search.automaton, search.reach, skip_to(search.plan), table,
+            search.tables.programs, search.bank, search.tables.arguments, _STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
         search.account.spend(int(numbers[SearchNumber.STEPS]))
         memo = grown(memo, int(numbers[SearchNumber.START]))
@@ -120,8 +125,8 @@ def _run(search: _Search, part: tuple[int, int], columns: EventColumns) -> State
                 raise EventError(_failure(search, state, columns))
             case Outcome.NO_TARGET:
                 states = known_states(state.found[: numbers[SearchNumber.FOUND]])
-                matches = matches_of(search.ordered, _lengths_of(search, part), states)
-                raise target_fault(search.plan, search.ordered, search.automaton, matches, int(numbers[SearchNumber.START]))
+                matches = matches_of(search.ordered, _lengths_of(search, part), states, begun=search.begun)
+                raise target_fault(search.plan, columns, search.ordered, search.automaton, matches, int(numbers[SearchNumber.START]))
 
 
 def _lengths_of(search: _Search, part: tuple[int, int]) -> Lengths:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.row_patterns.found import RowMatches
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 
 
@@ -69,9 +68,8 @@ def shown_rows(plan: RowPlan, matches: RowMatches) -> ShownRows:
     return ShownRows(matches, rows, owners, last=False)
 
 
-def with_unmatched(shown: ShownRows, ordered: OrderedRows) -> ShownRows:
+def with_unmatched(shown: ShownRows, unmatched: Indices) -> ShownRows:
     """Return the rows that matches show and those of no match, where the search came to them."""
-    unmatched = _unmatched_rows(shown.matches, len(ordered))
     rows = np.concatenate([shown.rows, unmatched])
     owners = np.concatenate([shown.owners, np.full(len(unmatched), -1)])
     starts = np.concatenate([shown.matches.firsts[shown.owners], unmatched])
@@ -79,11 +77,11 @@ def with_unmatched(shown: ShownRows, ordered: OrderedRows) -> ShownRows:
     return ShownRows(shown.matches, rows[order], owners[order], last=False)
 
 
-def _unmatched_rows(matches: RowMatches, length: int) -> Indices:
-    """Return the rows at which no match begins, and that belong to none that begins before."""
+def covered_rows(matches: RowMatches, length: int) -> npt.NDArray[np.bool_]:
+    """Return which of so many rows belong to a match, or are the place of an empty one."""
     opened = np.zeros(length + 1, np.int64)
     opened[matches.firsts] += 1
     np.subtract.at(opened, matches.firsts + matches.lengths, 1)
     covered = np.cumsum(opened)[:length] > 0
     covered[matches.firsts] = True
-    return np.flatnonzero(~covered)
+    return covered

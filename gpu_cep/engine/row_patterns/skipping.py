@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.errors import EventError
@@ -19,13 +20,15 @@ def skip_to(plan: RowPlan) -> int:
     return int(SkipTo.PAST_LAST_ROW if skip is None else _FORMS[skip.to])
 
 
-def target_fault(plan: RowPlan, ordered: OrderedRows, automaton: RowAutomatonTable, matches: RowMatches, first: int) -> EventError:
+def target_fault(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, matches: RowMatches, first: int
+) -> EventError:  # fmt: skip
     """Return the error of the match that begins in row `first`, which has no row to skip to, or begins with that row."""
     skip = plan.bound.query.skip
     assert skip is not None, "only a variable may have no row"
     m = int(np.searchsorted(matches.firsts, first))
     states = matches.states[matches.places[m] : matches.places[m + 1]]
-    begins = f"match {matches.numbers[m]} of its partition, from row {ordered.number(first)} on,"
+    begins = f"match {matches.numbers[m]} of its partition, from row {columns.number_of(ordered.number(first))} on,"
     where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: {begins}"
     if not automaton.target[states].any():
         return EventError(f"{where} has no row of {skip.variable}")

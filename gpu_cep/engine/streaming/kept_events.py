@@ -32,7 +32,7 @@ def add_events(state: StreamState, events: pa.Table, times: Times, numbers: npt.
     joined = [state.events.slice(0, untouched), moved] if untouched else [moved]
     return replace(
         state,
-        events=_few_chunks(pa.concat_tables(joined)),
+        events=few_chunks(pa.concat_tables(joined)),
         times=np.concatenate([before[:untouched], moved_times]),
         numbers=np.concatenate([state.numbers[:untouched], moved_numbers]),
     )
@@ -54,7 +54,7 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
         return state
     kept = state.events.slice(dropped)
     # a slice holds the memory of all that it was cut from
-    events = _join_chunks(kept) if kept.num_rows <= dropped else _few_chunks(kept)
+    events = _join_chunks(kept) if kept.num_rows <= dropped else few_chunks(kept)
     return replace(state, events=events, times=state.times[dropped:], numbers=state.numbers[dropped:])
 
 
@@ -68,7 +68,8 @@ def _with_wide_codes(kind: pa.DataType) -> pa.DataType:
     return pa.dictionary(_CODES, kind.value_type, kind.ordered) if narrow else kind
 
 
-def _few_chunks(table: pa.Table) -> pa.Table:
+def few_chunks(table: pa.Table) -> pa.Table:
+    """Return the table in one chunk if it has many, with dictionaries of its own values."""
     return _join_chunks(table) if table.num_columns and table.column(0).num_chunks > _MOST_CHUNKS else table
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_cep.lang import ast, literals
-from gpu_cep.lang.row_patterns.ast import Exclusion, Permute
+from gpu_cep.lang.row_patterns.ast import Anchor, Exclusion, Permute
 
 
 def is_quoted(identifier: str) -> bool:
@@ -46,14 +46,23 @@ def column_named(identifier: str, columns: Iterable[str]) -> str | None:
 
 def variables_of(pattern: ast.PatternNode) -> Iterator[ast.Variable]:
     """Yield the variables of a pattern from left to right, each as often as it stands there."""
+    return (leaf for leaf in _leaves(pattern) if isinstance(leaf, ast.Variable))
+
+
+def anchors_of(pattern: ast.PatternNode) -> Iterator[Anchor]:
+    """Yield the anchors of a pattern from left to right."""
+    return (leaf for leaf in _leaves(pattern) if isinstance(leaf, Anchor))
+
+
+def _leaves(pattern: ast.PatternNode) -> Iterator[ast.PatternNode]:
     match pattern:
-        case ast.Variable():
-            yield pattern
         case ast.Repeat(element=element) | Exclusion(element=element):
-            yield from variables_of(element)
+            yield from _leaves(element)
         case ast.Seq(elements=elements) | ast.Or(elements=elements) | Permute(elements=elements):
             for each in elements:
-                yield from variables_of(each)
+                yield from _leaves(each)
+        case _:
+            yield pattern
 
 
 def spellings(pattern: ast.PatternNode) -> dict[str, str]:

@@ -153,7 +153,7 @@ def _label_plan(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], groups: 
         conditions=properties,
         returns=(),
         window=None,
-        timestamp=0,
+        timestamp=bound.order_by[0].column if bound.order_by else 0,
         partition_by=bound.partition_by,
         order_by=(),
         branches=(),

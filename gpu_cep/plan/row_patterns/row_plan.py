@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from enum import Enum
 
@@ -102,6 +103,10 @@ class RowPlan:
     places: tuple[RowPlace, ...]
     totals: tuple[Total, ...]
     judged: tuple[JudgedCondition, ...]
+
+    def fingerprint(self) -> str:
+        """Return a stable digest of the plan, the same in every process."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()
 
     @property
     def variables(self) -> int:

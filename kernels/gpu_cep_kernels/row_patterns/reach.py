@@ -131,10 +131,12 @@ def mend_wide_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts
 
 
 @rule
-def _find_earliest_ends_of_row(r: int, last: bool, follows: bool, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> bool:
+def _find_earliest_ends_of_row(
+    r: int, last: bool, follows: bool, opened: bool, labels: Any, automaton: RowAutomatonTable, earliest: Any
+) -> bool:  # fmt: skip
     """Set the earliest ends of row r, which may be the last one of its partition; return whether they change.
 
-    Without `follows` no match goes on behind it.
+    Without `follows` no match goes on behind it; if it is `opened`, rows that are not known yet may do so, with any variable.
     """
     changed = False
     for q in range(automaton.ends.size):
@@ -149,18 +151,26 @@ def _find_earliest_ends_of_row(r: int, last: bool, follows: bool, labels: Any, a
                         found = r
                     elif follows:
                         found = min(found, earliest[r + 1, move])
+                    elif opened:
+                        found = min(found, r + 1)
         changed = changed or earliest[r, q] != found
         earliest[r, q] = found
     return changed
 
 
 @kernel(writes=("earliest",))
-def find_earliest_ends(low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> None:
-    """``earliest[r, q]``: the first row at which a match can end, if state q maps row r; NEVER if there is none."""
+def find_earliest_ends(
+    low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, opened: bool, earliest: Any
+) -> None:  # fmt: skip
+    """``earliest[r, q]``: the first row at which a match can end, if state q maps row r; NEVER if there is none.
+
+    If partitions are `opened`, rows that are not known yet may come behind them.
+    """
     for p in range(low, high):
         end = pieces.offsets[p + 1]
         for r in range(end - 1, pieces.offsets[p] - 1, -1):
-            _find_earliest_ends_of_row(r, r == pieces.ends[p] - 1, r < end - 1, labels, automaton, earliest)
+            last = r == pieces.ends[p] - 1 and not opened
+            _find_earliest_ends_of_row(r, last, r < end - 1, opened, labels, automaton, earliest)
 
 
 @sequential(writes=("earliest",))
@@ -171,7 +181,7 @@ def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable
         r = pieces.offsets[p + 1] - 1 if pieces.offsets[p + 1] < pieces.ends[p] else -1
         while r >= pieces.offsets[p]:
             looked += 1
-            changed = _find_earliest_ends_of_row(r, False, True, labels, automaton, earliest)
+            changed = _find_earliest_ends_of_row(r, False, True, False, labels, automaton, earliest)
             r = r - 1 if changed else -1
     return looked
 

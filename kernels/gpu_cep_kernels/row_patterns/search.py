@@ -12,6 +12,9 @@ from gpu_cep_kernels.row_patterns.memo import Memo, knows_dead_end, learn_dead_e
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, first_source, leads_on, limit_of
 from gpu_cep_kernels.rules.tables import ColumnBank, Ints, Places, ProgramTable, Variables
 
+# Instead of a length: which match begins at a row is still sought, or not certain.
+_SOUGHT, _UNCERTAIN = UNMATCHED - 1, UNMATCHED - 2
+
 
 class Outcome(IntEnum):
     """Name why a search returned."""
@@ -70,15 +73,19 @@ def _target_rows(start: int, depth: int, path: Any, automaton: RowAutomatonTable
     return first, last
 
 
-@sequential(writes=("state", "lengths", "memo", "bank"), scratch=("mapped",))
+@sequential(writes=("firsts", "state", "lengths", "memo", "bank"), scratch=("mapped",))
 def search_row_matches(
-    offsets: Any, automaton: RowAutomatonTable, reach: Reach, to: int, table: MatchConditionTable, programs: ProgramTable,
+    offsets: Any, firsts: Any, automaton: RowAutomatonTable, reach: Reach, to: int, table: MatchConditionTable, programs: ProgramTable,
     bank: ColumnBank, arguments: Arguments, most_steps: int, mapped: Mapped, memo: Memo, state: SearchState, lengths: Any,
 ) -> int:  # fmt: skip
     """Find the matches of the partitions that `state` names, as :func:`find_row_matches`; return an Outcome.
 
     It returns after `most_steps` steps at the latest, or when it has forgotten too many dead ends. It goes on when it is
     called again. The states of the rows of each match are appended to ``state.found``.
+
+    ``firsts[p]``: the row of partition p with which the search begins. Then it is the one behind the partition, or the first
+    one of which it is not certain which match begins there: a preferred one could go on with a row that is not known yet.
+    Such rows may come in a window whose last row is given as the one behind the partition.
     """
     numbers, path, cursor, found = state.numbers, state.path, state.cursor, state.found
     windows = reach.limits.size > 0
@@ -92,18 +99,22 @@ def search_row_matches(
         begin, end = offsets[p], offsets[p + 1]
         start, depth = numbers[SearchNumber.START], numbers[SearchNumber.DEPTH]
         if start < 0:
-            start, depth = begin, 0
+            start, depth = firsts[p], 0
             cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
             _reset(mapped)
+            if start >= end:
+                numbers[SearchNumber.PARTITION] = p + 1
+                continue
         limit = limit_of(start, end, reach)
-        length = UNMATCHED - 1
-        while length < UNMATCHED and outcome < 0:
+        length = _SOUGHT
+        while length == _SOUGHT and outcome < 0:
             source = path[depth - 1] if depth > 0 else first_source(start, begin, automaton)
             row = start + depth
             steps += 1
-            if row == end and automaton.ends[source]:
+            closed = row == end and limit < end
+            if closed and automaton.ends[source]:
                 length = depth
-            elif row == end or cursor[depth] == automaton.move_first[source + 1]:
+            elif closed or cursor[depth] == automaton.move_first[source + 1]:
                 # no move is left: the row before is mapped otherwise
                 if depth == 0:
                     length = UNMATCHED
@@ -118,6 +129,8 @@ def search_row_matches(
                 cursor[depth] += 1
                 if q < 0:
                     length = depth
+                elif row == end:
+                    length = _UNCERTAIN
                 elif leads_on(q, row, limit, reach):
                     v = automaton.variable[q]
                     here = Here(begin, end, start, row)
@@ -133,13 +146,17 @@ def search_row_matches(
                         unmap_row(v, table, mapped)
                     if truth < 0:
                         outcome = Outcome.FAILED
-            if steps >= most_steps and outcome < 0 and length < UNMATCHED:
+            if steps >= most_steps and outcome < 0 and length == _SOUGHT:
                 outcome = Outcome.PAUSED
         place = numbers[SearchNumber.FOUND]
         if length > 0 and place + length > found.size:
             outcome = Outcome.FULL
             # the match is found again, from its last move on
-            cursor[depth] -= 0 if start + depth == end else 1
+            cursor[depth] -= 0 if start + depth == end and limit < end else 1
+        elif length == _UNCERTAIN:
+            firsts[p] = start
+            p += 1
+            start = -1
         elif length >= UNMATCHED:
             lengths[start] = length
             target = start + 1
@@ -156,6 +173,7 @@ def search_row_matches(
                 _reset(mapped)
                 cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
                 if start >= end:
+                    firsts[p] = start
                     p += 1
                     start = -1
         numbers[SearchNumber.PARTITION], numbers[SearchNumber.START], numbers[SearchNumber.DEPTH] = p, start, depth

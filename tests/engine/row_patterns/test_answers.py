@@ -62,6 +62,10 @@ WAYS = "PATTERN (^ (A | X)+ B) DEFINE A AS c = 'a', B AS c = 'b' AND"
         ),
         (f"{WAYS} max(CLASSIFIER()) = 'X' AND count(A.*) = 1", "aaaab"),
         ("PATTERN ((A | X)+ B) WITHIN 3 DEFINE A AS c = 'a', B AS c = 'b' AND n - LAST(A.n) >= 3 AND LAST(A.n) = 1", "aabbbb"),
+        # nor are values of other columns, of rows beside them, or none
+        (f"{WAYS} LAST(A.c) = 'a' AND LAST(A.n) = 0", "aaab"),
+        (f"{WAYS} PREV(LAST(A.n)) IS NULL", "aaab"),
+        (f"{WAYS} PREV(LAST(A.c)) = 'x'", "xaaab"),
         # what is no row is NULL, beside a condition that columns decide
         ("PATTERN (A B?) DEFINE A AS n >= PREV(n), B AS PREV(coalesce(n, 0)) = 0 OR PREV(coalesce(n, 0)) IS NULL", "aab"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -16,7 +17,7 @@ from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder
-from gpu_cep.engine.row_patterns.shown import shown_rows, with_unmatched
+from gpu_cep.engine.row_patterns.shown import covered_rows, shown_rows, with_unmatched
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.oracle.row_patterns.answers import ReturnedRow
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
@@ -33,8 +34,10 @@ def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[Re
     plan = plan_row_pattern(bind_row_pattern(query, schema_of(table.schema), Options(**keywords)))
     columns = row_columns(plan, table)
     ordered = order_rows(plan.bound, columns, 1)
-    shown = shown_rows(plan, find_matches(plan, columns, ordered, 1, None))
-    shown = with_unmatched(shown, ordered) if query.rows == "with unmatched" else shown
+    matches = find_matches(plan, columns, ordered, 1, None)
+    shown = shown_rows(plan, matches)
+    if query.rows == "with unmatched":
+        shown = with_unmatched(shown, np.flatnonzero(~covered_rows(matches, len(ordered))))
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, 1))
     arrays = [measure_array(each, source) for each in plan.measures]
     measures = zip(*(array.to_pylist() for array in arrays), strict=True)
