@@ -6,35 +6,29 @@ Faults are collected, and one error names all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any, get_args
+from typing import get_args
 
 from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, Duration
 from gpu_cep.analysis.coercion import FAULTY
+from gpu_cep.analysis.current_event import of_event
 from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.references import text_hint
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
 from gpu_cep.choices import Allen, Detect
-from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import (
     RELATIONS,
-    Aggregate,
     Constraint,
-    Equivalence,
     Expression,
     IntervalQuery,
-    Literal,
-    PrevBound,
-    Reference,
     Relation,
     Situation,
     Source,
@@ -54,9 +48,6 @@ _OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
 
 # Values of detect=: a match is reported when its situations have ended, or when its constraints are decided (section 5.3).
 DETECT = get_args(Detect)
-
-_EVENT_ALONE = "DEFINE reads attributes of the current event, as attribute or alias.attribute"
-
 
 def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
     """Return `query` over events of `schema`, with one constraint for each pair of situations.
@@ -122,7 +113,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
 def _is_boolean(situation: str, expression: Expression, source: Source | None, scope: Scope) -> bool:
     """Return whether an expression in the condition of a situation is a truth value; its faults are recorded when it is bound for good."""
     trial = replace(scope, faults=Faults(), computed=list(scope.computed))
-    return bind_operand(_of_event(expression, situation, _qualifiers(source), trial), trial).type.kind is Kind.BOOLEAN
+    return bind_operand(of_event(expression, situation, _qualifiers(source), "DEFINE", trial), trial).type.kind is Kind.BOOLEAN
 
 
 def _check_names(query: IntervalQuery, faults: Faults) -> None:
@@ -157,47 +148,13 @@ def _bind_situation(
 
 def _bind_property(situation: Situation, query: IntervalQuery, scope: Scope) -> Bound:
     before = scope.faults.count
-    own = _of_event(situation.condition, situation.name, _qualifiers(query.source), scope)
+    own = of_event(situation.condition, situation.name, _qualifiers(query.source), "DEFINE", scope)
     return FAULTY if scope.faults.count > before else bind_condition(own, scope)
 
 
 def _qualifiers(source: Source | None) -> tuple[str, ...]:
     """Return the names by which the stream's attributes may be written."""
     return () if source is None else tuple(name for name in (source.name, source.alias) if name is not None)
-
-
-def _of_event(node: Expression, situation: str, qualifiers: Sequence[str], scope: Scope) -> Expression:
-    """Return the expression with each attribute as a reference to the situation's events."""
-    match node:
-        case Reference(variable=None, attribute=str(attribute)) | Reference(variable=str(attribute), attribute=None, index=None):
-            # in DEFINE a bare name is an attribute, even if a situation has the same name
-            if attribute in scope.schema.names:
-                return Reference(situation, attribute, span=node.span)
-            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=text_hint(attribute))
-            return Literal(None, span=node.span)
-        case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
-            return Reference(situation, attribute, span=node.span)
-        case Reference() | PrevBound() | Aggregate() | Equivalence():
-            scope.faults.error(f"{format_expression(node)} has no place in DEFINE: {_EVENT_ALONE}", node.span, _instead(node, qualifiers))
-            return Literal(None, span=node.span)
-    change = partial(_of_event, situation=situation, qualifiers=qualifiers, scope=scope)
-    parts: dict[str, Any] = {name: tuple(map(change, part)) if isinstance(part, tuple) else change(part) for name, part in _parts(node)}
-    return replace(node, **parts)
-
-
-def _parts(node: Expression) -> Iterator[tuple[str, Expression | tuple[Expression, ...]]]:
-    """Yield the operands of an expression with the names of their fields."""
-    for each in fields(node):
-        value = getattr(node, each.name)
-        if isinstance(value, Expression) or (isinstance(value, tuple) and all(isinstance(item, Expression) for item in value)):
-            yield each.name, value
-
-
-def _instead(node: Expression, qualifiers: Sequence[str]) -> str | None:
-    match node:
-        case Reference(variable=str(qualifier), attribute=str(attribute), index=None):
-            return nearest(qualifier, qualifiers) or f"write {attribute}"
-    return None
 
 
 def _bind_duration(situation: Situation, timestamp: int | None, options: Options, scope: Scope) -> Duration:
