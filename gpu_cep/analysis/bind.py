@@ -21,6 +21,7 @@ from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
 from gpu_cep.analysis.types import Schema
+from gpu_cep.analysis.until import end_variable, ending_variables, until_conditions
 from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.choices import Ties
 from gpu_cep.lang.ast import STRATEGIES, Query
@@ -55,9 +56,10 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     chosen = choose_gaps(query.pattern, faults)
     written = negate_gaps(chosen.pattern, faults)
     found = primitives(written.pattern, faults, text)
+    ends = ending_variables(found)
     scope = Scope(
-        schema, _variables(found), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault,
-        hidden=frozenset(written.gaps),
+        schema, (*_variables(found), *map(end_variable, ends)), Clause.WHERE, faults, [],
+        options.functions, options.result_type, options.regexp_fault, hidden=frozenset({*written.gaps, *ends}),
     )  # fmt: skip
     timestamp = timestamp_column(options.timestamp, scope)
     untimed = drops_untimed(options.nulls, faults)
@@ -67,7 +69,12 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     _check_ties(options.ties, faults)
     check_time_unit(options.time_unit, faults)
     _check_intervals(options, faults)
-    conditions = (*event_types(found, options.type_column, scope), *bind_where(query.where, scope))
+    equivalences = equivalence_columns(query.where, scope)
+    conditions = (
+        *event_types(found, options.type_column, scope),
+        *bind_where(query.where, scope),
+        *until_conditions(ends, tuple(dict.fromkeys((*partition_by, *equivalences))), scope),
+    )
     gaps = {scope.names.index(name): name for name in written.gaps}
     parts = [drop_open_gaps(branch, gaps) for branch in branches(written.pattern, scope.variables, faults)]
     if strategy == DEFAULT_STRATEGY:
@@ -101,7 +108,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         ties=options.ties,
         timestamp=timestamp,
         drops_untimed=untimed,
-        equivalences=equivalence_columns(query.where, scope),
+        equivalences=equivalences,
         partition_by=partition_by,
         order_by=order_by,
         derived_keys=keys,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from gpu_cep.analysis.types import BOOLEAN, DataType, Schema
+from gpu_cep.analysis.types import BOOLEAN, INTEGER, DataType, Schema
 from gpu_cep.lang.ast import Span
 
 
@@ -202,7 +202,29 @@ class ComputedMembership:
         return (self.column,)
 
 
-Computed = ComputedColumn | ComputedExpression | ComputedMembership
+@dataclass(frozen=True, slots=True)
+class ComputedCount:
+    """A column that the host computes once: how many events of a stream satisfy a condition, up to each event.
+
+    `condition`: the condition on one event; its variable is 0.
+    `read`: the columns that it reads.
+    `keys`: the columns on which all events of a stream agree.
+    `text`: how the query writes the condition.
+    """
+
+    condition: Bound
+    read: tuple[int, ...]
+    keys: tuple[int, ...]
+    text: str = field(compare=False)
+    type: ClassVar[DataType] = INTEGER
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that it is computed from; the order of events is not among them."""
+        return tuple(dict.fromkeys((*self.read, *self.keys)))
+
+
+Computed = ComputedColumn | ComputedExpression | ComputedMembership | ComputedCount
 
 
 class ConditionKind(enum.Enum):
@@ -358,6 +380,8 @@ class BoundQuery:
                 return text
             case ComputedColumn(function=function, column=source):
                 return f"{function}({self.column_name(source)})"
+            case ComputedCount(text=text):
+                return f"number of {text}"
             case ComputedMembership(column=source, constants=constants):
                 return f"{self.column_name(source)} IN ({len(constants.values):,} constants)"
 

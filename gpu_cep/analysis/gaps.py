@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from gpu_cep.analysis.bound import Aggregation, Bound, Branch, Condition, ConditionKind, EventVariable, Field, Negation, Operation
+from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.renaming import renamed
 from gpu_cep.lang.ast import GAPS, And, Gap, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
 FIRST, ANY = GAPS["FIRST"], GAPS["ANY"]
@@ -107,7 +108,7 @@ def first_gaps(
             added[number] = len(variables) + len(names)
             names.append(next(each for each in _names(variable.name) if each not in taken))
     properties = tuple(
-        _renamed(each, number, added[number])
+        renamed(each, number, added[number])
         for each in conditions
         for number in each.variables
         if each.kind is ConditionKind.PROPERTY and number in added
@@ -130,24 +131,9 @@ def _with_firsts(branch: Branch, added: Mapping[int, int]) -> Branch:
     preceded = [(number, mask) for number, mask in zip(branch.variables, branch.before, strict=True) if number in added and mask]
     negations = tuple(Negation(added[number], after=mask, before=everyone & ~mask) for number, mask in preceded)
     conditions = tuple(
-        _renamed(each, number, added[number])
+        renamed(each, number, added[number])
         for number, mask in preceded
         for each in branch.conditions
         if number in each.variables and all(other == number or mask >> other & 1 for other in each.variables)
     )
     return replace(branch, negations=(*branch.negations, *negations), conditions=(*branch.conditions, *conditions))
-
-
-def _renamed(condition: Condition, old: int, new: int) -> Condition:
-    """Return the condition with a variable in place of another."""
-    variables = tuple(sorted(new if number == old else number for number in condition.variables))
-    return replace(condition, expression=_with_variable(condition.expression, old, new), variables=variables)
-
-
-def _with_variable(expression: Bound, old: int, new: int) -> Bound:
-    match expression:
-        case Operation(arguments=arguments):
-            return replace(expression, arguments=tuple(_with_variable(each, old, new) for each in arguments))
-        case Field(variable=variable) | Aggregation(variable=variable) if variable == old:
-            return replace(expression, variable=new)
-    return expression

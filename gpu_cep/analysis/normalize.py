@@ -17,7 +17,7 @@ from itertools import product
 from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.lang.ast import And, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.ast import And, Expression, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 
 MAX_VARIABLES = 1024
 MAX_BRANCHES = 1024
@@ -28,11 +28,12 @@ MAX_BOUND = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One occurrence of a variable in the pattern, with its event type."""
+    """One occurrence of a variable in the pattern, with its event type and the condition of its UNTIL."""
 
     variable: EventVariable
     event_type: str | None
     span: Span | None
+    until: Expression | None = None
 
 
 def primitives(pattern: PatternNode, faults: Faults, text: str | None = None) -> tuple[Primitive, ...]:
@@ -104,7 +105,9 @@ def _(node: Repeat, faults: Faults) -> Iterator[Primitive]:
     optional = node.minimum == 0
     quantified = not (optional and node.maximum == 1)
     variable = EventVariable(element.name, max(node.minimum, 1), node.maximum, quantified, optional)
-    yield Primitive(variable, element.event_type, node.span or element.span)
+    if node.until is not None and node.maximum == 1:
+        faults.error(f"UNTIL behind {element.name}{_quantifier(node)}, which binds one event", node.span, "UNTIL ends +, * or {n,m}")
+    yield Primitive(variable, element.event_type, node.span or element.span, node.until)
 
 
 @_primitives.register(Seq)
@@ -152,8 +155,8 @@ def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
     first: dict[str, Primitive] = {}
     for primitive in found:
         known = first.setdefault(primitive.variable.name, primitive)
-        if (primitive.variable, primitive.event_type) != (known.variable, known.event_type):
-            message = f"variable {primitive.variable.name!r} stands in the pattern with different types, quantifiers or negations"
+        if (primitive.variable, primitive.event_type, primitive.until) != (known.variable, known.event_type, known.until):
+            message = f"variable {primitive.variable.name!r} stands in the pattern with different types, quantifiers, ends or negations"
             faults.error(message, primitive.span, "write it alike everywhere")
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import Computed, ComputedColumn, ComputedExpression, ComputedMembership, EventVariable, ScalarFunction
+from gpu_cep.analysis.bound import (
+    Computed,
+    ComputedColumn,
+    ComputedCount,
+    ComputedExpression,
+    ComputedMembership,
+    EventVariable,
+    ScalarFunction,
+)
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import RegexpFault, ResultType, no_fault, no_result
 from gpu_cep.analysis.types import Attribute, DataType, Schema
@@ -66,7 +74,7 @@ class Scope:
         if number < len(schema_columns):
             return schema_columns[number]
         match self.computed[number - len(schema_columns)]:
-            case ComputedExpression(text=text, type=type):
+            case ComputedExpression(text=text, type=type) | ComputedCount(text=text, type=type):
                 return Attribute(text, type)
             case ComputedColumn(function=function, column=source, type=type):
                 return Attribute(f"{function}({self.column(source).name})", type)

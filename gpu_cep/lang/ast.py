@@ -243,12 +243,16 @@ class Variable(PatternNode):
 
 @dataclass(frozen=True, slots=True)
 class Repeat(PatternNode):
-    """A quantifier: `element` is repeated `minimum` to `maximum` times (None: any number)."""
+    """A quantifier: `element` is repeated `minimum` to `maximum` times (None: any number).
+
+    `until`: the condition on an event that ends the repetition, of ``UNTIL (…)``; None where none is written.
+    """
 
     element: PatternNode
     minimum: int
     maximum: int | None
     greedy: bool = True
+    until: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,8 @@ def _(node: ast.Variable) -> str:
 def _(node: ast.Repeat) -> str:
     if not isinstance(node.element, ast.Variable) or not node.greedy:
         raise ValueError("a quantifier is written on a variable, and is greedy")
-    return _pattern(node.element) + write_quantifier(node.minimum, node.maximum)
+    until = "" if node.until is None else f" UNTIL ({expression_text(node.until)})"
+    return _pattern(node.element) + write_quantifier(node.minimum, node.maximum) + until
 
 
 def write_quantifier(minimum: int, maximum: int | None) -> str:

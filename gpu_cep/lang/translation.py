@@ -182,20 +182,25 @@ def _gap(span: Span, children: list[Any]) -> ast.Gap:
 
 
 def _primitive(span: Span, children: list[Any]) -> PatternNode:
-    *words, bounds = children
-    return _repeat(words, bounds, span)
+    *words, bounds, until = children
+    return _repeat(words, bounds, until, span)
 
 
 def _typed_binding(span: Span, children: list[Any]) -> PatternNode:
-    event_type, bounds, name = children
-    return _repeat([event_type, name], bounds, span)
+    event_type, bounds, name, until = children
+    return _repeat([event_type, name], bounds, until, span)
 
 
-def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, span: Span) -> PatternNode:
+def _until(span: Span, children: list[Any]) -> ast.Expression:
+    condition: ast.Expression = children[0]
+    return condition
+
+
+def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, until: ast.Expression | None, span: Span) -> PatternNode:
     event_type = words[0].text if len(words) == 2 else None
     first, last = words[0].span, words[-1].span
     variable = ast.Variable(words[-1].text, event_type, span=Span(first.line, first.column, last.end_line, last.end_column))
-    return variable if bounds is None else ast.Repeat(variable, *bounds, span=span)
+    return variable if bounds is None else ast.Repeat(variable, *bounds, until=until, span=span)
 
 
 def _sign(span: Span, children: list[Any]) -> tuple[int, int | None]:
@@ -239,6 +244,7 @@ _RULES: dict[str, Rule] = SHARED_RULES | {
     "untyped": _primitive,
     "typed": _primitive,
     "typed_binding": _typed_binding,
+    "until": _until,
     "sign": _sign,
     "bounds": _bounds,
 }

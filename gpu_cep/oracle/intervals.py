@@ -57,6 +57,7 @@ from gpu_cep.lang.durations import with_durations
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
 from gpu_cep.oracle.options import agreed, known, names
 from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
+from gpu_cep.oracle.rewriting import rewritten
 from gpu_cep.oracle.situations import (
     Definition,
     Length,
@@ -65,7 +66,6 @@ from gpu_cep.oracle.situations import (
     elapsed,
     is_boolean,
     length_of,
-    rewritten,
     seen_at,
     situations,
 )

@@ -16,9 +16,11 @@ from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.oracle.conditions import Agreement, Condition, condition_of, conjuncts_of, connecting_attributes
 from gpu_cep.oracle.expressions import Schema
+from gpu_cep.oracle.rewriting import rewritten
 
 Order = frozenset[tuple[str, str]]
 MAX_BRANCHES = 1_000
+END = "UNTIL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Branch:
     `keys`: the attributes on which equalities connect all variables.
     `negations`: what must not happen between them.
     `chosen`: the variables before which FIRST or ANY stands, each with the strategy of that gap.
+    `until`: the variables that an event ends, each with the conditions on such an event, which stands for
+    the variable :data:`END`.
     """
 
     variables: Mapping[str, Quantity]
@@ -60,6 +64,7 @@ class Branch:
     keys: tuple[str, ...] = ()
     negations: tuple[Negation, ...] = ()
     chosen: Mapping[str, str] = field(default_factory=dict)
+    until: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
 
     @property
     def closure(self) -> tuple[Agreement, ...]:
@@ -91,7 +96,9 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
     every = _all_alternatives(query.pattern)
     alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in every)
     chosen = dict(_gap_strategies(query.pattern))
-    branches = [replace(_branch(each, declared, where), chosen=chosen) for each in alternatives if each.names - negated]
+    agreements = tuple(condition for _, condition in where if isinstance(condition, Agreement))
+    until = {name: (_until(name, each.until, schema), *agreements) for name, each in declared.items() if each.until is not None}
+    branches = [replace(_branch(each, declared, where), chosen=chosen, until=until) for each in alternatives if each.names - negated]
     if not branches:
         raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
     if query.within is None:
@@ -129,6 +136,24 @@ def _negation(name: str, positive: Collection[str], order: Order, conditions: Se
     )
 
 
+def _until(name: str, written: ast.Expression, schema: Schema) -> Condition:
+    """Return the condition of UNTIL as one on the event that ends the variable `name`."""
+
+    def change(node: ast.Expression) -> ast.Expression | None:
+        match node:
+            case ast.Reference(variable=None, attribute=str(attribute), index=None):
+                return replace(node, variable=END)
+            case ast.Reference(variable=str(attribute), attribute=None, index=None):
+                return replace(node, variable=END, attribute=attribute)
+            case ast.Reference(variable=variable, index=None) if variable == name:
+                return replace(node, variable=END)
+            case ast.Reference() | ast.PrevBound() | ast.Aggregate() | ast.Equivalence():
+                raise PatternError("UNTIL reads attributes of the current event")
+        return None
+
+    return condition_of(rewritten(written, change), [END], (), schema)
+
+
 def _gap_strategies(node: ast.PatternNode) -> Iterator[tuple[str, str]]:
     """Yield the variables in FIRST and ANY, with their strategies."""
     match node:
@@ -158,6 +183,7 @@ class _Declaration:
     quantity: Quantity
     optional: bool
     negated: bool
+    until: ast.Expression | None = None
 
 
 def _declared(pattern: ast.PatternNode) -> dict[str, _Declaration]:
@@ -196,7 +222,9 @@ def _(node: ast.Repeat) -> Iterator[tuple[str, _Declaration]]:
     if node.maximum is not None and node.maximum < max(node.minimum, 1):
         raise PatternError(f"{name} cannot bind at least {node.minimum} and at most {node.maximum} events")
     quantity = Quantity(max(node.minimum, 1), node.maximum)
-    yield name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False)
+    if node.until is not None and node.maximum == 1:
+        raise PatternError(f"UNTIL behind {name}, which binds one event")
+    yield name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False, until=node.until)
 
 
 @_declarations.register

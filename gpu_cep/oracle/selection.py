@@ -12,7 +12,7 @@ from gpu_cep.oracle.conditions import Condition
 from gpu_cep.oracle.patterns import Branch
 from gpu_cep.oracle.problems import Problem, Substitution, bind, events_of
 from gpu_cep.oracle.streams import sort_key
-from gpu_cep.oracle.substitutions import all_matches, is_filled, is_in_window, is_match, is_over
+from gpu_cep.oracle.substitutions import all_matches, is_ended, is_filled, is_in_window, is_match, is_over
 
 
 def extensions(problem: Problem, partial: Substitution, position: int) -> list[str]:
@@ -30,6 +30,7 @@ def _may_bind(problem: Problem, partial: Substitution, name: str, position: int)
         and not is_closed(branch, partial, name)
         and not is_over(branch.variables[name], extended[name])
         and is_in_window(problem, extended)
+        and not is_ended(problem, extended)
         and all(problem.holds(condition, extended) for condition in decided(branch, extended))
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import groupby
 from math import floor
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from gpu_cep.lang import ast
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, meaning
 from gpu_cep.oracle.problems import window_length
 from gpu_cep.oracle.relations import Interval, Time, interval
+from gpu_cep.oracle.rewriting import rewritten
 from gpu_cep.oracle.streams import Stream
 
 Length = Fraction | float  # in ticks
@@ -170,17 +170,3 @@ def _of_events(condition: ast.Expression, name: str, qualifiers: Collection[str 
         return None
 
     return rewritten(condition, change)
-
-
-def rewritten(node: ast.Expression, change: Callable[[ast.Expression], ast.Expression | None]) -> ast.Expression:
-    """Return the expression with each part replaced for which `change` returns another one."""
-
-    def part(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(part, value))
-        return rewritten(value, change) if isinstance(value, ast.Expression) else value
-
-    changed = change(node)
-    if changed is not None:
-        return changed
-    return replace(node, **{each.name: part(getattr(node, each.name)) for each in fields(node)})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from gpu_cep.errors import UnsupportedError
-from gpu_cep.oracle.patterns import Negation, Quantity
+from gpu_cep.oracle.patterns import END, Negation, Quantity
 from gpu_cep.oracle.problems import Problem, Substitution, events_of
 
 
@@ -60,6 +60,7 @@ def is_match(problem: Problem, substitution: Substitution) -> bool:
         and _is_in_order(problem, substitution)
         and is_in_window(problem, substitution)
         and all(problem.holds(condition, substitution) for condition in problem.branch.conditions)
+        and not is_ended(problem, substitution)
         and not any(is_violated(problem, negation, substitution) for negation in problem.branch.negations)
     )
 
@@ -89,6 +90,21 @@ def _is_in_order(problem: Problem, substitution: Substitution) -> bool:
 def is_in_window(problem: Problem, substitution: Substitution) -> bool:
     events = events_of(substitution)
     return problem.is_within(events[0], events[-1])
+
+
+def is_ended(problem: Problem, substitution: Substitution) -> bool:
+    """Return whether some variable binds an event that ends it, or one behind such an event that follows its first."""
+    return any(
+        _ends(problem, name, position, substitution)
+        for name in problem.branch.until
+        for position in problem.positions
+        if substitution.get(name) and substitution[name][0] <= position <= substitution[name][-1]
+    )
+
+
+def _ends(problem: Problem, name: str, position: int, substitution: Substitution) -> bool:
+    """Return whether the event at `position` satisfies the UNTIL of a variable, and agrees with the match as ``[attr]`` says."""
+    return all(problem.holds(condition, {**substitution, END: (position,)}) for condition in problem.branch.until[name])
 
 
 def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bool:

@@ -210,7 +210,7 @@ def test_reluctant_and_composite_quantifiers_are_refused() -> None:
     ]
 
 
-UNLIKE = "stands in the pattern with different types, quantifiers or negations; write it alike everywhere"
+UNLIKE = "stands in the pattern with different types, quantifiers, ends or negations; write it alike everywhere"
 NOTHING = "the pattern binds no event; NOT needs a variable beside it that is not negated"
 
 

@@ -195,7 +195,11 @@ quantifiers: st.SearchStrategy[tuple[Callable[[Any], Any], str]] = st.sampled_fr
 def primitives(draw: st.DrawFn) -> Twin:
     name, event_type = draw(st.sampled_from(VARIABLES)), draw(st.none() | st.sampled_from(ATTRIBUTES))
     quantify, sign = draw(quantifiers)
-    return Twin(quantify(cep.var(name, event_type)), f"{'' if event_type is None else quoted(event_type)} {quoted(name)}{sign}")
+    built, text = quantify(cep.var(name, event_type)), f"{'' if event_type is None else quoted(event_type)} {quoted(name)}{sign}"
+    if sign and draw(st.booleans()):
+        ending = draw(conditions)
+        return Twin(built.until(ending.built), f"{text} UNTIL ({ending.text})")
+    return Twin(built, text)
 
 
 def combined(inner: st.SearchStrategy[Twin]) -> st.SearchStrategy[Twin]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, overload
 
 from gpu_cep.errors import PatternError
@@ -92,6 +92,22 @@ class Variable(Pattern, Named):
     def at_least(self, minimum: int) -> Variable:
         """Return ``v{minimum,}``: at least so many events."""
         return self._repeated(_bound(minimum), None)
+
+    def until(self, ending: object) -> Variable:
+        """Return ``v+ UNTIL (ending)``: v binds no event that satisfies the condition, and none behind it.
+
+        The condition reads the event at hand, as an event of v.
+
+        >>> from gpu_cep.lang.builder import var
+        >>> b = var("b").plus()
+        >>> b.until(b.type == "Stop")
+        PATTERN b+ UNTIL (b.type = 'Stop')
+        """
+        if not isinstance(self.ast, tree.Repeat):
+            raise PatternError(f"until() stands behind a quantifier: {name_of(self)}.plus().until(…)")
+        if self.ast.until is not None:
+            raise PatternError(f"the variable {name_of(self)} has a condition that ends it already")
+        return Variable(replace(self.ast, until=condition(ending)))
 
     def _repeated(self, minimum: int, maximum: int | None) -> Variable:
         if isinstance(self.ast, tree.Repeat):
