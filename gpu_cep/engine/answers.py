@@ -12,6 +12,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
+from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
@@ -44,6 +45,7 @@ def answer(
     shared: EventColumns | None = None,
     own: Own = WHOLE,
     ends: Ends = WHOLE,
+    borders: Borders | None = None,
     threads: int | None = None,
     profile: Profile | None = None,
     concurrent: int = 1,
@@ -66,6 +68,9 @@ def answer(
         Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it;
         or those that are closed by what is known now, and were not before.
         Not for event patterns with ``output="count"``.
+    borders
+        Leave out the matches that ``skip_past_last`` drops whatever other slices find; the plan itself keeps one match for each
+        first event, and tells the ends of matches. Where it keeps a match for certain, the ends are NULL.
     threads
         Threads to use; None: all cores that the process may use.
     profile
@@ -101,7 +106,7 @@ def answer(
     with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):
             return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends), choose)
-        run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends)
+        run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
         return match_events(run, choices or Choices(plan.contenders))

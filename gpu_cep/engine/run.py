@@ -16,7 +16,7 @@ from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
-from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
+from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.runs import Runs, concatenate_runs
@@ -25,7 +25,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, searches
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import select_matches, take_runs_apart
+from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.last_variables import ending_late
@@ -89,11 +89,12 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             runs = take_runs_apart(runs)
         order, streams = sort_results(plan, columns, ordered, runs.first)
         in_order = runs if order is None else runs.reorder(order)
-        runs, streams = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
+        runs, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(runs.first, runs.bound, run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
-            return match_table(plan, columns, ordered.rows, streams, runs, run.threads, beside_matches(plan, columns, ordered, runs))
+            beside = beside_matches(plan, columns, ordered, runs)
+            return match_table(plan, columns, ordered.rows, streams, runs, run.threads, beside, final)
 
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
@@ -154,18 +155,23 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
         order, streams = sort_results(plan, columns, ordered, found.first)
         in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
-        matches, streams = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
+        matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
-        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside_matches(plan, columns, ordered, matches))
+        beside = beside_matches(plan, columns, ordered, matches)
+        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final)
 
 
-def _reported(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices) -> tuple[AnyMatches, Indices]:
-    """Return the matches that the run reports, and their streams."""
+def _reported(
+    run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices
+) -> tuple[AnyMatches, Indices, Flags | None]:  # fmt: skip
+    """Return the matches that the run reports, their streams, and which of them it has settled (None: it settles none)."""
+    if run.borders is not None:
+        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.borders)
     if run.ends == WHOLE:
-        return matches, streams
+        return matches, streams, None
     kept = np.flatnonzero(are_reported(run.ends, ordered, matches))
-    return matches.reorder(kept), streams[kept]
+    return matches.reorder(kept), streams[kept], None
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

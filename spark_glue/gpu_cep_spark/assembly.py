@@ -8,18 +8,17 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bound import BoundQuery, TimeWindow
+from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.events.positions import choose_disjoint, may_be_chosen
+from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.ticks import window_end
-from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.pushdown import column
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
@@ -79,30 +78,20 @@ def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.
     keys
         The numbers of these columns in `batches`.
     batches
-        Rows whose last :data:`ENDS` columns are the ends of the match.
+        Rows whose last :data:`ENDS` columns are the ends of the match; NULL if its slice has settled that it is kept.
     """
-    gathered = list(batches)
-    if not gathered:
+    unsettled: list[pa.RecordBatch] = []
+    for batch in batches:
+        settled = batch.column(batch.num_columns - 1).is_null()
+        yield batch.filter(settled)
+        unsettled.append(batch.filter(pc.invert(settled)))
+    if not unsettled:
         return
-    table = pa.Table.from_batches(gathered)
+    table = pa.Table.from_batches(unsettled)
     streams = _stream_numbers(query, table.select(keys))
     first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
     taken = choose_disjoint(streams, (first_time, first_place), (last_time, last_place))
     yield from table.filter(pa.array(taken)).to_batches()
-
-
-def drop_overruled(plan: EventPlan, found: pa.Table, own: TimeSlice) -> pa.Table:
-    """Return the rows of a slice's matches without those that ``skip_past_last`` drops whatever other slices find.
-
-    `plan` is the plan of the slices; `found` ends with the ends of each match. Matches of the slice begin in the times `own`.
-    """
-    assert isinstance(plan.query.window, TimeWindow), "only queries with such a window are cut"
-    keys = [found.schema.get_field_index(plan.query.column_name(key)) for key in plan.query.partition_by[:-1]]
-    first_time, first_place, last_time, last_place = (values.to_numpy() for values in found.columns[-ENDS:])
-    reached = None if own.begin is None else window_end(own.begin, plan.query.window.length)
-    streams = _stream_numbers(plan.query, found.select(keys))
-    kept = may_be_chosen(streams, (first_time, first_place), (last_time, last_place), reached, own.end)
-    return found if kept.all() else found.filter(pa.array(kept))
 
 
 def _stream_numbers(query: BoundQuery, keys: pa.Table) -> Indices:

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Constant, ReturnColumn
 from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.types import INTEGER, Kind
+from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_spark.ties import tie_breakers
@@ -106,18 +104,10 @@ def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
     """Return `plan` with slices as streams; column `number` holds the slice's number.
 
     If `taken`, ``skip_past_last`` takes matches in order of completion. The result then has two
-    more columns, time and position, for each match's first and last event. A count then has a row
-    of 1 for each match.
+    more columns, time and position, for each match's first and last event.
     """
     keys = (*plan.query.partition_by, number)
     if isinstance(plan, IntervalPlan):
         return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys, slice_key=number)
     cut = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived), slice_key=number)
-    if not taken:
-        return cut
-    cut = replace(cut, ends=(number + 1, number + 2))
-    if plan.settings.output != "count":
-        return cut
-    one = ReturnColumn("count", Constant(1, INTEGER))
-    query, settings = replace(cut.query, returns=(one,)), replace(cut.settings, output="matches")
-    return replace(cut, query=query, settings=settings, returns=(plan_return(one.expression),))
+    return replace(cut, ends=(number + 1, number + 2)) if taken else cut

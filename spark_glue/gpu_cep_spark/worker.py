@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
+from gpu_cep.engine.events.settling import Borders, borders_of
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
-from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_spark.assembly import drop_overruled
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.file_reading import Reading, read_share, shares_of
@@ -160,15 +160,24 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         origin = AS_GIVEN if work.files is None else Origin(_plain(events.schema))
-        matches = answer(work.plan, events, origin=origin, own=own, threads=cores, profile=profile, concurrent=concurrent, spent=spent)
-        if part.cut is not None and isinstance(work.plan, EventPlan) and work.plan.ends:
-            matches = drop_overruled(work.plan, matches, part.cut)
+        matches = answer(
+            work.plan, events, origin=origin, own=own, borders=_borders(work, part), threads=cores, profile=profile,
+            concurrent=concurrent, spent=spent,
+        )  # fmt: skip
         # freed before the next part is gathered
         del part, events, own
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
         yield from in_batches(matches)
         del matches
+
+
+def _borders(work: Work, part: Part) -> Borders | None:
+    """Return what the part knows of the matches of other slices, if it is a slice, and others may overrule its matches."""
+    if part.cut is None or not work.plan.ends:
+        return None
+    assert isinstance(work.plan.query.window, TimeWindow), "only queries with such a window are cut"
+    return borders_of(part.cut, work.plan.query.window.length)
 
 
 def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own]:

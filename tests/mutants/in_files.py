@@ -8,6 +8,7 @@ _FILTER, _PARQUET = "gpu_cep/engine/input/event_filter.py", "gpu_cep/engine/inpu
 _CUT, _GROUPED = "gpu_cep/engine/input/time_cut.py", "gpu_cep/engine/input/row_groups.py"
 _SLICED, _ANSWERS = ("tests/engine/input/test_time_cut.py",), ("tests/engine/slices/test_slices.py",)
 _GROUPS = ("tests/engine/input/test_parquet_files.py",)
+_SETTLING, _SETTLED = "gpu_cep/engine/events/settling.py", ("tests/engine/events/test_settling.py",)
 
 FILES = (
     Fault(
@@ -79,26 +80,17 @@ FILES = (
         "still_open[:0]",
         _ANSWERS,
     ),
+    Fault("slices-settle-what-earlier-ones-may-overlap", _SETTLING, "alone = begins_late.copy()", "alone = ~begins", _SETTLED),
+    Fault("slices-settle-what-ends-in-a-later-one", _SETTLING, "decided & ends_early", "decided", _SETTLED),
+    Fault("slices-settle-chains-that-hang-together", _SETTLING, "((first + number)[1:] > reached[:-1])", "True", _SETTLED),
+    Fault("slices-settle-a-stream-by-the-one-before", _SETTLING, "np.where(begins, before - alone, 0)", "0 * before", _SETTLED),
+    Fault("slices-keep-what-overlaps-a-settled-match", _SETTLING, "first[pending] <= last[latest]", "first[pending] < 0", _SETTLED),
     Fault(
-        "slices-settle-what-earlier-ones-may-overlap",
-        "gpu_cep/engine/events/positions.py",
-        "alone &= first[0][order] > reached",
-        "alone &= alone",
-        ("tests/engine/events/test_positions.py",),
-    ),
-    Fault(
-        "slices-settle-what-ends-in-a-later-one",
-        "gpu_cep/engine/events/positions.py",
-        "chosen if end is None else chosen | (last[0][among] >= end)",
-        "chosen",
-        ("tests/engine/events/test_positions.py",),
-    ),
-    Fault(
-        "slices-settle-chains-that-hang-together",
-        "gpu_cep/engine/events/positions.py",
-        "alone[1:] = begins[order][1:] > highest[:-1]",
-        "alone[1:] = True",
-        ("tests/engine/events/test_positions.py",),
+        "settled-matches-counted-once",
+        "gpu_cep/engine/output/result_tables.py",
+        "np.diff(borders, append=len(counted))",
+        "np.ones(len(borders), np.int64)",
+        _SETTLED,
     ),
     Fault(
         "matches-numbered-anew-in-each-slice",

@@ -79,6 +79,13 @@ def test_outputs(spark: SparkSession, tmp_path: Path, keys: Any, after_match: An
     assert assert_same(frame, QUERIES["next"], partition_by=keys, output=output, after_match=after_match, **ties)
 
 
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_slices_with_many_matches_far_from_their_borders(spark: SparkSession, tmp_path: Path, output: Any) -> None:
+    frame = spark.read.parquet(write(in_order(900), tmp_path / "t", group=100))
+    options = {"partition_by": "k", "after_match": "skip_past_last", "ties": "position"}
+    assert assert_same(frame, "PATTERN SEQ(A a, B b) WITHIN 5", output=output, **options)
+
+
 @pytest.mark.parametrize("name", ["next", "both"])
 def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", ROWS)

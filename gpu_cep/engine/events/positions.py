@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
+from gpu_cep_kernels.matches.groups import order_by_group
 
 # Positions in streams: times, and numbers among the events of one time.
 Positions = tuple[Array, Indices]
@@ -32,7 +32,7 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
     times = load_times(columns, plan.query.timestamp)
     keys = encode_keys(columns, plan.query.partition_by)
     streams = np.zeros(len(times), np.int32) if keys.codes is None else keys.codes
-    rows = np.lexsort([times, streams])
+    rows = _by_stream_and_time(streams, times)
     moved = (times[rows[1:]] != times[rows[:-1]]) | (streams[rows[1:]] != streams[rows[:-1]])
     moments = np.concatenate([np.zeros(min(len(rows), 1), np.int64), np.cumsum(moved)])
     tied = np.flatnonzero(np.bincount(moments)[moments] > 1)
@@ -42,6 +42,16 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
     places = np.zeros(len(times), np.int64)
     places[rows[order]] = np.arange(len(rows)) - np.searchsorted(moments, moments)
     return times, places
+
+
+def _by_stream_and_time(streams: Rows, times: Array) -> Indices:
+    """Return the rows of events by stream and time, in a stable order; those whose time no other event has may be left out."""
+    if not (times[1:] >= times[:-1]).all():
+        return np.lexsort([times, streams])
+    alike = np.concatenate([[False], times[1:] == times[:-1], [False]])
+    rows = np.flatnonzero(alike[1:] | alike[:-1])
+    order, _ = order_by_group(streams[rows].astype(np.int64), int(streams.max(initial=-1)) + 1)
+    return rows[order]
 
 
 def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.NDArray[np.bool_]:
@@ -57,39 +67,6 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
     taken = np.empty(len(matches), np.bool_)
     select_disjoint(np.lexsort([begins, ends, streams]), streams, begins, ends, taken)
     return taken[match_of_row]
-
-
-def may_be_chosen(
-    streams: Indices, first: Positions, last: Positions, reached: Tick | None, end: Tick | None
-) -> npt.NDArray[np.bool_]:  # fmt: skip
-    """Return False for the matches of a slice of time that :func:`choose_disjoint` chooses in no case.
-
-    That is so whatever matches earlier and later slices have: those of earlier ones end at the time `reached` at the latest
-    (None: there is none), those of later ones begin at `end` at the earliest (None: there is none). Behind a match that begins
-    after all before it have ended, no earlier one matters; there the choice is that among the slice's own matches. The arguments
-    are otherwise those of :func:`choose_disjoint`, which chooses the same without the other matches.
-    """
-    begins, ends = _number_positions(streams, first, last)
-    order = np.argsort(begins, kind="stable")
-    highest = np.maximum.accumulate(ends[order])
-    # numbers ascend from stream to stream, so that the first match of a stream begins after all before it
-    alone = np.ones(len(order), np.bool_)
-    alone[1:] = begins[order][1:] > highest[:-1]
-    if reached is not None:
-        alone &= first[0][order] > reached
-    since = np.maximum.accumulate(np.where(alone, np.arange(len(order)), -1))
-    settled = np.zeros(len(order), np.bool_)
-    settled[order] = (since >= 0) & (streams[order[since]] == streams[order])
-    among = np.flatnonzero(settled)
-    chosen = choose_disjoint(streams[among], _at(first, among), _at(last, among))
-    kept = np.ones(len(order), np.bool_)
-    kept[among] = chosen if end is None else chosen | (last[0][among] >= end)
-    return kept
-
-
-def _at(positions: Positions, rows: Indices) -> Positions:
-    times, places = positions
-    return times[rows], places[rows]
 
 
 def _number_positions(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices
+from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
-from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 
 def select_matches(
@@ -47,19 +47,24 @@ def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     Matches are taken in the order in which they complete. Each must begin
     behind the end of the one that was taken before it.
     """
-    ends = np.concatenate([matches.first, matches.last])
-    first, last = np.split(positions_in_streams(plan, columns, ordered, ends), 2)
-    completed = _in_order_of_completion(streams, first, last)
-    taken = np.empty(len(matches), np.bool_)
-    select_disjoint(completed, streams, first, last, taken)
-    return np.flatnonzero(taken)
+    return np.flatnonzero(are_disjoint(streams, *_ends(plan, columns, ordered, matches)))
 
 
-def _in_order_of_completion(streams: Indices, first: Indices, last: Indices) -> Indices:
-    """Return the numbers of matches by stream, last event, first event; equal ones keep their order, which is that of bindings.
+def settle_matches(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, streams: Indices, borders: Borders
+) -> tuple[AnyMatches, Indices, Flags]:  # fmt: skip
+    """Return the matches of a slice that ``skip_past_last`` may keep, their streams, and which are kept whatever other slices find.
 
-    The matches come by stream and first event. Most often their last events are in order then, too.
+    The given matches are in result order, and no two have the same first event.
     """
-    if ((last[1:] >= last[:-1]) | (streams[1:] != streams[:-1])).all():
-        return np.arange(len(streams))
-    return np.lexsort((first, last, streams))
+    times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
+    late = np.ones(len(matches), np.bool_) if borders.reached is None else times[matches.first] > borders.reached
+    early = np.ones(len(matches), np.bool_) if borders.end is None else times[matches.last] < borders.end
+    kept, final = settle(streams, *_ends(plan, columns, ordered, matches), late, early)
+    return matches.reorder(kept), streams[kept], final
+
+
+def _ends(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> tuple[Indices, Indices]:
+    """Return the positions in their streams of the first and of the last events of matches."""
+    first, last = np.split(positions_in_streams(plan, columns, ordered, np.concatenate([matches.first, matches.last])), 2)
+    return first, last

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.events.matches import FoundMatches, Indices
+from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
@@ -178,16 +178,17 @@ ColumnOf = Callable[[], pa.Array]
 
 def match_table(
     plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1,
-    beside: Beside | None = None,
+    beside: Beside | None = None, final: Flags | None = None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
     ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
     stream number (ascending). `threads` columns are made at a time. `beside` is
-    what stands beside matches that say when they are certain.
+    what stands beside matches that say when they are certain. `final` are the
+    matches whose ends are not told (None: none).
     """
     if plan.settings.output == "count":
-        return _match_counts(plan, columns, rows, streams, matches)
+        return _match_counts(plan, columns, rows, streams, matches, final)
     schema = result_schema(plan, columns.schema)
     threads = threads_for(len(matches) * matches.counts.shape[1], threads)
     events = MatchedEvents(columns, rows, matches, threads)
@@ -195,19 +196,20 @@ def match_table(
     made = _TABLES[plan.settings.output](plan, events, streams, carried)
     if beside is not None:
         made = with_kind_columns(plan, columns, len(matches), made, beside)
-    made += _end_columns(plan, events)
+    made += _end_columns(plan, events, final)
     arrays = spread(lambda column: column(), made, threads)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _end_columns(plan: Plan, events: MatchedEvents) -> list[ColumnOf]:
-    """Return functions that make the columns of :func:`_end_fields`."""
+def _end_columns(plan: Plan, events: MatchedEvents, final: Flags | None) -> list[ColumnOf]:
+    """Return functions that make the columns of :func:`_end_fields`, NULL for `final` matches."""
     if not plan.ends:
         return []
     matches = events.matches
     # a row for each match, or for each event of one
     repeats = matches.counts.sum(axis=1) if plan.settings.output == "events" else 1
-    ends = [np.repeat(events.rows[bound], repeats) for bound in (matches.first, matches.last)]
+    mask = None if final is None else np.repeat(final, repeats)
+    ends = [pa.array(np.repeat(events.rows[bound], repeats), mask=mask) for bound in (matches.first, matches.last)]
     return [partial(events.take, column, rows) for rows in ends for column in plan.ends]
 
 
@@ -266,15 +268,36 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], lis
 }
 
 
-def _match_counts(plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches) -> pa.Table:
+def _match_counts(
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, final: Flags | None
+) -> pa.Table:  # fmt: skip
     """Return the number of matches in each `partition_by` stream that has any.
 
-    Without keys, it is that of the one stream, even if that is 0.
+    Without keys, it is that of the one stream, even if that is 0. If the plan tells the ends of matches, each match has a row
+    with its ends, except for those that are `final`: these are counted together.
     """
+    if plan.ends:
+        return _counts_with_ends(plan, columns, rows, streams, matches, final)
     if not plan.query.partition_by:
         return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
     borders = np.flatnonzero(np.diff(streams, prepend=-1))
     return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
+
+
+def _counts_with_ends(
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, final: Flags | None
+) -> pa.Table:  # fmt: skip
+    """Return a row with the number of the `final` matches of each stream, and rows of 1 with the ends of the others."""
+    counted = np.flatnonzero(np.zeros(len(matches), np.bool_) if final is None else final)
+    borders = np.flatnonzero(np.diff(streams[counted], prepend=-1))
+    others = np.arange(len(matches)) if final is None else np.flatnonzero(~final)
+    shown = np.concatenate([counted[borders], others])
+    counts = np.concatenate([np.diff(borders, append=len(counted)), np.ones(len(others), np.int64)])
+    first, last = rows[matches.first[shown]], rows[matches.last[shown]]
+    untold = np.arange(len(shown)) < len(borders)
+    keys = [columns.take(column, pa.array(first)) for column in plan.query.partition_by]
+    ends = [columns.take(column, pa.array(bound, mask=untold)) for bound in (first, last) for column in plan.ends]
+    return pa.Table.from_arrays([*keys, pa.array(counts), *ends], schema=result_schema(plan, columns.schema))
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:

@@ -10,6 +10,7 @@ from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -36,9 +37,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class EventRun(Run):
-    """A run of an event pattern."""
+    """A run of an event pattern.
+
+    `borders`: what the slice knows of other ones, if the run settles which matches ``skip_past_last`` keeps (None: it does not).
+    """
 
     plan: EventPlan
+    borders: Borders | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

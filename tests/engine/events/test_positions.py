@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.positions import choose_disjoint, may_be_chosen, positions_of_events
+from gpu_cep.engine.events.positions import choose_disjoint, positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -45,40 +45,6 @@ def test_matches_are_taken_behind_one_another(matches, times):
     streams = np.array([key for key, _, _ in rows], np.int64)
     first, last = (tuple(np.array([row[end][part] for row in rows], np.int64) for part in range(2)) for end in (1, 2))
     assert choose_disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
-
-
-@given(st.dictionaries(st.tuples(small, st.integers(0, 40)), st.integers(0, 6), max_size=40), st.integers(1, 20), st.integers(1, 2))
-def test_matches_that_a_slice_drops_are_never_taken(matches, length, times):
-    """Matches of up to six ticks, cut at every `length` ticks by first events."""
-    rows = np.array([(key, begin, begin + long) for (key, begin), long in matches.items() for _ in range(times)], np.int64).reshape(-1, 3)
-    streams, begins, ends = rows.T
-    first, last = ((values, np.zeros(len(rows), np.int64)) for values in (begins, ends))
-    taken = choose_disjoint(streams, first, last)
-    kept = np.zeros(len(rows), np.bool_)
-    for number in range(40 // length + 1):
-        own = np.flatnonzero(begins // length == number)
-        parts = [(values[own], places[own]) for values, places in (first, last)]
-        reached = number * length - 1 + 6 if number else None
-        kept[own] = may_be_chosen(streams[own], *parts, reached, (number + 1) * length if number < 40 // length else None)
-    assert not (taken & ~kept).any()
-    among = np.flatnonzero(kept)
-    again = choose_disjoint(streams[among], *((values[among], places[among]) for values, places in (first, last)))
-    assert again.tolist() == taken[among].tolist()
-
-
-def test_a_slice_drops_what_overlaps_far_from_its_borders():
-    begins = np.array([0, 1, 2, 20, 21, 22, 38, 39], np.int64)
-    ends = np.array([9, 9, 9, 25, 25, 25, 42, 41], np.int64)
-    places, streams = np.zeros(8, np.int64), np.zeros(8, np.int64)
-    kept = may_be_chosen(streams, (begins, places), (ends, places), 9, 40)
-    assert kept.tolist() == [True, True, True, True, False, False, True, True]
-
-
-def test_a_slice_keeps_a_chain_that_begins_near_its_border():
-    """If the first match is taken, the last one is; if an earlier slice overlaps it, the one between them is."""
-    begins, ends = np.array([0, 4, 8], np.int64), np.array([6, 9, 12], np.int64)
-    places, streams = np.zeros(3, np.int64), np.zeros(3, np.int64)
-    assert may_be_chosen(streams, (begins, places), (ends, places), 3, 40).all()
 
 
 @pytest.mark.parametrize("output", ["matches", "events"])

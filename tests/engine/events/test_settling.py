@@ -1,0 +1,99 @@
+"""What a slice of time settles of the matches that skip_past_last keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import answer
+from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.positions import choose_disjoint
+from gpu_cep.engine.events.settling import are_disjoint, borders_of, settle
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import make_plan
+
+small = st.integers(0, 3)
+WINDOW = 6
+
+
+def settled(streams, begins, ends, own):
+    """The matches of a slice that are kept, and those kept for certain; events are numbered by their times."""
+    reached, end = borders_of(own, WINDOW)
+    late = np.ones(len(begins), np.bool_) if reached is None else begins > reached
+    early = np.ones(len(begins), np.bool_) if end is None else ends < end
+    return settle(streams, begins, ends, late, early)
+
+
+def of_one_stream(begins, ends, own):
+    kept, final = settled(np.zeros(len(begins), np.int64), np.array(begins), np.array(ends), own)
+    return kept.tolist(), kept[final].tolist()
+
+
+@given(st.dictionaries(st.tuples(small, st.integers(0, 40)), st.integers(0, WINDOW), max_size=40), st.integers(1, 20))
+def test_slices_settle_what_a_choice_among_all_matches_gives(matches, length):
+    """Matches of up to a window, cut at every `length` ticks by first events."""
+    rows = np.array([(key, begin, begin + long) for (key, begin), long in sorted(matches.items())], np.int64).reshape(-1, 3)
+    streams, begins, ends = rows.T
+    taken = are_disjoint(streams, begins, ends)
+    kept, final = [], []
+    for number in range(40 // length + 1):
+        own = np.flatnonzero(begins // length == number)
+        borders = TimeSlice(number * length if number else None, (number + 1) * length if number < 40 // length else None)
+        found = settled(streams[own], begins[own], ends[own], borders)
+        kept += own[found.kept].tolist()
+        final += own[found.kept[found.final]].tolist()
+    unsettled = np.array(sorted(set(kept) - set(final)), np.int64)
+    places = np.zeros(len(unsettled), np.int64)
+    others = choose_disjoint(streams[unsettled], (begins[unsettled], places), (ends[unsettled], places))
+    assert sorted([*final, *unsettled[others].tolist()]) == np.flatnonzero(taken).tolist()
+
+
+def test_slices_settle_what_lies_far_from_their_borders():
+    begins, ends = [0, 1, 2, 20, 21, 22, 36, 38, 39], [9, 9, 9, 25, 25, 25, 39, 42, 41]
+    kept, final = of_one_stream(begins, ends, TimeSlice(3, 40))
+    assert (kept, final) == ([0, 1, 2, 3, 6], [3, 6])
+
+
+def test_matches_that_end_in_a_later_slice_are_not_settled():
+    assert of_one_stream([20, 38, 39], [25, 42, 41], TimeSlice(3, 40)) == ([0, 1, 2], [0])
+
+
+def test_a_chain_that_begins_near_a_border_is_not_settled():
+    """If the first match is taken, the last one is; if an earlier slice overlaps it, the one between them is."""
+    assert of_one_stream([0, 4, 8], [6, 9, 12], TimeSlice(-3, 40)) == ([0, 1, 2], [])
+
+
+def test_the_first_and_the_last_slice_settle_what_is_at_their_ends():
+    assert of_one_stream([0, 4, 8], [6, 9, 12], TimeSlice()) == ([0, 2], [0, 2])
+
+
+def test_gaps_of_one_stream_settle_nothing_in_the_next():
+    streams, begins, ends = np.array([0, 1, 1]), np.array([20, 9, 10]), np.array([22, 12, 13])
+    kept, final = settled(streams, begins, ends, TimeSlice(5, 40))
+    assert (kept.tolist(), final.tolist()) == ([0, 1, 2], [True, False, False])
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_results_tell_the_ends_of_matches_that_are_not_settled(output):
+    """Pairs of neighbours at 0 to 11 of two keys; the slice begins at 3, and ends at 11."""
+    times = [time for time in range(12) for _ in "xy"]
+    table = pa.table({"ts": times, "key": list("xy" * 12), "type": [("A", "B")[time % 2] for time in times]})
+    settings = Settings(output=output, after_match="skip_to_next")
+    plan = replace(make_plan("PATTERN SEQ(A a, B b) WITHIN 2", table.schema, Options(partition_by=("key",)), settings), ends=(0,))
+    found = answer(plan, table, own=TimeSlice(3, 11), borders=borders_of(TimeSlice(3, 11), 2))
+    rows = found.group_by(["ts_first", "ts_last"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    if output == "count":
+        assert found.to_pylist() == [
+            *({"key": key, "count": 2, "ts_first": None, "ts_last": None} for key in "xy"),
+            *({"key": key, "count": 1, "ts_first": begin, "ts_last": begin + 1} for key in "xy" for begin in (4, 10)),
+        ]
+    else:
+        each = 4 if output == "events" else 2
+        expected = {(4, 5): each, (None, None): 2 * each, (10, 11): each}
+        assert {(row["ts_first"], row["ts_last"]): row["count_all"] for row in rows} == expected
