@@ -110,6 +110,7 @@ _FORMS = (
     _form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
     _form(r"limit\b", "there is no LIMIT: after_match= keeps some of the matches, and max_matches= makes too many an error"),
     _form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
+    _form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
     _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
     _form(r"//", "a comment is written -- … or /* … */"),
     _form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),

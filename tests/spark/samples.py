@@ -23,6 +23,7 @@ QUERIES = {
     "robust": "PATTERN SEQ(A a, B b+, C c) WHERE robust_skip_till_next_match { [key] AND sum(b.n) < c.n } WITHIN 60",
     "strict contiguity": "PARTITION BY user PATTERN SEQ(A a, B b+) WHERE strict_contiguity { a.n <> b.n } WITHIN 30",
     "partition contiguity": "PATTERN SEQ(A a, B b+) WHERE partition_contiguity { [key] AND [user] } WITHIN 90",
+    "until": "PARTITION BY user PATTERN SEQ(A a, B b+ UNTIL (type = 'D' AND x > 30), C c) WHERE [key] WITHIN 60",
     "a variable without properties": "PARTITION BY key PATTERN SEQ(A a, any, C c) WHERE any.n > a.n WITHIN 20",
 }
 
