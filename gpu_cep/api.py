@@ -104,6 +104,8 @@ def match(
     time_unit: TimeUnit | None = None,
     nulls: Nulls = "error",
     after_match: AfterMatch = "all",
+    limit_per_start: int | None = None,
+    order_matches_by: str | None = None,
     detect: Detect = "final",
     allen: Allen = "paper",
     gap: float | str | None = None,
@@ -188,6 +190,15 @@ def match(
         stream's matches are taken in order of completion, and a match is kept
         if it begins behind the last one kept. ``skip_to_next``: for each first
         event, the match that completes first.
+    limit_per_start
+        The most matches that are kept of those with one first event (default:
+        all). Those are kept that come first in the order of results.
+    order_matches_by
+        An expression of the match, such as ``"sum(b.x) desc"``, by which
+        `limit_per_start` keeps matches instead. It is written as an item of
+        RETURN, with ``asc`` (default) or ``desc`` behind it. NaN comes behind
+        all numbers, and NULL behind NaN, in either direction. Of equal matches
+        those are kept that come first in the order of results.
     detect
         When a match of an interval pattern is reported. ``final``: when its
         situations have ended. ``early``: as soon as the events so far decide
@@ -318,7 +329,8 @@ def match(
     check_profile(profile)
     allowed = memory_bytes(memory, "memory")
     settings = make_settings(
-        after_match=after_match, engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
+        after_match=after_match, limit_per_start=limit_per_start, order_matches_by=order_matches_by,
+        engine=engine, gpu_memory=gpu_memory, algorithm=algorithm, output=output, columns=columns,
         max_matches=max_matches, max_steps=max_steps, prune=prune, timeouts=timeouts, detected_at=detected_at,
     )  # fmt: skip
     options = make_options(

@@ -69,6 +69,8 @@ class RunOptions(TypedDict, total=False):
     """The keywords of a run that every public function takes."""
 
     after_match: AfterMatch
+    limit_per_start: int | None
+    order_matches_by: str | None
     engine: Engine
     max_matches: int | None
     algorithm: Algorithm

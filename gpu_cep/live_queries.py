@@ -103,6 +103,9 @@ def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> An
     if settings.output not in known:
         of = "" if isinstance(plan, EventPlan) else " over situations"
         faults.append(Diagnostic(f"{asked} with output={settings.output!r}{of} is not supported; supported: {', '.join(known)}"))
+    if settings.limit_per_start is not None:
+        message = f"{asked} with limit_per_start= is not supported: matches come out before all of their first event are known"
+        faults.append(Diagnostic(message, hint="after_match='skip_to_next' keeps one match of each first event"))
     if settings.algorithm == "brute_force":
         faults.append(Diagnostic(f"{asked} with algorithm='brute_force' is not supported", hint="leave algorithm= out"))
     if isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:

@@ -40,6 +40,8 @@ _ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain()
 _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
     "output": ("matches",),
     "after_match": ("all",),
+    "limit_per_start": (None,),
+    "order_matches_by": (None,),
     "engine": ("auto", "cpu"),
     "algorithm": ("auto", "brute_force"),
     "max_matches": (None,),
@@ -51,6 +53,8 @@ _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
 _INSTEAD = {
     "output": "ONE ROW PER MATCH or ALL ROWS PER MATCH",
     "after_match": "AFTER MATCH SKIP …",
+    "limit_per_start": "AFTER MATCH SKIP …, which leaves one match of each first row,",
+    "order_matches_by": "ORDER BY around the clause, in gpu_cep.sql()",
     "columns": "MEASURES",
     "detected_at": "a measure such as LAST(…) of the timestamp",
     "timeouts": "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
@@ -195,7 +199,7 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     if isinstance(query, IntervalQuery):
         made = plan_intervals(bind_intervals(query, schema_of(schema), options, text), settings, text)
     else:
-        made = plan(bind(query, schema_of(schema), options, text), settings)
+        made = plan(bind(query, schema_of(schema), options, text, ranking=settings.order_matches_by), settings)
     answer_schema(made, schema)
     return made
 

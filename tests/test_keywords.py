@@ -49,7 +49,9 @@ LEFT_OUT = {
     cep.explain_all: {"timeouts", "detected_at", "result", "memory", "complete_until"},
     cep.stream: {"result", "memory", "complete_until"},
     cep.stream_all: {"result", "memory", "complete_until"},
-    cep.progress: {"timeouts", "detected_at", "result", "complete_until", "output", "columns", "after_match"},
+    cep.progress: {
+        "timeouts", "detected_at", "result", "complete_until", "output", "columns", "after_match", "limit_per_start", "order_matches_by",
+    },
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
     cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }

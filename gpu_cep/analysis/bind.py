@@ -17,6 +17,7 @@ from gpu_cep.analysis.gaps import ANY, check_gaps, choose_gaps, first_gaps
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.ranking import bind_ranking
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
@@ -31,7 +32,7 @@ TIES = get_args(Ties)
 _MOVING = "its end is not known when the next event is taken: write robust_skip_till_next_match, skip_till_any_match or a contiguity"
 
 
-def bind(query: Query, schema: Schema, options: Options, text: str | None = None) -> BoundPattern:
+def bind(query: Query, schema: Schema, options: Options, text: str | None = None, *, ranking: str | None = None) -> BoundPattern:
     """Return `query` over events of `schema`, with names resolved, types explicit and conditions split.
 
     Parameters
@@ -44,6 +45,8 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         What the caller says beside the text; it must not contradict it.
     text
         The query's text, for errors to quote.
+    ranking
+        By what the matches of one first event are kept, as text (None: in the order of results).
 
     Raises
     ------
@@ -96,6 +99,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         _check_negations(disjuncts, found, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
+    ranked = None if ranking is None else bind_ranking(ranking, scope)
     return BoundPattern(
         schema=schema,
         computed=tuple(scope.computed),
@@ -112,6 +116,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         partition_by=partition_by,
         order_by=order_by,
         derived_keys=keys,
+        ranking=ranked,
     )
 
 

@@ -335,6 +335,18 @@ class ReturnColumn:
     expression: Bound
 
 
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """By what the matches of one first event are kept: an expression of the match, and its direction.
+
+    `text`: the expression as written, for explain.
+    """
+
+    expression: Bound
+    descending: bool
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundQuery:
     """What queries of all kinds say, bound to a schema.
@@ -406,8 +418,10 @@ class BoundPattern(BoundQuery):
     `branches`: the normal form. Conditions that relate events stand in the branches as well.
     `strategy`: one of :data:`gpu_cep.lang.ast.STRATEGIES`.
     `ties`: ``strict`` or ``position``.
+    `ranking`: by what the matches of one first event are kept (None: in the order of results).
     """
 
     branches: tuple[Branch, ...]
     strategy: str
     ties: str
+    ranking: Ranking | None = None

@@ -99,6 +99,8 @@ QUERY: dict[str, Any] = {
     "strategy": _choice(ABOUT_MATCHES, STRATEGIES, "The event selection strategy."),
     "ties": _choice(ABOUT_MATCHES, TIES, "Whether events of equal time are ordered."),
     "after_match": _choice(ABOUT_MATCHES, AFTER_MATCH, "Which of the matches are kept (default: all)."),
+    "limit_per_start": _number(ABOUT_MATCHES, "Keep at most N matches of each first event (default: all)."),
+    "order_matches_by": _text(ABOUT_MATCHES, "EXPRESSION", "By what --limit-per-start keeps matches: 'sum(b.x) desc'."),
     "detect": _choice(ABOUT_MATCHES, DETECT, "When matches of situations are reported (default: final)."),
     "allen": _choice(ABOUT_MATCHES, ALLEN, "How 'finishes' is read: as TPStream prints it (default), or as Allen did in 1983."),
     "gap": _text(ABOUT_MATCHES, "LENGTH", "The longest time without events that ends no situation: 30 seconds, …, or a bare number."),

@@ -54,7 +54,7 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     if first.found is None:
         first = replace(first, ordered=ending_late(run, first.ordered))
     if plan.settings.output == "count" and plan.settings.after_match == "all":
-        return _count_table(plan, columns, first.ordered, _counts(run, first, choices))
+        return _count_table(plan, columns, first.ordered, _limited(plan, _counts(run, first, choices)))
     graph = _graph(run, first)
     if graph is not None:
         return node_table(plan, columns, first.ordered, carried_columns(plan, columns.schema), graph)
@@ -108,7 +108,7 @@ def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     """Return all matches as a graph; None if the output is no graph, or if matches must be enumerated first."""
     settings = run.plan.settings
-    if settings.output != "compressed" or settings.after_match != "all":
+    if settings.output != "compressed" or not settings.keeps_all:
         return None
     with run.profile.stage("graph"):
         graph = label_graph(run.plan, first.ordered, run.own)
@@ -123,6 +123,12 @@ def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indi
     if first.counted is not None:
         return [first.counted]
     return _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
+
+
+def _limited(plan: EventPlan, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:
+    """Return the numbers of matches at each first event, which stands once in them, as far as the plan keeps these."""
+    limit = plan.settings.limit_per_start
+    return counts if limit is None else [(starts, np.minimum(totals, limit)) for starts, totals in counts]
 
 
 def _each_batch(

@@ -6,10 +6,12 @@ import enum
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from itertools import combinations, product
+from typing import Any
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, attribute_kind, meaning
+from gpu_cep.oracle.rewriting import rewritten
 
 Events = Mapping[str, tuple[Row, ...]]
 
@@ -91,6 +93,15 @@ def condition_of(conjunct: ast.Expression, variables: Collection[str], quantifie
         closing=frozenset(name for name in mentioned if name in quantified and (name, _Read.WHOLE) in read),
         is_true=lambda assignment: condition.value(assignment) is True,
     )
+
+
+def value_of(expression: ast.Expression, events: Events, schema: Schema) -> Any:
+    """Return the value of an expression of a match; attributes of a variable that binds nothing are NULL."""
+
+    def change(node: ast.Expression) -> ast.Expression | None:
+        return ast.Literal(None) if isinstance(node, ast.Reference) and not events.get(node.variable or "") else None
+
+    return meaning(rewritten(expression, change), schema).value(Assignment(events, dict.fromkeys(events, 0)))
 
 
 class _Read(enum.Enum):

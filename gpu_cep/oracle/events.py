@@ -11,12 +11,14 @@ independent ways.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from gpu_cep.lang import ast
-from gpu_cep.oracle.expressions import Scalar
+from gpu_cep.oracle.conditions import value_of
+from gpu_cep.oracle.expressions import Scalar, Schema
 from gpu_cep.oracle.options import agreed, known, names
 from gpu_cep.oracle.patterns import Pattern, pattern_of
 from gpu_cep.oracle.problems import Problem, order_test, window_length, window_test
@@ -24,6 +26,7 @@ from gpu_cep.oracle.selection import STRATEGIES
 from gpu_cep.oracle.streams import Stream, schema_of, streams
 
 Match = dict[str, tuple[int, ...]]
+Ranking = tuple[ast.Expression, bool]
 Bindings = tuple[tuple[int, ...], ...]  # for each variable its stream positions; empty if it is absent
 
 
@@ -38,6 +41,8 @@ def matches(
     strategy: str | None = None,
     ties: str = "strict",
     after_match: str = "all",
+    limit_per_start: int | None = None,
+    ranking: Ranking | None = None,
     time_unit: str | None = None,
     functions: Mapping[str, Scalar] | None = None,
     limit: int = 200_000,
@@ -50,6 +55,9 @@ def matches(
         A query over events.
     events, timestamp, partition_by, order_by, type_column, strategy, ties, after_match, time_unit
         As in :func:`gpu_cep.match`.
+    limit_per_start, ranking
+        The most matches of one first event that are kept, and the expression by which they are kept first, with
+        whether the greatest come first (None: in the order of results).
     functions
         The functions that the query may call, with the kinds of their results.
     limit
@@ -72,6 +80,9 @@ def matches(
     for stream, problems in parts:
         found = {_bindings(pattern, match) for problem in problems for match in find(problem, limit)}
         selected = sorted(select(sorted(found, key=_completion)), key=_rank)
+        if limit_per_start is not None:
+            ranked = sorted(selected, key=_value_key(pattern, stream, ranking, schema_of(events, functions or {})))
+            selected = sorted(_first_of_starts(ranked, limit_per_start), key=_rank)
         matched += [_rows(pattern, stream, bindings) for bindings in selected]
     return matched
 
@@ -129,6 +140,40 @@ def _skip_to_next(completed: Iterable[Bindings]) -> list[Bindings]:
     for bindings in completed:
         earliest.setdefault(first_event(bindings), bindings)
     return list(earliest.values())
+
+
+def _first_of_starts(ranked: Iterable[Bindings], limit: int) -> list[Bindings]:
+    """Return the first `limit` matches of each first event."""
+    taken: dict[int, list[Bindings]] = {}
+    for bindings in ranked:
+        taken.setdefault(first_event(bindings), []).append(bindings)
+    return [bindings for of_start in taken.values() for bindings in of_start[:limit]]
+
+
+def _value_key(pattern: Pattern, stream: Stream, ranking: Ranking | None, schema: Schema) -> Callable[[Bindings], tuple[Any, ...]]:
+    """Return a sort key by the value of an expression of the match: numbers, then NaN, then NULL."""
+    if ranking is None:
+        return lambda bindings: ()
+    written, descending = ranking
+
+    def key(bindings: Bindings) -> tuple[Any, ...]:
+        bound = {name: tuple(stream.rows[i] for i in events) for name, events in zip(pattern.variables, bindings, strict=True)}
+        value = value_of(written, bound, schema)
+        if value is None or value != value:
+            return (1, value is None)
+        return (0, _Greatest(value) if descending else value)
+
+    return key
+
+
+@dataclass(frozen=True, slots=True)
+class _Greatest:
+    """A value that is less than another if it is greater."""
+
+    value: Any
+
+    def __lt__(self, other: _Greatest) -> bool:
+        return bool(self.value > other.value)
 
 
 AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {

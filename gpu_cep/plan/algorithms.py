@@ -137,7 +137,7 @@ def choose_algorithms(plan: EventPlan) -> EventPlan:
 
 def may_cut(settings: Settings) -> bool:
     """Return whether searches may leave out matches that `after_match` drops."""
-    return "overlap" in settings.prune and settings.after_match != "all"
+    return "overlap" in settings.prune and settings.searched != "all"
 
 
 def _contending(query: BoundPattern, settings: Settings) -> list[Algorithm]:

@@ -42,7 +42,7 @@ def certainty_of(plan: Plan) -> Certain:
         return Certain.WITH_WINDOW
     if in_contact:
         return Certain.WITH_NEXT_EVENT
-    return Certain.BY_BRANCH if not all(late) and plan.settings.after_match == "all" else Certain.WITH_WINDOW
+    return Certain.BY_BRANCH if not all(late) and plan.settings.keeps_all else Certain.WITH_WINDOW
 
 
 def check_detection(plan: EventPlan) -> EventPlan:

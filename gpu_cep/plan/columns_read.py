@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Constants, Endpoint, Field, Operation
+from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundPattern, BoundQuery, Constant, Constants, Endpoint, Field, Operation
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.settings import Settings
@@ -20,7 +20,9 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     With them the query can be bound anew: what it names is among them, even if nothing reads it.
     """
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys, *query.equivalences)
-    expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns))
+    ranking = query.ranking if isinstance(query, BoundPattern) else None
+    ranked = () if ranking is None else (ranking.expression,)
+    expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns), *ranked)
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
     return tuple(sorted(found.union(named) | _output_columns(query, settings)))
 

@@ -275,12 +275,14 @@ class EventPlan(Plan):
     `contenders`: the algorithms, of which each batch of events takes one.
     `strategy`: the query's, or another one that finds the same matches (:mod:`gpu_cep.plan.robustness`).
     `branches`: the branches of the pattern.
+    `ranking`: computes the query's ranking, if that is computed.
     """
 
     query: BoundPattern
     contenders: tuple[str, ...]
     strategy: str
     branches: tuple[PlannedBranch, ...] = ()
+    ranking: ReturnProgram | None = None
 
     @property
     def algorithm(self) -> str:

@@ -145,6 +145,8 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
     """Yield the lines of the plan, one for each step with where it runs; `bulk` is where phase 1 runs."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
+    if plan.settings.limit_per_start is not None:
+        yield f"keeps      {_kept_text(plan)}"
     if plan.strategy != query.strategy:
         yield f"followed   {plan.strategy}: it finds the same matches of this query (thesis Thm. 6.3)"
     derived = f", derived keys {_columns(query, plan.derived)}" if plan.derived else ""
@@ -168,13 +170,20 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
         yield f"{plan.settings.output:<10} {_source(plan)}"
 
 
+def _kept_text(plan: EventPlan) -> str:
+    """Return in words which matches of one first event are kept."""
+    limit, ranking = plan.settings.limit_per_start, plan.query.ranking
+    by = "in the order of results" if ranking is None else f"by {ranking.text}, {'descending' if ranking.descending else 'ascending'}"
+    return f"of each first event, the first {'match' if limit == 1 else f'{limit:,} matches'} {by}"
+
+
 def _source(plan: EventPlan) -> str:
     """Return in words what a count or a compressed result is computed from."""
     compressed = plan.settings.output == "compressed"
     if decided_by_states(plan) and (compressed or plan.algorithm != "nfab"):
         return _BY_STATES
     merged = plan.strategy != "robust_skip_till_next_match" if compressed else plan.algorithm == "nfab"
-    return _BY_RUNS if merged and plan.settings.after_match == "all" else _BY_MATCHES
+    return _BY_RUNS if merged and plan.settings.keeps_all else _BY_MATCHES
 
 
 def _algorithm_lines(plan: EventPlan) -> Iterator[str]:

@@ -25,6 +25,8 @@ def check_interval_settings(settings: Settings) -> None:
     faults = []
     if settings.after_match != "all":
         faults.append(f"after_match={settings.after_match!r} is not supported for situations; supported: all")
+    if settings.limit_per_start is not None:
+        faults.append("limit_per_start= is not supported for situations; supported: event patterns (PATTERN)")
     if settings.output == "compressed":
         faults.append("output='compressed' is not supported for situations; supported: matches, events, indices, count")
     if (settings.engine, settings.algorithm) == ("gpu", "brute_force"):

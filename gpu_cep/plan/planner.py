@@ -23,7 +23,7 @@ from gpu_cep.plan.lifting import lift_conditions
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.pruning import drop_useless_steps
 from gpu_cep.plan.relationships import plan_branches
-from gpu_cep.plan.returns import plan_returns
+from gpu_cep.plan.returns import plan_ranking, plan_returns
 from gpu_cep.plan.robustness import follow_plain_strategy
 from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.plan.timeouts import check_kinds
@@ -39,6 +39,7 @@ RULES: tuple[Callable[[EventPlan], EventPlan], ...] = (
     share_dictionaries,
     drop_useless_steps,
     plan_returns,
+    plan_ranking,
 )
 
 # The rules for situations.

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import Bound, Constant, Constants, Operation, split_case
 from gpu_cep.analysis.types import INTEGER, Kind
-from gpu_cep.plan.event_plan import PlanT, ReturnProgram
+from gpu_cep.plan.event_plan import EventPlan, PlanT, ReturnProgram
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves
 
 
@@ -27,6 +27,17 @@ def plan_returns(plan: PlanT) -> PlanT:
     [None, ['load_int', 'load_int', 'sub_int']]
     """
     return replace(plan, returns=tuple(plan_return(item.expression) for item in plan.query.returns))
+
+
+def plan_ranking(plan: EventPlan) -> EventPlan:
+    """Return the plan with a program for the expression by which matches are kept, if it is computed.
+
+    Examples
+    --------
+    >>> plan_ranking(draft("PATTERN SEQ(a, b)")).ranking
+    """
+    ranking = plan.query.ranking
+    return plan if ranking is None else replace(plan, ranking=plan_return(ranking.expression))
 
 
 def plan_return(expression: Bound) -> ReturnProgram | None:

@@ -26,6 +26,8 @@ class Settings:
     """How a query is to be answered.
 
     `output`, `engine`, `algorithm`, `after_match`: the keywords of :func:`gpu_cep.match`.
+    `limit_per_start`: the most matches of one first event that are kept (None: all).
+    `order_matches_by`: an expression of the match, by which those of one first event are kept first, as text (None: result order).
     `max_matches`: the most matches of the output.
     `max_steps`: the most steps of the whole run.
     `prune`: the pruning steps that may be used (:data:`PRUNING_STEPS`); none changes the matches.
@@ -40,6 +42,8 @@ class Settings:
     engine: str = "auto"
     algorithm: str = "auto"
     after_match: str = "all"
+    limit_per_start: int | None = None
+    order_matches_by: str | None = None
     max_matches: int | None = None
     max_steps: int | None = None
     prune: tuple[str, ...] = PRUNING_STEPS
@@ -48,6 +52,16 @@ class Settings:
     timeouts: bool = False
     detected_at: bool = False
     kind: str | None = None
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether every match is kept."""
+        return self.after_match == "all" and self.limit_per_start is None
+
+    @property
+    def searched(self) -> str:
+        """The value of `after_match` whose matches suffice: of each first event the first in result order is the first to complete."""
+        return "skip_to_next" if self.limit_per_start == 1 and self.order_matches_by is None else self.after_match
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
@@ -104,6 +118,7 @@ def check_settings(settings: Settings) -> None:
         limit = getattr(settings, argument)
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
             unknown.append(Diagnostic(f"{argument} must be a whole number of at least 0, not {limit!r}"))
+    unknown += _limit_faults(settings)
     for argument in ("timeouts", "detected_at"):
         asked = getattr(settings, argument)
         if not isinstance(asked, bool):
@@ -112,3 +127,18 @@ def check_settings(settings: Settings) -> None:
         raise PatternError(unknown)
     if apart:
         raise UnsupportedError(apart)
+
+
+def _limit_faults(settings: Settings) -> list[Diagnostic]:
+    """Return what is wrong with the limit of matches per first event, and with the order that it keeps them by."""
+    limit, order, faults = settings.limit_per_start, settings.order_matches_by, []
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+        faults.append(Diagnostic(f"limit_per_start must be a whole number of at least 1, not {limit!r}"))
+    if limit is not None and settings.after_match in AFTER_MATCH and settings.after_match != "all":
+        message = f"limit_per_start= has nothing to limit with after_match={settings.after_match!r}, which keeps one match of a first event"
+        faults.append(Diagnostic(message, hint="leave one of them out"))
+    if order is not None and not isinstance(order, str):
+        faults.append(Diagnostic(f"order_matches_by must be text such as 'sum(b.x) desc', not {order!r}"))
+    if order is not None and limit is None:
+        faults.append(Diagnostic("order_matches_by= says which matches limit_per_start= keeps", hint="give limit_per_start=, too"))
+    return faults

@@ -65,7 +65,7 @@ def decided_by_states(plan: EventPlan) -> bool:
     It must be so even if events tie.
     """
     tied = plan.query.ties == "strict"
-    every = plan.settings.after_match == "all" and unites_disjointly(plan)
+    every = plan.settings.keeps_all and unites_disjointly(plan)
     return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)
 
 

@@ -21,7 +21,8 @@ def by_kind(settings: Settings) -> tuple[Settings, Settings]:
     """Return settings that ask for the matches, and others that ask for the timeouts; both have the same columns."""
     matches = replace(settings, timeouts=False, kind=MATCH)
     steps = tuple(step for step in settings.prune if step in _PRUNING)
-    timeouts = replace(matches, kind=TIMEOUT, after_match="all", algorithm="ses_automaton", engine="cpu", prune=steps)
+    every = replace(matches, after_match="all", limit_per_start=None, order_matches_by=None)
+    timeouts = replace(every, kind=TIMEOUT, algorithm="ses_automaton", engine="cpu", prune=steps)
     return matches, timeouts
 
 

@@ -131,7 +131,8 @@ expressions = st.recursive(leaves, composed, max_leaves=8)
 
 bounds = st.sampled_from([(1, None), (0, None), (0, 1), (3, 3), (2, None), (2, 4), (0, 5), (1, 1)])
 single = st.builds(Variable, variables, st.none() | variables)
-primitives = single | st.builds(lambda variable, bound, until: Repeat(variable, *bound, until=until), single, bounds, st.none() | expressions)
+ends = st.none() | expressions
+primitives = single | st.builds(lambda variable, bound, until: Repeat(variable, *bound, until=until), single, bounds, ends)
 
 
 def combined(inner: st.SearchStrategy[PatternNode]) -> st.SearchStrategy[PatternNode]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.ranking import read_ranking
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
@@ -40,10 +41,13 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     """
     columns = event_columns(plan, to_host(table))
     times = load_times(columns, plan.query.timestamp)
+    order = plan.settings.order_matches_by
+    ranking = None if order is None else read_ranking(order, [variable.name for variable in plan.query.variables])
     found = oracle_matches(
         query, columns.table,
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
         strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
+        limit_per_start=plan.settings.limit_per_start, ranking=ranking,
         functions=scalars(plan, options.functions),
     )  # fmt: skip
     limit = plan.settings.max_matches

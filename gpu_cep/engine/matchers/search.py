@@ -75,7 +75,7 @@ class Search:
     @property
     def kept_matches(self) -> int:
         """Which matches must be found at least, as a constant of :mod:`gpu_cep_kernels.rules.cut`."""
-        return _KEPT_MATCHES[self.plan.settings.after_match] if "overlap" in self.plan.pruning else KEEP_ALL
+        return _KEPT_MATCHES[self.plan.settings.searched] if "overlap" in self.plan.pruning else KEEP_ALL
 
     @property
     def nfab_cuts_runs(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
@@ -10,7 +12,8 @@ from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.result_order import positions_in_streams
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.engine.output.returns import MatchedEvents, return_array
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
 
 
@@ -21,15 +24,32 @@ def select_matches(
 
     The given matches are in result order; ``streams[m]`` is the stream of match m.
     """
-    if plan.settings.after_match == "all" or not len(matches):
+    if plan.settings.keeps_all or not len(matches):
         return matches, streams
-    if plan.settings.after_match == "skip_to_next":
+    if plan.settings.limit_per_start is not None:
+        kept = _first_of_starts(plan, columns, ordered, matches, plan.settings.limit_per_start)
+    elif plan.settings.after_match == "skip_to_next":
         # of the matches with one first event, the first one in result order completes earliest
         kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
     else:
         kept = _disjoint_matches(plan, columns, ordered, matches, streams)
     # searches leave out what is dropped where they can
     return (matches, streams) if len(kept) == len(matches) else (matches.reorder(kept), streams[kept])
+
+
+def _first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, limit: int) -> Indices:
+    """Return the numbers of at most `limit` matches of each first event, ascending: the first by the plan's ranking."""
+    numbers, begins = np.arange(len(matches)), np.diff(matches.first, prepend=-1) != 0
+    order = numbers
+    if isinstance(plan, EventPlan) and plan.query.ranking is not None:
+        events = MatchedEvents(columns, ordered.rows, matches)
+        values = return_array(plan.query.ranking.expression, plan.ranking, events, ())
+        ranked = pa.table({"start": np.cumsum(begins), "value": values, "number": numbers})
+        direction = "descending" if plan.query.ranking.descending else "ascending"
+        order = pc.sort_indices(ranked, sort_keys=[("start", "ascending"), ("value", direction), ("number", "ascending")]).to_numpy()
+    # matches of one first event stand together in either order
+    before = np.maximum.accumulate(np.where(begins, numbers, 0))
+    return np.sort(order[numbers - before < limit])
 
 
 def take_runs_apart(runs: Runs) -> Runs:

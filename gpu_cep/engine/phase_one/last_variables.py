@@ -34,7 +34,7 @@ def ending_late(run: EventRun, ordered: OrderedEvents) -> OrderedEvents:
 
 def _last_bits(run: EventRun) -> int:
     """Return the last variable of each branch as bits; 0 if a match may depend on others that end before it."""
-    if run.plan.query.strategy != "skip_till_any_match" or run.plan.settings.after_match != "all":
+    if run.plan.query.strategy != "skip_till_any_match" or not run.plan.settings.keeps_all:
         return 0
     lasts = [_last_of(tables) for tables in run.tables]
     bits = 0

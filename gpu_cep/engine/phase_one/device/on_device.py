@@ -225,7 +225,7 @@ def _is_direct(query: DevicePattern, source: EventSource) -> bool:
     """Return whether every candidate window has one match, which its labels decide."""
     plan, tables = query.plan, query.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
-    if not reads_directly(plan, tables) or tables.branch.negations or plan.settings.after_match != "all":
+    if not reads_directly(plan, tables) or tables.branch.negations or not plan.settings.keeps_all:
         return False
     return labels_decide(tables.pattern, query.tied, source.has_overlap)
 

@@ -1,0 +1,162 @@
+"""limit_per_start= and order_matches_by= against the oracle, and against all matches cut one by one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep
+from gpu_cep.analysis.ranking import read_ranking
+from gpu_cep.lang.ast import STRATEGIES
+from gpu_cep.lang.parser import parse
+from gpu_cep.oracle import events as oracle
+from tests.conformance.expectation import LIMIT, answered
+from tests.conformance.test_conformance import applicable
+from tests.drawn.queries import Case
+from tests.effort import examples
+from tests.results import matches_of
+
+PATTERNS = ("SEQ(A a, B b+)", "SEQ(A a, B b+, A c)", "SEQ(A a, B b, A c?)", "SEQ(A a, OR(B b, SEQ(B b, A c)))", "SEQ(A a, AND(B b+, A c))",
+            "SEQ(A a, NOT(X n), B b+)")  # fmt: skip
+RANKINGS = (None, "sum(b.x) desc", "count(b)", "a.x + max(b.y) desc", "last(b.y) ASC", "min(b.y)", "c.x desc", "first(b.type)",
+            "last(b.ts) desc")  # fmt: skip
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    pattern, order = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(RANKINGS))
+    order = order if order != "c.x desc" or " c" in pattern else None
+    size = draw(st.integers(0, 8))
+    letters = draw(st.lists(st.sampled_from("AABBBX"), min_size=size, max_size=size))
+    steps = draw(st.lists(st.sampled_from((0, 1, 1)), min_size=size, max_size=size))
+    ints = st.lists(st.sampled_from((0, 1, 2, None)), min_size=size, max_size=size)
+    floats = st.lists(st.sampled_from((0.0, 1.5, -0.0, math.nan, None)), min_size=size, max_size=size)
+    events = pa.table({
+        "ts": pa.array(draw(st.permutations([sum(steps[: place + 1]) for place in range(size)])), pa.int64()),
+        "type": pa.array(letters, pa.string()), "k": pa.array(draw(ints), pa.int64()),
+        "x": pa.array(draw(ints), pa.int64()), "y": pa.array(draw(floats), pa.float64()),
+    })  # fmt: skip
+    options: dict[str, Any] = {
+        "strategy": draw(st.sampled_from(("skip_till_any_match", "skip_till_any_match", *STRATEGIES))),
+        "ties": draw(st.sampled_from(("strict", "position"))), "partition_by": draw(st.sampled_from((None, "k"))),
+        "limit_per_start": draw(st.sampled_from((1, 1, 2, 3))), "order_matches_by": order,
+    }  # fmt: skip
+    condition = draw(st.sampled_from(("", " WHERE [k]", " WHERE a.x <= b.x")))
+    return Case(f"PATTERN {pattern}{condition} WITHIN {draw(st.sampled_from((3, 9)))}", events, options)
+
+
+def expected(case: Case) -> list[oracle.Match]:
+    options = dict(case.options)
+    order = options.pop("order_matches_by")
+    return oracle.matches(parse(case.text), case.events, **options, ranking=order and read_ranking(order, "abcn"), limit=20 * LIMIT)
+
+
+@examples(300, 3_000)
+@given(cases(), st.data())
+def test_same_matches_as_the_oracle(case, data):
+    plain = Case(case.text, case.events, {name: case.options[name] for name in ("strategy", "ties", "partition_by")})
+    algorithm = data.draw(st.sampled_from(["auto", *applicable(plain)]))
+    assert matches_of(answered(case, algorithm=algorithm, output="indices")) == expected(case)
+
+
+@examples(60, 500)
+@given(cases())
+def test_same_numbers_and_the_same_graph(case):
+    wanted = expected(case)
+    assert sum(row["count"] for row in answered(case, output="count").to_pylist()) == len(wanted)
+    assert answered(case, output="compressed").count() == len(wanted)
+
+
+EVENTS = pa.table({"ts": range(7), "type": list("ABBABBB"), "x": [0, 3, 1, 0, 5, 5, 2], "k": list("uuvvuvu")})
+QUERY = "PATTERN SEQ(A a, B b+) WHERE skip_till_any_match { } WITHIN 9"
+
+
+def found(events: pa.Table = EVENTS, query: str = QUERY, **options: Any) -> list[dict[str, Any]]:
+    return gpu_cep.match(events, query, output="indices", **options).to_pylist()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5, 1_000])
+def test_the_first_in_result_order_are_kept(limit):
+    every = found()
+    kept = [row for number, row in enumerate(every) if sum(row["a"] == other["a"] for other in every[:number]) < limit]
+    assert found(limit_per_start=limit) == kept
+    assert (kept == every) == (limit == 1_000)
+
+
+def test_one_match_of_each_start_is_skip_to_next():
+    assert found(limit_per_start=1) == found(after_match="skip_to_next")
+
+
+def test_the_best_are_kept_in_the_order_of_results():
+    rows = [(row["a"], row["b"]) for row in found(limit_per_start=2, order_matches_by="sum(b.x) desc")]
+    assert rows == [(0, [1, 2, 4, 5, 6]), (0, [1, 4, 5, 6]), (3, [4, 5]), (3, [4, 5, 6])]
+
+
+def test_equal_matches_are_kept_in_the_order_of_results():
+    assert found(limit_per_start=2, order_matches_by="a.x") == found(limit_per_start=2)
+    assert found(limit_per_start=2, order_matches_by="a.x desc") == found(limit_per_start=2)
+
+
+def test_slices_of_time_agree(tmp_path):
+    letters = "ABBABBBXA" * 300
+    events = pa.table({"ts": range(len(letters)), "type": list(letters), "x": [n * 7 % 11 for n in range(len(letters))]})
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=100)
+    for order in (None, "sum(b.x) desc"):
+        options: dict[str, Any] = {"limit_per_start": 2, "order_matches_by": order}
+        wanted = gpu_cep.match(events, QUERY, **options)
+        assert gpu_cep.match(tmp_path / "events.parquet", QUERY, memory="20kB", **options) == wanted
+        assert wanted.num_rows
+
+
+def test_rule_sets_agree():
+    rules = {f"above {x}": f"PATTERN SEQ(A a, B b+) WHERE skip_till_any_match {{ b.x > {x} }} WITHIN 9" for x in range(4)}
+    options: dict[str, Any] = {"limit_per_start": 2, "order_matches_by": "sum(b.x) desc", "output": "events"}
+    together = gpu_cep.match_all(EVENTS, rules, **options).to_pylist()
+    for name, query in rules.items():
+        own = [{key: value for key, value in row.items() if key != "pattern"} for row in together if row["pattern"] == name]
+        assert own == gpu_cep.match(EVENTS, query, **options).to_pylist()
+
+
+def test_explain_says_what_is_kept():
+    text = str(gpu_cep.explain(EVENTS, QUERY, limit_per_start=2, order_matches_by="sum(b.x) desc"))
+    assert "of each first event, the first 2 matches by sum(b.x), descending" in text
+    assert "the first match in the order of results" in str(gpu_cep.explain(EVENTS, QUERY, limit_per_start=1))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"limit_per_start": 0}, "limit_per_start must be a whole number of at least 1, not 0"),
+        ({"limit_per_start": True}, "limit_per_start must be a whole number of at least 1, not True"),
+        ({"order_matches_by": "a.x"}, "order_matches_by= says which matches limit_per_start= keeps\n  hint: give limit_per_start="),
+        ({"limit_per_start": 2, "order_matches_by": 3}, "order_matches_by must be text such as"),
+        ({"limit_per_start": 2, "after_match": "skip_to_next"}, "has nothing to limit with after_match='skip_to_next'"),
+        ({"limit_per_start": 2, "order_matches_by": "sum(b.z) desc"}, r"column 1: order_matches_by: unknown attribute 'z'"),
+        ({"limit_per_start": 2, "order_matches_by": "a.x + sum(d.x)"}, r"column 7: order_matches_by: unknown variable 'd'"),
+        ({"limit_per_start": 2, "order_matches_by": "b.x"}, r"order_matches_by: b.x is a list"),
+        ({"limit_per_start": 2, "order_matches_by": "3"}, "order_matches_by: 3 is the same for all matches"),
+        ({"limit_per_start": 2, "order_matches_by": "sum(b.x) down"}, r"line 1, column 10: order_matches_by: found 'down'"),
+        ({"limit_per_start": 2, "order_matches_by": "a.x, a.k"}, "is more than an expression"),
+        ({"limit_per_start": 2, "order_matches_by": " "}, "order_matches_by= is empty"),
+    ],
+)
+def test_refused_with_what_is_expected(options, message):
+    with pytest.raises((gpu_cep.PatternError, gpu_cep.PatternSyntaxError), match=message):
+        found(**options)
+
+
+def test_streams_situations_and_row_patterns_refuse_it():
+    with pytest.raises(gpu_cep.UnsupportedError, match="a stream with limit_per_start= is not supported"):
+        gpu_cep.stream(QUERY, EVENTS.schema, limit_per_start=2)
+    with pytest.raises(gpu_cep.UnsupportedError, match="complete_until= with limit_per_start= is not supported"):
+        found(limit_per_start=2, complete_until=5)
+    with pytest.raises(gpu_cep.UnsupportedError, match="limit_per_start= is not supported for situations"):
+        found(query="DEFINE p AS x > 1, q AS x > 2 PATTERN p before q WITHIN 5", limit_per_start=2)
+    with pytest.raises(gpu_cep.UnsupportedError, match="limit_per_start=2 is not supported for MATCH_RECOGNIZE"):
+        gpu_cep.match(EVENTS, "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE B AS B.x > 1)", limit_per_start=2)
