@@ -25,7 +25,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, searches
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
+from gpu_cep.engine.output.after_match import first_of_starts, select_matches, settle_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.last_variables import ending_late
@@ -101,8 +101,18 @@ def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
     """Return all matches, grouped by first event."""
     if first.found is not None:
         return first.found
-    found = _each_batch(run, first.ordered, _matcher(run, first, choices).find, _joining_device(run, first))
+    find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
+    found = _each_batch(run, first.ordered, find, _joining_device(run, first))
     return concatenate_matches(found, len(run.plan.query.positives), run.threads)
+
+
+def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Matcher, batch: Batch) -> Matches:
+    """Return the matches in a batch; of each first event no more than the plan keeps, so that no others wait in memory."""
+    found, limit = matcher.find(batch), run.plan.settings.limit_per_start
+    if limit is None or not len(found):
+        return found
+    kept = first_of_starts(run.plan, run.columns, ordered, found, limit)
+    return found if len(kept) == len(found) else found.reorder(kept)
 
 
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:

@@ -27,7 +27,7 @@ def select_matches(
     if plan.settings.keeps_all or not len(matches):
         return matches, streams
     if plan.settings.limit_per_start is not None:
-        kept = _first_of_starts(plan, columns, ordered, matches, plan.settings.limit_per_start)
+        kept = first_of_starts(plan, columns, ordered, matches, plan.settings.limit_per_start)
     elif plan.settings.after_match == "skip_to_next":
         # of the matches with one first event, the first one in result order completes earliest
         kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
@@ -37,8 +37,11 @@ def select_matches(
     return (matches, streams) if len(kept) == len(matches) else (matches.reorder(kept), streams[kept])
 
 
-def _first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, limit: int) -> Indices:
-    """Return the numbers of at most `limit` matches of each first event, ascending: the first by the plan's ranking."""
+def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches, limit: int) -> Indices:
+    """Return the numbers of at most `limit` matches of each first event, ascending: the first by the plan's ranking.
+
+    The given matches stand together by first event, and each event's in result order.
+    """
     numbers, begins = np.arange(len(matches)), np.diff(matches.first, prepend=-1) != 0
     order = numbers
     if isinstance(plan, EventPlan) and plan.query.ranking is not None:
