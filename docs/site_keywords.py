@@ -18,7 +18,7 @@ from griffe import (
     ParameterKind,
 )
 
-PUBLIC = ("explain", "explain_all", "gpu_match", "gpu_match_all", "match_all", "plot", "report")
+PUBLIC = ("explain", "explain_all", "gpu_match", "gpu_match_all", "gpu_progress", "match_all", "plot", "report")
 
 
 class MatchKeywords(Extension):

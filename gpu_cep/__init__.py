@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from gpu_cep.rule_streams import RuleStream, stream_all
     from gpu_cep.sql_answers import sql
     from gpu_cep.streams import Stream, stream
-    from gpu_cep_spark import RunReport, SparkEvents, gpu_match, gpu_match_all, heartbeats, rapids_conf, register
+    from gpu_cep_spark import RunReport, SparkEvents, gpu_match, gpu_match_all, gpu_progress, heartbeats, rapids_conf, register
 
 __version__ = "0.1.0"
 
@@ -98,6 +98,7 @@ __all__ = [
     "fn",
     "gpu_match",
     "gpu_match_all",
+    "gpu_progress",
     "heartbeats",
     "i",
     "last",
@@ -154,7 +155,7 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import sql_answers
 
         return sql_answers.sql
-    if name in ("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "heartbeats", "rapids_conf", "register"):
+    if name in ("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register"):
         import gpu_cep_spark
 
         return getattr(gpu_cep_spark, name)

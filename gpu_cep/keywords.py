@@ -173,8 +173,8 @@ class StreamOptions(PlanOptions, total=False):
     detected_at: bool
 
 
-class ProgressOptions(QueryOptions, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.progress` takes."""
+class SparkProgressOptions(QueryOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.gpu_progress` takes."""
 
     engine: Engine
     max_matches: int | None
@@ -183,6 +183,11 @@ class ProgressOptions(QueryOptions, total=False):
     max_steps: int | None
     gpu_memory: int | str | None
     tuning: Tuning | None
+
+
+class ProgressOptions(SparkProgressOptions, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.progress` takes."""
+
     threads: int | None
     profile: Profile | None
     memory: int | str | None

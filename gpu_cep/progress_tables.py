@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 # The last columns of the result; no variable may be called so.
 REACHED, COMPLETED = "reached", "completed"
 # Columns of matches and timeouts that say what `reached` and `completed` say.
-_REPLACED = ("kind", "match_start", "match_end", "detected_at", "missing")
+REPLACED = ("kind", "match_start", "match_end", "detected_at", "missing")
+# The keywords by which each start has one row.
+OF_STARTS: dict[str, Any] = {"timeouts": True, "after_match": "skip_to_next"}
 
 
 @takes_keywords(match, ProgressOptions)
@@ -68,21 +70,33 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     CepError
         Any error that :func:`match` raises.
     """
+    query, names = query_of_starts(pattern, keywords.get("timestamp", "ts"))
+    return _as_progress(match(events, query, **keywords, **OF_STARTS), names)
+
+
+def query_of_starts(pattern: Pattern, timestamp: str) -> tuple[Query, list[str]]:
+    """Return a query whose rows, under the keywords :data:`OF_STARTS`, are those of starts, and the variables that it returns.
+
+    Raises
+    ------
+    PatternError
+        The pattern has a RETURN, or a variable has the name of a column of the result.
+    UnsupportedError
+        The pattern is one of situations or of rows.
+    """
     query = as_query(pattern)
     if isinstance(query, IntervalQuery):
         raise UnsupportedError("progress() is not supported for situations; supported: event patterns")
     names = list(dict.fromkeys(_names(query.pattern)))
     _check(query, names)
-    time = keywords.get("timestamp", "ts")
-    returns = tuple(ReturnItem(Aggregate("first", name, time), name) for name in names)
-    found = match(events, replace(query, returns=returns), **keywords, timeouts=True, after_match="skip_to_next")
-    return _as_progress(found, names)
+    returns = tuple(ReturnItem(Aggregate("first", name, timestamp), name) for name in names)
+    return replace(query, returns=returns), names
 
 
 def _check(query: Query, names: list[str]) -> None:
     """Raise PatternError if the query has a RETURN, or a variable has the name of another column."""
     faults = [Diagnostic("progress() has columns of its own", query.returns[0].span, "leave RETURN out")] if query.returns else []
-    taken = [name for name in names if name in (REACHED, COMPLETED, *_REPLACED)]
+    taken = [name for name in names if name in (REACHED, COMPLETED, *REPLACED)]
     faults += [Diagnostic(f"the result of progress() would have two columns {name!r}", hint="rename the variable") for name in taken]
     if faults:
         raise PatternError(faults)
@@ -105,5 +119,5 @@ def _as_progress(found: pa.Table, names: list[str]) -> pa.Table:
     import pyarrow.compute as pc
 
     bound = [pc.is_valid(found.column(name)).cast(pa.int64()) for name in names]
-    rows = found.drop_columns(list(_REPLACED)).append_column(REACHED, reduce(pc.add, bound))
+    rows = found.drop_columns(list(REPLACED)).append_column(REACHED, reduce(pc.add, bound))
     return rows.append_column(COMPLETED, pc.equal(found.column("kind"), "match"))

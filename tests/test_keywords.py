@@ -22,6 +22,7 @@ from gpu_cep.keywords import (
     RoleOptions,
     SettingOptions,
     SparkOptions,
+    SparkProgressOptions,
     StreamOptions,
     read_keywords,
 )
@@ -39,6 +40,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.stream_all: (StreamOptions, {"lateness", "late", "every", "split"}),
     cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
+    cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }
 LEFT_OUT = {
@@ -53,6 +55,9 @@ LEFT_OUT = {
         "timeouts", "detected_at", "result", "complete_until", "output", "columns", "after_match", "limit_per_start", "order_matches_by",
     },
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
+    cep.gpu_progress: {
+        "timeouts", "result", "memory", "complete_until", "threads", "profile", "output", "columns", "after_match",
+    },
     cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }
 # The methods that take the keywords of a function, but for the columns' roles.

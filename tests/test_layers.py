@@ -88,14 +88,15 @@ BELOW |= {
     "gpu_cep.sql_statements": {*ROAD[:3]},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
-        *ROAD, "gpu_cep.keywords", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__", DISPLAY, "gpu_cep_kernels",
+        *ROAD, "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__",
+        DISPLAY, "gpu_cep_kernels",
     },
     "gpu_cep": {
         *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
         "gpu_cep.rule_streams",
     },
     "gpu_cep_spark": {
-        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.sql_statements", "gpu_cep.__version__",
+        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_statements", "gpu_cep.__version__",
     },
     "gpu_cep_kernels": set(),
 }

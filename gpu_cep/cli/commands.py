@@ -17,6 +17,7 @@ import typer
 
 from gpu_cep import __version__, api
 from gpu_cep.cli.files import TableTarget, check_target, events_from, table_target, whole
+from gpu_cep.cli.funnel import progress, refuse_limit_of_file
 from gpu_cep.cli.options import (
     ABOUT_OUTPUT,
     BOUNDS,
@@ -100,8 +101,7 @@ def match(
     """Find the matches of a pattern, or of many. Without -o, print them for reading, or with --json as lines of JSON."""
     if events is None:
         fail("EVENTS is missing", USAGE_FAULT)
-    if out is not None and limit is not None:
-        fail("--limit is for what is printed, and -o writes all matches: leave one of them out", USAGE_FAULT)
+    refuse_limit_of_file(out, limit)
     if rules is not None:
         target = None if out is None else table_target(out)
         rows = match_rules(events, rules, asked, timestamp_format, on_error, target, limit, as_json=as_json)
@@ -138,6 +138,7 @@ def _write_matches(target: TableTarget, events: str, text: str, asked: Mapping[s
     return int(graph.num_rows)
 
 
+app.command()(progress)
 app.command()(sql)
 
 

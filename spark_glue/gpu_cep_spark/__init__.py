@@ -10,9 +10,10 @@ if find_spec("pyspark") is None:
 from gpu_cep_spark.bound_events import SparkEvents
 from gpu_cep_spark.heartbeat_rows import heartbeats
 from gpu_cep_spark.matching import gpu_match
+from gpu_cep_spark.progress_tables import gpu_progress
 from gpu_cep_spark.rapids import rapids_conf
 from gpu_cep_spark.rule_matching import gpu_match_all
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.sql import register
 
-__all__ = ["RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "heartbeats", "rapids_conf", "register"]
+__all__ = ["RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register"]

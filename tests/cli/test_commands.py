@@ -370,7 +370,24 @@ def test_bench_measures_against_reading_and_copying(events, capsys):
 def test_help_names_commands_and_exit_codes(capsys):
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(name in told for name in ("match", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
+    assert all(name in told for name in ("match", "progress", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
+
+
+def test_how_far_starts_came_is_printed_or_written(tmp_path, capsys):
+    source, target = tmp_path / "clicks.csv", tmp_path / "funnel.parquet"
+    source.write_text("ts,user,type\n1,7,View\n2,8,View\n3,7,Pay\n")
+    funnel = "PARTITION BY user PATTERN SEQ(View v, Pay p) WITHIN 9"
+    assert main(["progress", funnel, str(source), "--json"]) == 0
+    assert [json.loads(line) for line in capsys.readouterr().out.splitlines()] == [
+        {"user": 7, "v": 1, "p": 3, "reached": 2, "completed": True},
+        {"user": 8, "v": 2, "p": None, "reached": 1, "completed": False},
+    ]
+    assert main(["progress", funnel, str(source)]) == 0
+    assert "completed" in capsys.readouterr().out
+    assert main(["progress", funnel, str(source), "-o", str(target)]) == 0
+    assert pa.parquet.read_table(target)["reached"].to_pylist() == [2, 1]
+    assert main(["progress", funnel, str(source), "-o", str(target), "--limit", "1"]) == 2
+    assert main(["progress", f"{funnel} RETURN v.ts AS at", str(source)]) == 1
 
 
 @pytest.mark.parametrize("command", ["match", "explain", "validate", "plot", "report", "bench"])

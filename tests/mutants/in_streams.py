@@ -67,6 +67,10 @@ STREAMS = (
     Fault("another-querys-state-is-taken", _BUCKETS, 'told["query"] != work.digest', "False", _OF_BUCKETS),
     Fault("progress-of-each-match", _PROGRESS, 'after_match="skip_to_next"', 'after_match="all"', _HOW_FAR),
     Fault("progress-by-last-events", _PROGRESS, 'Aggregate("first",', 'Aggregate("last",', _HOW_FAR),
+    Fault(
+        "timeouts-are-completed-under-spark", "spark_glue/gpu_cep_spark/progress_tables.py", "F.lit(MATCH)", "F.col(\"c0\")",
+        ("tests/spark/test_progress_tables.py",),
+    ),
     Fault("ruled-out-is-completed", _PROGRESS, 'found.column("kind"), "match")', "rows.column(REACHED), len(names))", _HOW_FAR),
     Fault(
         "filters-pass-the-watermark",

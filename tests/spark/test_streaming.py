@@ -131,6 +131,19 @@ def test_late_events_and_timeouts_are_rows_beside_the_matches(spark: SparkSessio
     assert figures(progress, "matches") == expected.filter("kind = 'match'").count()
 
 
+def test_each_start_of_a_stream_has_the_row_that_it_has_in_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    told = events(120, seed=4)
+    write(tmp_path / "in", told, 2)
+    write(tmp_path / "in", end(), 1)
+    found = cep.gpu_progress(source(spark, tmp_path / "in"), OPEN)
+    run(found, tmp_path)
+    rows = spark.read.parquet(str(tmp_path / "found"))
+    expected = cep.progress(told, OPEN)
+    assert rows.schema.names == found.schema.names == expected.column_names
+    assert as_set(rows.toArrow()) == as_set(cep.gpu_progress(spark.createDataFrame(told), OPEN).toArrow())
+    assert sorted(rows.toArrow()["reached"].to_pylist()) == sorted(expected["reached"].to_pylist())
+
+
 @pytest.mark.parametrize(
     ("query", "options"),
     [
