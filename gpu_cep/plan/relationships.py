@@ -9,7 +9,7 @@ becomes a column of the bank.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
@@ -92,9 +92,10 @@ def _plan_branch(branch: Branch, conditions: tuple[Condition, ...], query: Bound
     variables = (*branch.variables, *(negation.variable for negation in branch.negations))
     places = {variable: place for place, variable in enumerate(variables)}
     aggregations = dict.fromkeys(read for c in conditions for read in reads(c.expression) if isinstance(read, Aggregation))
-    growing = dict.fromkeys(_aggregate(read, places, query, layout) for read in aggregations)
-    aggregates = sorted(growing, key=lambda aggregate: aggregate.variable)
-    numbers = {read: aggregates.index(_aggregate(read, places, query, layout)) for read in aggregations}
+    growing = {read: _aggregate(read, places, query, layout) for read in aggregations}
+    kept = {read: _counted_along(own, growing.values()) for read, own in growing.items()}
+    aggregates = sorted(dict.fromkeys(kept.values()), key=lambda aggregate: aggregate.variable)
+    numbers = {read: aggregates.index(own) for read, own in kept.items()}
     return PlannedBranch(
         variables=variables,
         before=tuple(_local_mask(mask, places) for mask in branch.before),
@@ -122,6 +123,15 @@ def _aggregate(read: Aggregation, places: Mapping[int, int], query: BoundPattern
     floating = is_float(query.column_type(read.column))
     column = (layout.floats if floating else layout.ints).index(read.column)
     return RunningAggregate(places[read.variable], f"{read.function}_{'floats' if floating else 'ints'}", column)
+
+
+def _counted_along(aggregate: RunningAggregate, others: Iterable[RunningAggregate]) -> RunningAggregate:
+    """Return the sum of floats in which a count of floats is kept, too; else the aggregate itself.
+
+    A sum knows how many values it has. (One of integers may forget that, when it overflows.)
+    """
+    total = replace(aggregate, step="sum_floats")
+    return total if aggregate.step == "count_floats" and total in others else aggregate
 
 
 def _condition(condition: Condition, places: Mapping[int, int], numbers: Mapping[Aggregation, int], layout: BankLayout) -> PlannedCondition:
