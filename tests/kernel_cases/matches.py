@@ -38,6 +38,8 @@ from tests.kernel_cases.tables import (
     FINALLY,
     ITERATED,
     ITERATION_PROGRAMS,
+    MEAN,
+    MEAN_PROGRAMS,
     PROGRAMS,
     QUANTIFIED,
     Condition,
@@ -232,7 +234,7 @@ def automaton(
     events = streams(size, random, exclusive=not free if exclusive is None else exclusive, **given)
     starts = start_events(events.labels, 1)[:: 1 if kept == KEEP_ALL else -1].copy()
     pattern = _ANY if free else _NEXT
-    aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS else ())
+    aggregate = aggregate_table(4, AGGREGATES if programs is ITERATION_PROGRAMS or programs is MEAN_PROGRAMS else ())
     # no d between b and c, and none in the window after a
     places = np.flatnonzero(random.random(size) < 0.1)
     negations = [(3, (1,), (2,), places), (3, (0,), (), places)] if negated else []
@@ -303,6 +305,9 @@ _JUMPING_JUDGED = _judged(
     *((c, 1, single_runs.ALWAYS, _LAST_A, CURRENT) for c in (2, 3, 4)),
     behind=(0, 2),
 )
+# The condition MEAN as c binds an event.
+_MEAN_JUDGED = _judged((0, 3, single_runs.ALWAYS, _LAST_A, _LAST_B))
+_JUDGEMENTS = ((JUMPING, _JUMPING_JUDGED), (MEAN, _MEAN_JUDGED))
 
 
 def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
@@ -310,7 +315,7 @@ def _walking(size: int, random: Random, slots: int, contiguous: bool = False, ex
         size, random, slots, strategy=Strategy.CONTIGUOUS if contiguous else Strategy.NEXT, exclusive=exclusive, **given
     )
     walk = Walk(mode.strategy, mode.counting, mode.step_limit)
-    judged = _JUMPING_JUDGED if given.get("conditions") is JUMPING else _JUDGED
+    judged = next((judged for conditions, judged in _JUDGEMENTS if given.get("conditions") is conditions), _JUDGED)
     return Call(1, (windows, events, criteria, judged, shortcuts.jumps, walk, run, output))
 
 
@@ -321,7 +326,8 @@ _SINGLES = pattern_table((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
 def _walking_chain(size: int, random: Random, slots: int, robust: bool = False, **given: Any) -> Call:
     _, (windows, events, criteria, judged, _, walk, run, output) = _walking(size, random, slots, **given)
     pattern, walk = (_SINGLES, walk._replace(strategy=int(Strategy.ROBUST))) if robust else (_CHAIN, walk)
-    chain = chain_of(pattern, judged, criteria.conditions.table)
+    codes = [condition.code for condition in given.get("conditions", QUANTIFIED)]
+    chain = chain_of(pattern, judged, criteria.conditions.table, codes)
     return Call(1, (windows, events, criteria._replace(pattern=pattern), chain, walk, np.zeros(7, np.int64), run, output))
 
 
@@ -406,6 +412,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "disjoint": {"kept": KEEP_DISJOINT},
             "choice": {"exclusive": False},
             "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+            "mean": {"conditions": MEAN, "programs": MEAN_PROGRAMS},
             "robust": {"robust": True, "exclusive": False},
             "robust-sifted": {"robust": True, "exclusive": False, "conditions": JUMPING, "programs": JUMPING_PROGRAMS},
         },

@@ -216,6 +216,17 @@ FINALLY = (
     _ON_RUNNING,
     Condition((Part(1, -1, -1, ONCE, 1, 0),), BY_PROGRAM, code=_WHOLE, closing=(1,), final=True),
 )
+# On variables a, b+, c with the aggregates below: the mean of b's y is above a's x; decided when c binds.
+_MEAN: tuple[Instruction, ...] = (
+    ("load_float", 0, 0, 0),
+    ("load_aggregate_float", 1, 5, 1),
+    ("load_count", 2, 5, 1),
+    ("float_of_int", 3, 2, 0),
+    ("div_float", 4, 1, 3),
+    ("lt_float", 5, 0, 4),
+)
+MEAN_PROGRAMS = program_table(_MEAN)
+MEAN = (Condition((Part(0, 0, -1, SINGLY), Part(1, -1, -1, ONCE, -1, 1)), BY_PROGRAM, code=_MEAN, closing=(1,), decided_by=(2,)),)
 
 
 def aggregate_table(variables: int, aggregates: Sequence[tuple[int, str, int]]) -> AggregateTable:

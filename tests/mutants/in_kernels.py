@@ -225,8 +225,8 @@ KERNELS = (
     Fault(
         "chain-sifts-more-than-it-may",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "_next_sifted(v + 1, event + 1, until",
-        "_next_sifted(v + 1, event + 2, until",
+        "next_sifted(v + 1, event + 1, until",
+        "next_sifted(v + 1, event + 2, until",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(
@@ -235,6 +235,13 @@ KERNELS = (
         "v if bound > 0 else -1, v, row",
         "v, v, row",
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
+    ),
+    Fault(
+        "chain-knows-a-mean-of-nothing",
+        "kernels/gpu_cep_kernels/rules/running.py",
+        "if count != 0 else (0.0, True)",
+        "if count != 0 else (0.0, False)",
+        ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(
         "robust-walk-steps-back-too-far",

@@ -218,4 +218,25 @@ SITUATIONS = (
         "comparison, *columns[::-1], left",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
+    Fault(
+        "sieve-stands-for-all-conditions-of-an-event",
+        "gpu_cep/engine/lowering/chains.py",
+        "len(own) == (row != _NO_COMPARISON)",
+        "len(own) <= 2 * (row != _NO_COMPARISON)",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "mean-compares-the-wrong-way-round",
+        "gpu_cep/engine/lowering/chains.py",
+        "_MIRRORED[compared] if mirrored else compared",
+        "compared",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "means-count-the-values-of-another-column",
+        "gpu_cep/plan/relationships.py",
+        'replace(aggregate, step="sum_floats")',
+        'replace(aggregate, step="sum_floats", column=0)',
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
 )

@@ -7,17 +7,28 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep_kernels.automaton.chain_runs import Chain, Sieve
+from gpu_cep.plan.programs import Instruction
+from gpu_cep_kernels.automaton.chain_judgements import Chain, Mean, Sieve
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FIRST_ONLY, FURTHER_ONLY, Judgements
-from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE
+from gpu_cep_kernels.rules.scalars import COMPARISONS, EQ, GE, GT, LE, LT, NE
 from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable, PatternTable
 
+Code = Sequence[Instruction]
+
 _MIRRORED = {EQ: EQ, NE: NE, LT: GT, LE: GE, GT: LT, GE: LE}
-_NO_SIEVE = (BY_PROGRAM, 0, 0, 0, 0)
+# A mean as planned, and what it is compared with.
+_QUOTIENT, _COLUMN = ("load_aggregate_float", "load_count", "float_of_int", "div_float"), "load_float"
+_NO_MEAN = (-1, 0, 0, 0, 0)
+_NO_COMPARISON = (BY_PROGRAM, 0, 0, 0, 0)
 
 
-def chain_of(pattern: PatternTable, judgements: Judgements, conditions: ConditionTable) -> Chain | None:
-    """Return the judgements of a branch without negations, by group; None if it is no chain, or its end decides a condition."""
+def chain_of(
+    pattern: PatternTable, judgements: Judgements, conditions: ConditionTable, codes: Sequence[Code]
+) -> Chain | None:  # fmt: skip
+    """Return the judgements of a branch without negations, by group; None if it is no chain, or its end decides a condition.
+
+    `codes` are the instructions of each condition.
+    """
     variables = len(pattern.order)
     in_one_order = np.array_equal(pattern.precedes, np.triu(np.ones((variables, variables), np.bool_), 1))
     if not in_one_order or (pattern.minimum < 1).any() or len(conditions.final):
@@ -30,9 +41,10 @@ def chain_of(pattern: PatternTable, judgements: Judgements, conditions: Conditio
         condition=judgements.condition[every],
         left=_slots(judgements.left[every].tolist(), variables),
         right=_slots(judgements.right[every].tolist(), variables),
+        mean=_means([codes[judgements.condition[j]] for j in every], roles, variables),
         slot_first=offsets([len(slots) for slots in roles]),
         slot=_slots([slot for slots in roles for slot in slots], variables),
-        sieve=Sieve(*np.array([_sieve(v, groups[2 * v], judgements, conditions) for v in range(variables)], np.int64).T.copy()),
+        sieve=_sieve(groups, judgements, conditions),
     )
 
 
@@ -51,16 +63,50 @@ def _slots(slots: Sequence[int], variables: int) -> np.ndarray[tuple[int], np.dt
     return np.array(places, np.int64)
 
 
-def _sieve(v: int, group: Sequence[int], judgements: Judgements, conditions: ConditionTable) -> tuple[int, ...]:
-    """Return a row of the sieve: the first comparison of v's first event with an event of a variable before v."""
+def _means(codes: Sequence[Code], roles: Sequence[Sequence[int]], variables: int) -> Mean:
+    """Return which judgements compare a mean; `roles` are the slots of each judgement's roles."""
+    rows = [_compared_mean(code, slots, variables) for code, slots in zip(codes, roles, strict=True)]
+    return Mean(*np.array(rows, np.int64).reshape(-1, len(_NO_MEAN)).T.copy())
+
+
+def _compared_mean(code: Code, slots: Sequence[int], variables: int) -> tuple[int, ...]:
+    """Return a row of the means: of a program that compares a sum over its count with a column, on either side."""
+    names = tuple(name for name, *_ in code)
+    mirrored = names[:-1] == (_COLUMN, *_QUOTIENT)
+    if names[:-1] not in ((*_QUOTIENT, _COLUMN), (_COLUMN, *_QUOTIENT)):
+        return _NO_MEAN
+    comparison, _, suffix = names[-1].partition("_")
+    quotient, load = (code[1:-1], code[0]) if mirrored else (code[:-2], code[-2])
+    (_, total, sums, last), (_, count, counts, end), (_, cast, counted, _), (_, mean, over, under) = quotient
+    linked = (over, under, counted, counts, end) == (total, cast, count, sums, last)
+    sides = (load[1], mean) if mirrored else (mean, load[1])
+    if suffix != "float" or comparison not in COMPARISONS or not linked or code[-1][2:] != sides:
+        return _NO_MEAN
+    compared = COMPARISONS[comparison]
+    variable, slot = slots[last] % variables, _slots([slots[load[3]]], variables).item()
+    return sums, variable, _MIRRORED[compared] if mirrored else compared, load[2], slot
+
+
+def _sieve(groups: Sequence[Sequence[int]], judgements: Judgements, conditions: ConditionTable) -> Sieve:
+    """Return the first comparison of each group with an event that is bound before, and whether the group has no other judgement."""
+    rows = [_comparison(group, own, judgements, conditions) for group, own in enumerate(groups)]
+    alone = [len(own) == (row != _NO_COMPARISON) for own, row in zip(groups, rows, strict=True)]
+    means, comparison, column, bound_column, bound_slot = np.array(rows, np.int64).T.copy()
+    return Sieve(means, comparison, column, bound_column, bound_slot, np.array(alone, np.bool_))
+
+
+def _comparison(group: int, own: Sequence[int], judgements: Judgements, conditions: ConditionTable) -> tuple[int, ...]:
+    """Return the columns of a sieve for a group: the first comparison of the event that is to be bound with one bound before."""
     variables = len(judgements.before)
     current = 2 * variables
-    for j in group:
+    # v's slots hold the event that is to be its first one, and then events that are bound
+    bound = 2 * (group // 2 + group % 2)
+    for j in own:
         c = judgements.condition[j]
         left, right = _slots([judgements.left[j], judgements.right[j]], variables).tolist()
         comparison, columns = int(conditions.comparison[c]), (int(conditions.left_column[c]), int(conditions.right_column[c]))
-        if conditions.means[c] != BY_PROGRAM and left == current and right < 2 * v:
+        if conditions.means[c] != BY_PROGRAM and left == current and right < bound:
             return int(conditions.means[c]), comparison, *columns, right
-        if conditions.means[c] != BY_PROGRAM and right == current and left < 2 * v:
+        if conditions.means[c] != BY_PROGRAM and right == current and left < bound:
             return int(conditions.means[c]), _MIRRORED[comparison], *columns[::-1], left
-    return _NO_SIEVE
+    return _NO_COMPARISON

@@ -19,7 +19,7 @@ from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction
-from gpu_cep_kernels.automaton.chain_runs import Chain
+from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.jumps import JumpTable
 from gpu_cep_kernels.automaton.single_runs import Judgements
 from gpu_cep_kernels.rules.running import AGGREGATIONS
@@ -115,10 +115,17 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         programs=programs,
         jumps=jump_table(branch, conditions.final),
         judgements=judged,
-        chain=None if judged is None or branch.negations else chain_of(pattern, judged, conditions),
+        chain=_chain(branch, pattern, judged, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=sum(variable.minimum for variable in variables),
     )
+
+
+def _chain(branch: PlannedBranch, pattern: PatternTable, judged: Judgements | None, conditions: ConditionTable) -> Chain | None:
+    """Return what a walk over a chain judges; None if the branch is no chain that is walked."""
+    if judged is None or branch.negations:
+        return None
+    return chain_of(pattern, judged, conditions, [condition.program.code for condition in branch.conditions])
 
 
 def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:

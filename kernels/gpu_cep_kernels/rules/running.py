@@ -108,3 +108,10 @@ def accumulate(v: int, before: int, depth: int, row: int, aggregates: AggregateT
             _accumulate_ints(k, before, depth, row, aggregates, bank, values)
         else:
             _accumulate_floats(k, before, depth, row, aggregates, bank, values)
+
+
+@rule
+def mean_of(k: int, place: int, values: AggregateValues) -> tuple[float, bool]:
+    """Return (the mean of the values that sum k of float64 has at a place, whether it is NULL): there may be none."""
+    count = values.counts[k, place]
+    return (values.floats[k, place] / np.float64(count), False) if count != 0 else (0.0, True)

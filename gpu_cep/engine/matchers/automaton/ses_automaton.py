@@ -20,7 +20,8 @@ from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_tab
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
-from gpu_cep_kernels.automaton.chain_runs import Chain, walk_chains
+from gpu_cep_kernels.automaton.chain_judgements import Chain
+from gpu_cep_kernels.automaton.chain_runs import walk_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps

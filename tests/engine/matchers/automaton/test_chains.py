@@ -54,6 +54,7 @@ def drawn_events(random, size):
             "ts": np.cumsum(random.integers(0, 3, size)),
             "type": pa.array(random.choice(list("ABCD"), size)).dictionary_encode(),
             "x": pa.array(x, mask=random.random(size) < 0.1),
+            "y": pa.array(random.integers(-5, 5, size) / 2, mask=random.random(size) < 0.3),
             "k": pa.array(random.integers(-5, 5, size), mask=random.random(size) < 0.1),
             "s": random.choice(["p", "q"], size),
         }
@@ -63,6 +64,9 @@ def drawn_events(random, size):
 QUERIES = [
     "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x)",
     "SEQ(A a, B b+, C c) WHERE avg(b.x) > a.x",
+    "SEQ(A a, B b+, C c) WHERE a.x <= avg(b.x) AND c.x > avg(b.x) AND count(b.x) > 1",
+    "SEQ(A a, B b+, C c) WHERE b[i].x >= avg(b[..i-1].x) AND avg(b.y) < c.x AND count(b.x) < 4",
+    "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND b.k >= a.k AND c.x > a.x AND c.k < a.k",
     "SEQ(A a, B b+, C c, D d+) WHERE sum(b.k) < c.k AND d.x >= a.x",
     "SEQ(A a, B b+, C c+, D d) WHERE min(b.x) < max(c.x) AND count(c) > 1 AND d.k >= avg(b.k)",
     "SEQ(A a, B b, C c) WHERE b.x < a.x AND a.k <= c.k",
@@ -140,6 +144,13 @@ def test_the_walk_finds_the_matches_of_the_definition(walked, texts, strategy):
         assert found(events, query, **form) == found(events, query, algorithm="brute_force", **form)
 
     check()
+    assert walked
+
+
+def test_means_count_the_values_of_their_own_column(walked):
+    """One y of two is NULL, and no x is: the means are 1 and 4."""
+    events = pa.table({"ts": range(4), "type": list("ABBC"), "x": [0.0, 1, 1, 3], "y": [None, 4.0, None, None], "s": ["p"] * 4})
+    assert len(found(events, "PATTERN SEQ(A a, B b+, C c) WHERE avg(b.x) > a.x AND avg(b.y) > c.x WITHIN 9")) == 1
     assert walked
 
 
