@@ -56,7 +56,8 @@ LEFT_OUT = {
     },
     cep.gpu_match: {"result", "memory", "complete_until", "threads", "profile"},
     cep.gpu_progress: {
-        "timeouts", "result", "memory", "complete_until", "threads", "profile", "output", "columns", "after_match",
+        "timeouts", "detected_at", "result", "memory", "complete_until", "threads", "profile", "output", "columns", "after_match",
+        "limit_per_start", "order_matches_by",
     },
     cep.gpu_match_all: {"result", "memory", "complete_until", "threads", "profile"},
 }
