@@ -83,7 +83,7 @@ def gpu_match(
         Or a session, before paths: ``gpu_match(spark, "events/*.parquet", pattern)``.
     pattern
         As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
-        The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it all go to one task.
+        The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it they are cut into slices, or go to one task.
     of_files
         The pattern, if `df` is a session.
     engine, gpu_memory
@@ -168,8 +168,8 @@ def gpu_match(
     if is_row_pattern(asked):
         if frame.isStreaming:
             raise UnsupportedError([_NO_STREAM_OF_ROWS])
-        check_road(slices, scan)
-        return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), zone, memory, report)
+        check_road(scan)
+        return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
     if frame.isStreaming:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,18 +12,22 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
+from gpu_cep.engine.row_patterns.slices import ENDS, skips_rows
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_caller
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, columns_of_rows
 from gpu_cep_spark.jobs import pattern_text, run_stage
 from gpu_cep_spark.pushdown import column, read_columns
 from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.row_slices import assemble_rows, choose_row_slicing
 from gpu_cep_spark.row_worker import RowWork
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import spark_schema
 from gpu_cep_spark.shuffle_tasks import shuffle
-from gpu_cep_spark.slice_choice import AUTO
+from gpu_cep_spark.slices import in_slices, number_of
 from gpu_cep_spark.ties import has_order
 
 RowPattern = str | RowPatternQuery
@@ -56,10 +61,31 @@ class NarrowRows:
         """The columns of the result."""
         return row_pattern_schema(self.bound, self.rows)
 
+    @property
+    def plan(self) -> RowPlan:
+        """The plan of the pattern."""
+        return plan_row_pattern(self.bound)
+
     def work(self, memory: int | None = None) -> RowWork:
         """Return the work on each Spark partition; a worker may take `memory` bytes."""
         ties, text = _ties(self.bound), pattern_text(self.pattern)
         return RowWork(self.bound, self.options, text, self.rows, ties, self.result, memory, self.settings.max_steps)
+
+    def sliced_work(self, memory: int | None = None) -> RowWork:
+        """Return the work on each Spark partition of rows that are cut into slices, whose result has columns called by number."""
+        name = next(name for name in (f"slice{'_' * length}" for length in count()) if not _is_taken(name, self.rows, self.bound))
+        rows = self.rows.append(pa.field(name, pa.int64()))
+        options = replace(self.options, partition_by=(name,))
+        bound = bind_rows(self.pattern, rows, options)
+        types = [*self.result.types, *(field.type for field in ENDS if skips_rows(bound))]
+        result = pa.schema([(f"c{number}", type) for number, type in enumerate(types)])
+        ties, text = _ties(self.bound), pattern_text(self.pattern)
+        return RowWork(bound, options, text, rows, ties, result, memory, self.settings.max_steps, sliced=True)
+
+
+def _is_taken(name: str, rows: pa.Schema, bound: BoundRowPattern) -> bool:
+    """Return whether a column of the rows, or of the result, has a name, whatever its case."""
+    return name in {each.lower() for each in (*rows.names, *(measure.name for measure in bound.measures))}
 
 
 def _ties(bound: BoundRowPattern) -> tuple[int, ...]:
@@ -69,28 +95,30 @@ def _ties(bound: BoundRowPattern) -> tuple[int, ...]:
     return tuple(number for number, type in enumerate(types) if number not in settled and has_order(type))
 
 
-def check_road(slices: float | str | None, scan: str) -> None:
-    """Raise UnsupportedError where rows of a row pattern are to be cut into slices, or read by tasks."""
-    faults = []
-    if slices is not None and slices != AUTO:
-        message = f"slices={slices!r} is not supported for MATCH_RECOGNIZE: where a match may begin depends on the match before"
-        faults.append(Diagnostic(message, hint="supported: slices='auto' or None; PARTITION BY divides the rows"))
+def check_road(scan: str) -> None:
+    """Raise UnsupportedError where rows of a row pattern are to be read by tasks."""
     if scan == "files":
         message = "scan='files' is not supported for MATCH_RECOGNIZE"
-        faults.append(Diagnostic(message, hint="supported: scan='auto' or 'spark'"))
-    if faults:
-        raise UnsupportedError(faults)
+        raise UnsupportedError([Diagnostic(message, hint="supported: scan='auto' or 'spark'")])
 
 
-def match_row_pattern(df: DataFrame, query: NarrowRows, zone: str, memory: int | None, report: RunReport | None) -> DataFrame:
-    """Return the rows that a row pattern returns; each partition of it is whole in one task."""
+def match_row_pattern(
+    df: DataFrame, query: NarrowRows, slices: float | str | None, zone: str, memory: int | None, report: RunReport | None
+) -> DataFrame:  # fmt: skip
+    """Return the rows that a row pattern returns; each partition of it is whole in one task, or is cut into slices of time."""
+    slicing, why = choose_row_slicing(query.plan, slices, query.options.time_unit, df, query.rows)
     keys = [F.col(f"c{key}") for key in query.bound.partition_by]
-    if not keys:
-        warn_caller(_ONE_TASK, UserWarning)
+    if not keys and slicing is None:
+        warn_caller(f"{_ONE_TASK} ({why})", UserWarning)
     if report is not None:
-        report.tell_scan("Spark reads the rows")
-        report.tell_streams("partitions are whole: a row pattern is not cut into slices")
+        report.tell_scan(f"Spark reads the rows; {why}")
+        report.tell_streams(why)
     read = read_columns(df, query.rows.names)
     sent = read.select(*(column(name).alias(f"c{number}") for number, name in enumerate(query.rows.names)))
     warn_of_types(sent, query.rows.names, spark_schema(query.result))
-    return run_stage(shuffle(sent, keys), query.work(memory), zone, report)
+    if slicing is None:
+        return run_stage(shuffle(sent, keys), query.work(memory), zone, report)
+    time = query.bound.order_by[0].column
+    cut = in_slices(sent, [], F.col(f"c{time}"), query.bound.schema.attributes[time].type.kind, slicing)
+    found = run_stage(shuffle(cut, [number_of(F.col(cut.columns[-1]))]), query.sliced_work(memory), zone, report)
+    return assemble_rows(found, query.result.names, candidates=skips_rows(query.bound))

@@ -16,10 +16,13 @@ from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import answer_row_pattern
+from gpu_cep.engine.row_patterns.slices import answer_slices
 from gpu_cep.errors import CepError
 from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.spill import Hashes, Room, stream_hashes, whole_streams
 from gpu_cep_spark.worker import as_promised, cast_column, in_batches, room_of
+
+OWN = pa.field("own", pa.bool_())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,9 @@ class RowWork:
         The schema that Spark expects of the result.
     memory, max_steps
         As :func:`gpu_cep.gpu_match` takes them.
+    sliced
+        Whether the rows are those of slices: their last column says of which, and whether they belong to it, as
+        :func:`gpu_cep_spark.slices.in_slices` adds it. It stands for the last one of `rows`, by which `bound` divides them.
     reports
         Whether the last row of the result holds figures for a report, in the last column.
     """
@@ -52,6 +58,7 @@ class RowWork:
     result: pa.Schema
     memory: int | None = None
     max_steps: int | None = None
+    sliced: bool = False
     reports: bool = False
 
 
@@ -97,14 +104,25 @@ def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Tabl
         profile.add("parts", 1)
         profile.add("events", part.num_rows)
         with profile.stage("matching"):
-            rows = _named(work, in_order(work, part))
-            found = answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps)
+            rows = in_order(work, _named(work, part))
+            found = _of_slices(work, rows, cores) if work.sliced else _of_partitions(work, rows, cores)
         if work.bound.query.rows == "one":
             profile.add("matches", found.num_rows)
         # freed before the next part is gathered
         del part, rows
         yield from in_batches(found)
         del found
+
+
+def _of_partitions(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
+    return answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps)
+
+
+def _of_slices(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
+    """Return what the pattern returns for slices, without their numbers."""
+    own = rows.column(rows.num_columns - 1).to_numpy()
+    given = rows.select(range(rows.num_columns - 1))
+    return answer_slices(work.bound, given, own, threads=cores, max_steps=work.max_steps).remove_column(0)
 
 
 def in_order(work: RowWork, rows: pa.Table) -> pa.Table:
@@ -114,11 +132,17 @@ def in_order(work: RowWork, rows: pa.Table) -> pa.Table:
     sorting = [(each.column, "descending" if each.descending else "ascending") for each in work.bound.order_by]
     keys = [(column, "ascending") for column in work.bound.partition_by]
     ties = [(column, "ascending") for column in work.ties]
-    names = rows.column_names
-    return rows.take(pc.sort_indices(rows, sort_keys=[(names[column], order) for column, order in (*keys, *sorting, *ties)]))
+    # by number: a user's columns may have any names
+    plain = rows.rename_columns([f"c{number}" for number in range(rows.num_columns)])
+    return rows.take(pc.sort_indices(plain, sort_keys=[(f"c{column}", order) for column, order in (*keys, *sorting, *ties)]))
 
 
 def _named(work: RowWork, batches: pa.Table) -> pa.Table:
-    """Return batches with the names and types of the rows."""
-    columns = [cast_column(column, field) for column, field in zip(batches.columns, work.rows, strict=True)]
-    return pa.Table.from_arrays(columns, schema=work.rows)
+    """Return batches with the names and types of the rows; behind those of slices, whether they belong to the slice."""
+    if not work.sliced:
+        columns = [cast_column(column, field) for column, field in zip(batches.columns, work.rows, strict=True)]
+        return pa.Table.from_arrays(columns, schema=work.rows)
+    *columns, marks = batches.columns
+    number, own = pc.shift_right(marks, 1), pc.equal(pc.bit_wise_and(marks, 1), 1)
+    named = [cast_column(column, field) for column, field in zip([*columns, number], work.rows, strict=True)]
+    return pa.Table.from_arrays([*named, own], schema=pa.schema([*work.rows, OWN]))

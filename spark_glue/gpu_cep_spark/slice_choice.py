@@ -100,7 +100,7 @@ def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
     if plan.stream_keys and shares is None:
         return Choice(None, "streams are whole: they have keys, and how large they are is not known")
     span = known.span()
-    slicing = Slicing(_default_length(window, span, known.tasks()), window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
+    slicing = Slicing(default_length(window, span, known.tasks()), window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
     if shares is None:
         return Choice(slicing, "streams are cut: they have no keys")
     cores = known.cores or ASSUMED_CORES
@@ -115,11 +115,11 @@ def _given(plan: AnyPlan, wanted: float | str, time_unit: str | None) -> Slicing
     query = plan.query
     match query.window:
         case TimeWindow(length=window):
-            length = _given_length(query, window, wanted, time_unit)
+            length = given_length(query, window, wanted, time_unit)
             return Slicing(length, window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
         case CountWindow(events=events):
             before = events - 1 if looks_back(plan) else 0
-            return Slicing(_given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
+            return Slicing(given_length(query, 0, wanted, time_unit), 0, looks_back=False, behind=events - 1, before=before)
     raise AssertionError("a query without a window was refused")
 
 
@@ -143,7 +143,7 @@ def looks_back(plan: AnyPlan) -> bool:
     return any(not negation.after for branch in branches for negation in branch.negations)
 
 
-def _default_length(window: int | float, span: int | float | None, tasks: int) -> int | float:
+def default_length(window: int | float, span: int | float | None, tasks: int) -> int | float:
     """Return the length of slices that ``auto`` takes.
 
     It is a number of windows. If the `span` of the times is known, it is a share of that, but at
@@ -157,7 +157,7 @@ def _default_length(window: int | float, span: int | float | None, tasks: int) -
     return min(length, exact(LONGEST)) or exact(WINDOWS)
 
 
-def _given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
+def given_length(query: BoundQuery, window: int | float, wanted: float | str, time_unit: str | None) -> int | float:
     """Return the length that the user wants, in ticks; it is at least the window."""
     given, faults = length_of(wanted), Faults()
     if given is None:

@@ -161,6 +161,10 @@ def _sharing(size: int, random: Random, slots: int) -> Call:
     return Call(len(offsets) - 1, (offsets, lengths, automaton, known, members, trail, np.full(size, -1), np.full(size, -1)))
 
 
+def _following(size: int, random: Random, slots: int) -> Call:
+    return Call(1, (np.arange(size) + random.integers(1, 5, size), flags(size, random, 0.1)))
+
+
 def _mapping(size: int, random: Random, slots: int) -> Call:
     firsts, begins, places, known = _found(size, random)
     limits = np.full(len(firsts), size)
@@ -292,6 +296,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     ),
     *cases(matches.mend_row_matches, _match_mending, _SKIPS),
     *cases(matches.find_shared_rows, _sharing, {"": {}}),
+    *cases(matches.follow_targets, _following, {"": {}}),
     *cases(matches.map_rows, _mapping, {"": {}}),
     *cases(matches.find_mapped_rows, _seeking, {"first": {"step": 1}, "last": {"step": -1}}),
     *cases(

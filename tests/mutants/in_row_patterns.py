@@ -9,6 +9,7 @@ _RULES = ("tests/analysis/test_row_patterns.py",)
 _ORACLE = ("tests/oracle/test_row_patterns.py",)
 _ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "work"))
 
+_SLICES = ("tests/spark/test_row_slices.py",)
 _STREAMS = ("tests/api/test_row_streams.py",)
 _SPARK = ("tests/spark/test_row_patterns.py",)
 
@@ -266,6 +267,27 @@ ROW_PATTERNS = (
         "counts = begun.counts + ",
         "counts = ",
         _STREAMS,
+    ),
+    Fault(
+        "slices-begin-with-their-first-row-alone",
+        "gpu_cep/engine/row_patterns/slices.py",
+        "<= np.uint64(window.length)",
+        "< np.uint64(0)",
+        _SLICES,
+    ),
+    Fault(
+        "candidates-overlap",
+        "gpu_cep/engine/row_patterns/slices.py",
+        'ranks[count:][examples], side="right")',
+        'ranks[:count][examples], side="right")',
+        _SLICES,
+    ),
+    Fault(
+        "copies-begin-matches",
+        "gpu_cep/engine/row_patterns/slices.py",
+        "kept = ordered.take(own)[matches.firsts]",
+        "kept = np.ones(len(matches), np.bool_)",
+        _SLICES,
     ),
     Fault(
         "ways-part-at-the-first-row-alone",

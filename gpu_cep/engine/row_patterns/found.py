@@ -82,6 +82,14 @@ class RowMatches:
             yield self if high - low == len(self) else self._part(low, high)
             low = high
 
+    def chosen(self, kept: npt.NDArray[np.bool_]) -> RowMatches:
+        """Return those of the matches that are kept, with the numbers that they have."""
+        known = "states" in vars(self)
+        find = known_states(self.states[np.repeat(kept, self.lengths)]) if known else self.find_states
+        return RowMatches(
+            self.firsts[kept], self.lengths[kept], self.numbers[kept], self.begins[kept], self.ends[kept], find, self.shared
+        )  # fmt: skip
+
     def _part(self, low: int, high: int) -> RowMatches:
         cut = slice(low, high)
         # states that are known already are not found again

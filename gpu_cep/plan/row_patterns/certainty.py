@@ -12,6 +12,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.lang.row_patterns.ast import Navigation
 from gpu_cep.lang.row_patterns.names import anchors_of
 from gpu_cep.plan.programs import leaves
+from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 
 _TIMES = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
@@ -22,10 +23,20 @@ def rows_before(plan: RowPlan) -> int:
 
     One at least tells that the partition has begun and how many matches it had, if that is asked or an error may name it.
     """
-    read = (leaf.column for each in plan.measures for leaf in leaves(each.expression) if isinstance(leaf, Field))
     begins = plan.automaton.starts_first != plan.automaton.starts_later
-    told = begins or plan.bound.skip is not None or plan.columns.match_number in read
+    told = begins or plan.bound.skip is not None or numbers_matches(plan)
     return max(0, int(told), *(-distance for distance in _distances(plan)))
+
+
+def numbers_matches(plan: RowPlan) -> bool:
+    """Return whether MEASURES read the number of the match."""
+    read = (leaf.column for each in plan.measures for leaf in leaves(each.expression) if isinstance(leaf, Field))
+    return plan.columns.match_number in read
+
+
+def leads_behind(plan: RowPlan) -> bool:
+    """Return whether rows behind the last row of a match may be read."""
+    return any(distance > 0 for distance in _distances(plan))
 
 
 def refuse_uncertain(plan: RowPlan, asked: str, text: str | None) -> None:
@@ -39,7 +50,7 @@ def refuse_uncertain(plan: RowPlan, asked: str, text: str | None) -> None:
     for anchor in anchors_of(bound.query.pattern):
         if anchor.sign == "$":
             faults.refuse(f"{asked} with $", "only the end of the stream ends a partition: bound the match by WITHIN alone", anchor.span)
-    if any(distance > 0 for distance in _distances(plan)):
+    if leads_behind(plan):
         span = next((each.span for each in _navigations(bound) if each.function == "NEXT"), None)
         hint = "the row behind a match may never come: add a variable for it at the end of PATTERN, and AFTER MATCH SKIP TO it"
         faults.refuse(f"{asked} with NEXT(…), which leads behind the match,", hint, span)
@@ -70,10 +81,25 @@ def _refuse_window(bound: BoundRowPattern, asked: str, faults: Faults) -> None:
 
 
 def _distances(plan: RowPlan) -> Iterator[int]:
-    """Yield how far rows that are read lie behind rows of the match, before them if negative."""
+    """Yield how far rows that are read may lie behind the last row of a match, or, if negative, before the first."""
     search = () if plan.search is None else plan.search.places
     yield from (place.distance for place in (*plan.places, *search))
-    yield from (distance for each in plan.neighbours for distance in each.distances)
+    before = _rows_before_states(plan.automaton)
+    for each in plan.neighbours:
+        fewest = min((rows for q, rows in before.items() if plan.automaton.variable[q] == each.variable), default=0)
+        yield from (min(0, distance + fewest) if distance < 0 else distance for distance in each.distances)
+
+
+def _rows_before_states(automaton: RowAutomaton) -> dict[int, int]:
+    """Return how many rows of a match come at least before the row of each state."""
+    reached = [q for q in (*automaton.starts_first, *automaton.starts_later) if q != ACCEPT]
+    found = dict.fromkeys(reached, 0)
+    for q in reached:
+        for move in automaton.moves[q]:
+            if move != ACCEPT and move not in found:
+                found[move] = found[q] + 1
+                reached.append(move)
+    return found
 
 
 def _navigations(bound: BoundRowPattern) -> Iterator[Navigation]:

@@ -155,6 +155,14 @@ def mend_row_matches(
                 chains.faults[p] = fault
 
 
+@sequential(writes=("reached",))
+def follow_targets(targets: Any, reached: Any) -> None:
+    """Mark as `reached` what leads from the places that are: from place i the way goes to ``targets[i]``, behind it, or beyond all."""
+    for i in range(targets.size):
+        if reached[i] and targets[i] < targets.size:
+            reached[targets[i]] = True
+
+
 @kernel(writes=("trail", "first", "last"))
 def find_shared_rows(
     low: int, high: int, offsets: Any, lengths: Any, automaton: RowAutomatonTable, reach: Reach, members: Any, trail: Any, first: Any,
