@@ -323,7 +323,7 @@ _ELSEWHERE = {
     "within": "the window stands in the pattern: WITHIN 5 minutes",
     "window": "the window stands in the pattern: WITHIN 5 minutes",
     "where": "conditions stand in the pattern: WHERE a.x > b.x",
-    "limit": "max_matches= makes too many matches an error, and after_match= keeps some of them",
+    "limit": "limit_per_start= keeps some matches of each first event, and max_matches= makes too many an error",
 }
 
 

@@ -108,7 +108,7 @@ _FORMS = (
     _form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
     _form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
     _form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
-    _form(r"limit\b", "there is no LIMIT: after_match= keeps some of the matches, and max_matches= makes too many an error"),
+    _form(r"limit\b", "there is no LIMIT: limit_per_start= keeps some matches of each start, and max_matches= makes too many an error"),
     _form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
     _form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
     _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),

@@ -64,6 +64,8 @@ def check_detection(plan: EventPlan) -> EventPlan:
         faults.append(Diagnostic(f"{asked} is not supported with output={settings.output!r}; supported: {', '.join(_OUTPUTS)}"))
     if settings.algorithm == "brute_force":
         faults.append(Diagnostic(f"{asked} is not supported with algorithm='brute_force'", hint="leave algorithm= out"))
+    if settings.limit_per_start is not None:
+        faults.append(Diagnostic(f"{asked} is not supported with limit_per_start=: which matches are kept is known later"))
     if settings.after_match == "skip_past_last" and certainty_of(plan) is not Certain.WITH_LAST_EVENT:
         message = f"{asked} is not supported with after_match='skip_past_last' where a match is certain later than with its last event"
         faults.append(Diagnostic(f"{message}: which matches are kept is known later still", hint="leave after_match= out"))

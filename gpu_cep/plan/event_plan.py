@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery, Constant
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 10
+PLAN_VERSION = 11
 
 
 @dataclass(frozen=True, slots=True)

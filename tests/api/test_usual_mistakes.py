@@ -52,7 +52,7 @@ QUERIES = {
     "SEQ(view v, cart c) PARTITION BY user WITHIN 5 minutes": "PARTITION BY must stand before PATTERN",
     "SEQ(view v, cart c) WITHIN 5 minutes GROUP BY user": "PARTITION BY k, before PATTERN",
     "SEQ(view v, cart c) WITHIN 5 minutes HAVING count(c) > 1": "conditions on aggregates stand in WHERE",
-    "SEQ(view v, cart c) WITHIN 5 minutes LIMIT 3": "there is no LIMIT: after_match=",
+    "SEQ(view v, cart c) WITHIN 5 minutes LIMIT 3": "there is no LIMIT: limit_per_start=",
     "SEQ(view v, cart c) WITHIN 5": "write WITHIN 5 seconds",
     "SEQ(view v, cart c) WITHIN 5 min.": "a unit has no dot: WITHIN 5 min",
     "SEQ(view v, cart c) WITHIN '5 minutes'": "a length is a number and a unit, above 0 and without quotes",
@@ -169,7 +169,7 @@ def test_a_call(events: Any, keywords: dict[str, Any], message: str) -> None:
         ("group_by", "partition_by= names the keys of streams"),
         ("type", "type_column= names the column of event types"),
         ("within", "WITHIN 5 minutes"),
-        ("limit", "after_match="),
+        ("limit", "limit_per_start="),
         ("column", "did you mean 'columns'?"),
     ],
 )

@@ -156,6 +156,8 @@ def test_streams_situations_and_row_patterns_refuse_it():
         gpu_cep.stream(QUERY, EVENTS.schema, limit_per_start=2)
     with pytest.raises(gpu_cep.UnsupportedError, match="complete_until= with limit_per_start= is not supported"):
         found(limit_per_start=2, complete_until=5)
+    with pytest.raises(gpu_cep.UnsupportedError, match="detected_at=True is not supported with limit_per_start="):
+        gpu_cep.match(EVENTS, QUERY, limit_per_start=2, detected_at=True)
     with pytest.raises(gpu_cep.UnsupportedError, match="limit_per_start= is not supported for situations"):
         found(query="DEFINE p AS x > 1, q AS x > 2 PATTERN p before q WITHIN 5", limit_per_start=2)
     with pytest.raises(gpu_cep.UnsupportedError, match="limit_per_start=2 is not supported for MATCH_RECOGNIZE"):
