@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -16,17 +17,28 @@ from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.streaming.kept_events import add_events
+from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times, first_state, read_about, read_state, write_state
-from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
+from gpu_cep.errors import CepError, EventError, PatternError
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.live_plans import Arrival, plan_live
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.query_plans import as_query
 from gpu_cep.rule_lookups import look_up, rule_lookups
-from gpu_cep.rule_tables import one_table, same_columns
+from gpu_cep.rule_tables import PATTERN, one_table, same_columns
 from gpu_cep.rules import Rule, as_rules, named, naming, united
-from gpu_cep.stream_steps import bindable_rows, certain_matches, is_due, moved_clock, no_matches, refuse_late, ticks_of, times_of
+from gpu_cep.stream_steps import (
+    bindable_rows,
+    certain_matches,
+    idle_watermark,
+    is_due,
+    moved_clock,
+    no_matches,
+    refuse_late,
+    ticks_of,
+    times_of,
+)
 from gpu_cep.streams import fit_events
 
 if TYPE_CHECKING:
@@ -34,8 +46,10 @@ if TYPE_CHECKING:
 
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")
+# Those that say how events come.
+_ARRIVAL = ("lateness", "late", "every", "idle")
 _MARK = b"gpu_cep.rule_stream"
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +64,12 @@ class _Asked:
 
 
 class _Arrived(NamedTuple):
-    """Events that came in time, with their times in ticks, and their numbers among all that came."""
+    """Events that came in time, with their times in ticks and their numbers among all that came; and the events that were late."""
 
     table: pa.Table
     times: Times
     numbers: npt.NDArray[np.int64]
+    late: pa.Table
 
 
 class RuleStream:
@@ -78,11 +93,11 @@ class RuleStream:
     ----------
     patterns
         As in :func:`gpu_cep.match_all`.
-    schema, lateness, every
+    schema, lateness, every, idle
         As in :class:`gpu_cep.Stream`.
     late
-        What an event is whose time is not after the watermark when it comes: dropped and counted (``drop``), or an EventError
-        (``error``).
+        As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL for the pattern; with `split` it is a row
+        of each table.
     split
         Whether the methods return a dictionary of tables by name, rather than one table with the column ``pattern`` first.
     **keywords
@@ -96,7 +111,7 @@ class RuleStream:
         A stream cannot answer a query. The message names the pattern.
     """
 
-    __slots__ = ("_asked", "_clock", "_live", "_lookups", "_profile", "_states", "_threads")
+    __slots__ = ("_asked", "_came", "_clock", "_live", "_lookups", "_profile", "_states", "_threads")
 
     @takes_keywords(api.match, StreamOptions)
     def __init__(
@@ -107,12 +122,12 @@ class RuleStream:
         lateness: float | str = 0,
         late: str = "drop",
         every: float | str | None = None,
+        idle: str | None = None,
         split: bool = False,
         **keywords: Unpack[StreamOptions],
     ) -> None:
-        if late == "rows":
-            raise UnsupportedError("late='rows' is not supported for many patterns; supported: drop, error")
-        rules, given, arrival, plain = as_rules(patterns), dict(keywords), Arrival(lateness, late, every), decode_schema(schema)
+        rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(schema)
+        arrival = Arrival(lateness, late, every, idle=idle)
         self._live = _plan_rules(rules, plain, given, arrival)
         if not split:
             same_columns({name: live.result for name, live in self._live.items()})
@@ -122,6 +137,8 @@ class RuleStream:
         self._states = {name: first_state(live.schema) for name, live in self._live.items()}
         self._clock = Clock()
         self._threads, self._profile = keywords.get("threads"), keywords.get("profile")
+        # the clock's time when an event came last, or when the stream was made
+        self._came = monotonic()
 
     def push(self, events: Any) -> Any:
         """Take further events, and return the matches that have become certain, as :meth:`gpu_cep.Stream.push`.
@@ -139,7 +156,10 @@ class RuleStream:
                 found = bindable_rows(live, fitting)
                 places = found if chosen is None else chosen[found]
                 states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places])
-        return self._run(states, clock, at_once=False)
+        result = self._run(states, clock, at_once=False, late=came.late)
+        if came.table.num_rows or came.late.num_rows:
+            self._came = monotonic()
+        return result
 
     def _arrived(self, events: pa.Table) -> tuple[_Arrived, Clock]:
         """Return the events of a push that are in time, and the clock once they have come."""
@@ -149,17 +169,23 @@ class RuleStream:
         table, rows = (whole, np.arange(whole.num_rows)) if kept is None else (whole.take(pa.array(kept)), kept)
         times = times_of(first, table.select(first.schema.names).cast(first.schema))
         in_time = np.ones(len(times), np.bool_) if clock.watermark is None else times > clock.watermark
-        numbers, late = clock.pushed + rows, int(np.count_nonzero(~in_time))
-        if late:
+        numbers, late = clock.pushed + rows, table.slice(0, 0)
+        if not in_time.all():
             refuse_late(first, clock, numbers[~in_time])
+            late = table.filter(pa.array(~in_time))
             table, times, numbers = table.filter(pa.array(in_time)), times[in_time], numbers[in_time]
-        return _Arrived(table, times, numbers), moved_clock(first, clock, times, pushed=whole.num_rows, late=late)
+        moved = moved_clock(first, clock, times, pushed=whole.num_rows, late=late.num_rows)
+        return _Arrived(table, times, numbers, late), moved
 
-    def advance(self, time: Any) -> Any:
-        """Move the watermark to `time`, and return what has become certain, as :meth:`gpu_cep.Stream.advance`."""
+    def advance(self, time: Any = None) -> Any:
+        """Move the watermark to `time`, or with the clock, and return what has become certain, as :meth:`gpu_cep.Stream.advance`."""
         self._refuse_finished()
-        until = ticks_of(next(iter(self._live.values())), time, "time")
-        watermark = until if self._clock.watermark is None else max(until, self._clock.watermark)
+        first = next(iter(self._live.values()))
+        if time is None:
+            watermark = idle_watermark(first, self._clock, monotonic() - self._came)
+        else:
+            until = ticks_of(first, time, "time")
+            watermark = until if self._clock.watermark is None else max(until, self._clock.watermark)
         return self._run(dict(self._states), replace(self._clock, watermark=watermark), at_once=True)
 
     def finish(self) -> Any:
@@ -175,7 +201,7 @@ class RuleStream:
             "format": _FORMAT,
             "rules": {name: [text, _saved(options)] for name, (text, options) in asked.rules.items()},
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            "arrival": [asked.arrival.lateness, asked.arrival.late, asked.arrival.every],
+            "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
             "split": asked.split,
             "keywords": _saved(kept),
             "clock": asdict(self._clock),
@@ -194,8 +220,7 @@ class RuleStream:
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         rules = {name: Rule(text, options) for name, (text, options) in told["rules"].items()}
         keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
-        lateness, late, every = told["arrival"]
-        stream = cls(rules, schema, lateness=lateness, late=late, every=every, split=told["split"], **keywords)
+        stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.plan.fingerprint() != read_about(each)["plan"]:
                 raise EventError(f"state: this release plans pattern {name!r} in another way; load it with the release that saved it")
@@ -206,10 +231,8 @@ class RuleStream:
     @property
     def schema(self) -> pa.Schema | dict[str, pa.Schema]:
         """The schema of what comes out; with `split`, that of each pattern by its name."""
-        schemas = {name: live.result for name, live in self._live.items()}
-        if self._asked.split:
-            return schemas
-        return one_table({name: schema.empty_table() for name, schema in schemas.items()}, {}).schema
+        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, self._asked.schema.empty_table())
+        return {name: table.schema for name, table in nothing.items()} if self._asked.split else nothing.schema
 
     @property
     def clock(self) -> Clock:
@@ -221,7 +244,7 @@ class RuleStream:
         """The number of events that are kept; one that several patterns keep counts for each of them."""
         return sum(int(state.events.num_rows) for state in self._states.values())
 
-    def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool) -> Any:
+    def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool, late: pa.Table | None = None) -> Any:
         """Make states and clock the stream's, and return the matches that have become certain if the engine is to run."""
         found: dict[str, pa.Table] = {}
         for name, live in self._live.items():
@@ -232,9 +255,17 @@ class RuleStream:
                 states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
         reported = sum(state.clock.reported for state in states.values())
         answered = next(iter(states.values())).clock.answered
-        result = found if self._asked.split else one_table(found, {})
+        result = self._result(found, self._asked.schema.empty_table() if late is None else late)
         self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
         return result
+
+    def _result(self, found: dict[str, pa.Table], late: pa.Table) -> Any:
+        """Return matches in the form that is asked for, with late events as rows if they are to be."""
+        returns_late = self._asked.arrival.late == "rows"
+        if self._asked.split:
+            return {name: with_late(table, late) for name, table in found.items()} if returns_late else found
+        table = one_table(found, {})
+        return _with_late_of_no_pattern(table, late) if returns_late else table
 
     def _certain(self, live: LiveQuery, state: StreamState) -> tuple[StreamState, pa.Table]:
         """Return the state after a run, and what it found; without an event no engine runs."""
@@ -266,6 +297,12 @@ def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[
             told = f"the patterns {first!r} and {name!r} differ in timestamp=, nulls= or time_unit="
             raise PatternError(f"{told}; a stream has one watermark")
     return planned
+
+
+def _with_late_of_no_pattern(table: pa.Table, late: pa.Table) -> pa.Table:
+    """Return a row for each late event, without a pattern, then those of the table."""
+    names = pa.chunked_array([pa.nulls(late.num_rows, pa.string()), *table.column(0).chunks])
+    return with_late(table.remove_column(0), late).add_column(0, pa.field(PATTERN, pa.string()), names)
 
 
 def _time_of(live: LiveQuery) -> str:

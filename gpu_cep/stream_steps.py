@@ -135,8 +135,15 @@ def _moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> T
 
 
 def idle_watermark(live: LiveQuery, clock: Clock, seconds: float) -> Tick | None:
-    """Return the watermark if no event has come for so many seconds: it moves with them once they are more than `idle` allows."""
-    assert live.idle is not None, "the stream is one that may be idle"
+    """Return the watermark if no event has come for so many seconds: it moves with them once they are more than `idle` allows.
+
+    Raises
+    ------
+    EventError
+        The stream was made without `idle`.
+    """
+    if live.idle is None:
+        raise EventError("advance() needs a time, or a stream that was made with idle='30 seconds' or so")
     if clock.latest is None or seconds < live.idle.seconds:
         return clock.watermark
     passed: Tick = seconds * live.idle.ticks_per_second

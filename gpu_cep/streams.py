@@ -12,7 +12,6 @@ import pyarrow as pa
 from gpu_cep import api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
-from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
 from gpu_cep.errors import EventError, nearest
@@ -159,7 +158,7 @@ class Stream:
         self._refuse_finished()
         clock = self._state.clock
         if time is None:
-            watermark = self._idle_watermark()
+            watermark = idle_watermark(self._live, clock, monotonic() - self._came)
         else:
             until = ticks_of(self._live, time, "time")
             watermark = until if clock.watermark is None else max(until, clock.watermark)
@@ -239,12 +238,6 @@ class Stream:
             return found
         self._state = state
         return no_matches(self._live)
-
-    def _idle_watermark(self) -> Tick | None:
-        """Return the watermark by the clock."""
-        if self._live.idle is None:
-            raise EventError("advance() needs a time, or a stream that was made with idle='30 seconds' or so")
-        return idle_watermark(self._live, self._state.clock, monotonic() - self._came)
 
     def _of_kind(self, found: pa.Table) -> pa.Table:
         """Return matches as rows of a kind, if late events are rows, too."""

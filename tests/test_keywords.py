@@ -37,7 +37,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
     cep.explain_all: (PlanOptions, set()),
     cep.stream: (StreamOptions, {"lateness", "late", "every", "idle"}),
-    cep.stream_all: (StreamOptions, {"lateness", "late", "every", "split"}),
+    cep.stream_all: (StreamOptions, {"lateness", "late", "every", "idle", "split"}),
     cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),

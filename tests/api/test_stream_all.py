@@ -36,7 +36,7 @@ def each_alone(rules, schema, **keywords):
 @given(st.one_of(typed_rule_sets(), families()), st.sampled_from(("matches", "events", "indices", "count")), st.data())
 def test_each_has_the_matches_of_its_own_stream(case, output, data):
     lateness, every = data.draw(st.sampled_from((0, 0, 2))), data.draw(st.sampled_from((None, None, 3)))
-    keywords = {"output": output, "lateness": lateness, "every": every}
+    keywords = {"output": output, "lateness": lateness, "every": every, "late": data.draw(st.sampled_from(("drop", "drop", "rows")))}
     alone = each_alone(case.rules, case.events.schema, **keywords)
     assume(alone is not None)
     together = cep.stream_all(case.rules, case.events.schema, split=True, **keywords)
@@ -102,6 +102,42 @@ def test_late_events_are_an_error_if_that_is_asked_for():
     assert live.clock.pushed == 3
 
 
+@pytest.mark.parametrize("options", [{}, {"timeouts": True}])
+def test_a_late_event_is_a_row_of_no_pattern(options):
+    rules = {name: text for name, text in RULES.items() if name != "late"}
+    live, calm = (cep.stream_all(rules, SCHEMA, late=late, **options) for late in ("rows", "drop"))
+    parts = [STEPS.slice(3), STEPS.slice(0, 2), pa.table({"ts": [7], "type": ["Buy"]}, SCHEMA)]
+    found = [live.push(part) for part in parts] + [live.advance(8), live.finish()]
+    expected = [calm.push(part) for part in parts] + [calm.advance(8), calm.finish()]
+    assert all(part.schema == live.schema for part in found)
+    assert live.schema.names == ["pattern", "kind", *(name for name in calm.schema.names[1:] if name != "kind"), "event"]
+    late = [row for part in found for row in part.to_pylist() if row["kind"] == "late"]
+    assert [(row["pattern"], row["at"], row["event"]) for row in late] == [(None, None, event) for event in STEPS.slice(0, 2).to_pylist()]
+    assert found[1].to_pylist()[:2] == late
+    others = [[{name: row[name] for name in calm.schema.names} for row in part.to_pylist() if row["kind"] != "late"] for part in found]
+    assert others == [part.to_pylist() for part in expected]
+    assert live.clock.late == 2
+
+
+def test_a_stream_without_events_goes_by_the_clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(rule_streams, "monotonic", lambda: now[0])
+    live = cep.stream_all(RULES, SCHEMA, idle="30 seconds", time_unit="s")
+    live.push(STEPS)
+    now[0] += 29
+    assert live.advance().num_rows == 0
+    assert live.clock.watermark == 6
+    live = cep.stream_all.load(live.save())
+    now[0] += 31
+    assert [row["at"] for row in live.advance().to_pylist()] == [6]
+    assert live.clock.watermark == 6 + 31
+    live.push(pa.table({"ts": [40], "type": ["View"]}, SCHEMA))
+    assert live.advance().num_rows == 0
+    assert live.clock.watermark == 40
+    with pytest.raises(cep.EventError, match=r"advance\(\) needs a time, or a stream that was made with idle="):
+        cep.stream_all(RULES, SCHEMA).advance()
+
+
 def test_a_finished_stream_takes_no_events():
     live = cep.stream_all(RULES, SCHEMA)
     live.finish()
@@ -114,7 +150,9 @@ def test_a_finished_stream_takes_no_events():
     [
         ({"a": "PATTERN SEQ(View v, Buy b)"}, {}, "pattern 'a': "),
         ({"a": "PATTERN SEQ(v) WHERE v.nothing > 1 WITHIN 5", "b": "PATTERN SEQ(v"}, {}, "pattern 'b'"),
-        (RULES, {"late": "rows"}, "late='rows' is not supported for many patterns"),
+        (RULES, {"late": "row"}, "late='row' is unknown; expected one of drop, error, rows"),
+        (RULES, {"idle": "3 seconds"}, "needs the length of its ticks"),
+        ({"a": "PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS event"}, {"late": "rows"}, "late='rows' adds a column 'event'"),
         (RULES | {"x": "PATTERN SEQ(View v) WITHIN 5 RETURN v.type AS at"}, {}, "have not the same columns"),
         (RULES | {"x": cep.Rule("PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS at", {"nulls": "drop"})}, {}, "a stream has one watermark"),
     ],
