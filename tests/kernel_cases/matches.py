@@ -102,9 +102,18 @@ def _single(size: int, random: Random, slots: int, kept: float | None = None) ->
     return Call(size, (v, found._replace(counts=sparse), rows, ranks, np.zeros(number, np.int64), np.zeros(number, np.bool_)))
 
 
-def _singles(size: int, random: Random, slots: int, ordered: bool) -> Call:
-    order = random.permutation(size) if ordered else np.empty(0, np.int64)
-    return Call(size, (order, random.integers(0, 6, (size, 3)), np.arange(6, dtype=np.int32) * 7, np.zeros((3, size), np.int64)))
+def _singles(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (random.integers(0, 6, (size, 3)), np.arange(6, dtype=np.int32) * 7, np.zeros((3, size), np.int64)))
+
+
+def _placed(size: int, random: Random, slots: int) -> Call:
+    events, rows, _ = _singles(size, random, slots).arguments
+    return Call(size, (events, rows, np.zeros((size, 3), np.int32)))
+
+
+def _ordering_placed(size: int, random: Random, slots: int) -> Call:
+    placed = random.integers(0, 1_000, (size, 3)).astype(np.int32)
+    return Call(size, (random.permutation(size), placed, np.zeros((3, size), np.int64)))
 
 
 def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
@@ -344,7 +353,9 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         {"": {}, "ordered": {"kept": 1.0}, "some": {"kept": 0.5}},
         ("matches", "ranks"),
     ),
-    *cases(match_kernels.gather_singles, _singles, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}, ("order", "events")),
+    *cases(match_kernels.gather_singles, _singles, {"": {}}, ("events",)),
+    *cases(match_kernels.place_rows, _placed, {"": {}}, ("events",)),
+    *cases(match_kernels.order_placed, _ordering_placed, {"": {}}, ("order",)),
     *cases(match_kernels.invert_order, _inverting, {"": {}}),
     *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),

@@ -111,6 +111,11 @@ def _bound_events(size: int, random: Random, slots: int, **given: Any) -> Call:
     return Call(len(found.starts), (100, offsets, arguments[-1], found.events.occurrence, found.earliest, outputs))
 
 
+def _bound_singles(size: int, random: Random, slots: int) -> Call:
+    earliest = random.integers(0, 1_000, (3, size)).astype(np.int32)
+    return Call(size, (100, earliest, np.zeros((size, 3), np.int64)))
+
+
 _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 
 WINDOW_CASES: tuple[KernelCase, ...] = (
@@ -133,4 +138,5 @@ WINDOW_CASES: tuple[KernelCase, ...] = (
     *cases(window_conditions.keep_windows, _keeping, {"": {}}),
     *cases(direct.count_bindings, _binding_counts, _CLOCKS, ("starts", "earliest")),
     *cases(direct.bind_events, _bound_events, {"": {}}, ("offsets", "counts", "earliest")),
+    *cases(direct.bind_singles, _bound_singles, {"": {}}, ("earliest",)),
 )

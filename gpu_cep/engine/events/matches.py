@@ -21,6 +21,8 @@ from gpu_cep_kernels.matches.flat_matches import (
     last_events,
     match_offsets,
     order_matches,
+    order_placed,
+    place_rows,
     split_binding,
     split_single,
 )
@@ -133,14 +135,20 @@ class Matches:
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self._gather_singles(rows, _AS_THEY_ARE, len(self), threads)
-
-    def _gather_singles(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
-        """Return what :meth:`rows_of_singles` does, for so many of the matches, in the given order."""
-        gathered = new_values((self.counts.shape[1], number), np.int64)
+        gathered = new_values(self.counts.shape[::-1], np.int64)
         events = self.events.reshape(self.counts.shape)
-        spread(lambda span: gather_singles(*span, order, events, rows, gathered), slices(number, threads), threads)
+        spread(lambda span: gather_singles(*span, events, rows, gathered), slices(len(self), threads), threads)
         return gathered
+
+    def _order_singles(self, rows: Rows, order: Indices, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_singles` does, for the matches in the given order."""
+        # rows are looked up before matches are moved: then a match is all that lies far from the one before
+        placed = new_values(self.counts.shape, rows.dtype)
+        events = self.events.reshape(self.counts.shape)
+        spread(lambda span: place_rows(*span, events, rows, placed), slices(len(self), threads), threads)
+        ordered = new_values((self.counts.shape[1], len(order)), np.int64)
+        spread(lambda span: order_placed(*span, order, placed, ordered), slices(len(order), threads), threads)
+        return ordered
 
     def _split_single(self, v: int, rows: Rows, number: int, ranks: Indices, threads: int) -> tuple[Indices, Flags | None]:
         """Return what :meth:`single_rows` does, for so many of the matches, in the order of their `ranks`."""
@@ -292,9 +300,7 @@ class OrderedMatches:
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        # an empty order would stand for that of the source
-        source = self.source if len(self) else self.source.reorder(self.order)
-        return source._gather_singles(rows, self.order, len(self), threads)
+        return self.source._order_singles(rows, self.order, threads)
 
     def reorder(self, order: Indices) -> OrderedMatches:
         """Return the matches in the order given; some may be left out, none is taken twice."""

@@ -10,12 +10,13 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Counts, Matches, ones
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_chained
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array
-from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
+from gpu_cep_kernels.labels_decide.direct import bind_events, bind_singles, count_bindings
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
 from gpu_cep_kernels.matches.negations import keep_by_negations
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -109,8 +110,9 @@ class DirectMatcher:
         """Return the matches of the candidates; `counts` are those of :meth:`counts`."""
         first = candidates.starts + batch.low
         if counts.strides == (0, 0):
-            assert candidates.earliest is not None
-            return Matches(first, counts, (candidates.earliest.T + np.int64(batch.low)).ravel())
+            events = new_values(counts.shape, np.int64)
+            bind_singles(0, len(first), batch.low, candidates.earliest, events)
+            return Matches(first, counts, events.ravel())
         offsets = np.empty(len(first) + 1, np.int64)
         match_offsets(counts, offsets)
         return Matches(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low))

@@ -56,6 +56,14 @@ def bind_events(low: int, high: int, base: int, offsets: Any, counts: Any, occur
                 place += 1
 
 
+@kernel(writes=("events",))
+def bind_singles(low: int, high: int, base: int, earliest: Any, events: Any) -> None:
+    """``events[w, v] = base + earliest[v, w]``: the events of matches that bind one to each variable."""
+    for w in range(low, high):
+        for v in range(events.shape[1]):
+            events[w, v] = base + earliest[v, w]
+
+
 @kernel(writes=("firsts", "totals"))
 def total_streams(low: int, high: int, first_starts: Any, starts: Any, held: Any, firsts: Any, totals: Any) -> None:
     """``totals[s]``: how many windows of stream s hold; ``firsts[s]``: the event that starts the first of them, or -1.

@@ -197,15 +197,31 @@ def split_single(low: int, high: int, v: int, matches: FlatMatches, rows: Any, r
 
 
 @kernel(writes=("out",))
-def gather_singles(low: int, high: int, order: Any, events: Any, rows: Any, out: Any) -> None:
-    """``out[v, m] = rows[events[order[m], v]]``, for matches that bind one event to each variable; `order` may be empty.
+def gather_singles(low: int, high: int, events: Any, rows: Any, out: Any) -> None:
+    """``out[v, m] = rows[events[m, v]]``, for matches that bind one event to each variable.
 
     All variables are read in one pass: the events of a match stand together.
     """
     for m in range(low, high):
-        source = order[m] if order.size else m
         for v in range(events.shape[1]):
-            out[v, m] = rows[events[source, v]]
+            out[v, m] = rows[events[m, v]]
+
+
+@kernel(writes=("placed",))
+def place_rows(low: int, high: int, events: Any, rows: Any, placed: Any) -> None:
+    """``placed[m, v] = rows[events[m, v]]``: the rows of matches that lie in the order of their events, so that few are far apart."""
+    for m in range(low, high):
+        for v in range(events.shape[1]):
+            placed[m, v] = rows[events[m, v]]
+
+
+@kernel(writes=("out",))
+def order_placed(low: int, high: int, order: Any, placed: Any, out: Any) -> None:
+    """``out[v, m] = placed[order[m], v]``."""
+    for m in range(low, high):
+        source = order[m]
+        for v in range(placed.shape[1]):
+            out[v, m] = placed[source, v]
 
 
 @sequential(writes=("ranks",))
