@@ -186,4 +186,11 @@ TEXT = (
         "low - begin : end - begin - 1",
         ("tests/engine/input/test_pieces.py",),
     ),
+    Fault(
+        "label-words-are-remembered-by-number-of-values",
+        "gpu_cep/engine/phase_one/label_steps.py",
+        "_table_of_few(Identity(planned), tuple(values.to_pylist()), word)",
+        "_table_of_few(Identity(planned), tuple(sorted(values.to_pylist())), word)",
+        ("tests/engine/phase_one/test_label_codes.py",),
+    ),
 )

@@ -45,6 +45,11 @@ def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
     return truth_of(predicate, domain_of(values))
 
 
+def texts_of(values: tuple[str, ...]) -> Values:
+    """Return texts as an array."""
+    return pa.array(values, pa.large_string())
+
+
 def domain_of(values: pa.Array) -> pa.Array:
     """Return `values` with NULL as the last one: all that a predicate can be asked about."""
     return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])

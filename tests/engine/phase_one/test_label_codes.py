@@ -104,3 +104,13 @@ def test_more_matched_values_than_narrow_codes_number_are_refused():
     assert cep.match(narrow_chunks(), "PATTERN a", output="indices").num_rows == 200
     with pytest.raises(cep.MatchLimitExceeded, match="column 'type' of 200 matched events"):
         cep.match(narrow_chunks(), "PATTERN a", output="events")
+
+
+@pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+@pytest.mark.parametrize("values", [["A", "B", "C"], ["B", "A", "C"], ["C", "B", "A"], ["A", "C", "D"], ["A"]])
+def test_the_label_words_of_few_values_are_remembered_by_value(values):
+    """One plan meets dictionaries of one length with other values, or with the same ones in another order."""
+    types = pa.DictionaryArray.from_arrays(pa.array([n % len(values) for n in range(9)], pa.int8()), pa.array(values))
+    events, text = pa.table({"ts": range(9), "type": types}), "PATTERN SEQ(A a, b) WHERE b.type IN ('B', 'C') WITHIN 4"
+    as_text = events.set_column(1, "type", types.cast(pa.string()))
+    assert cep.match(events, text, output="indices").equals(cep.match(as_text, text, output="indices", algorithm="brute_force"))
