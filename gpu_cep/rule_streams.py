@@ -285,6 +285,8 @@ def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[
     failed: dict[str, CepError] = {}
     for name, rule in rules.items():
         try:
+            # a row pattern has a stream by itself
+            as_query(rule.pattern)
             planned[name] = plan_live(rule.pattern, schema, *read_keywords({**keywords, **rule.options}), arrival)
         except CepError as fault:
             failed[name] = named(name, fault)
