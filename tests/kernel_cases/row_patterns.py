@@ -194,10 +194,12 @@ def _borders(size: int, random: Random, slots: int, back: int) -> Call:
 
 
 def _condition_table() -> MatchConditionTable:
-    """B is not less than the first row of the match; its rows are kept, and their sum."""
+    """B is not less than the first row of the match, by a program, and C so by a comparison; rows of B are kept, and their sum."""
     return MatchConditionTable(
-        condition=np.array([-1, 0, -1]), code_first=np.array([0]), code_last=np.array([3]), result=np.array([2]),
-        place_first=np.array([0, 2]), place=np.array([0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
+        condition=np.array([-1, 0, 1]), code_first=np.array([0, 0]), code_last=np.array([3, 3]), result=np.array([2, 2]),
+        means=np.array([0, 1]), comparison=np.array([0, 5]), left_column=np.array([0, 1]), left_place=np.array([0, 1]),
+        right_column=np.array([0, 0]), right_place=np.array([0, 0]),
+        place_first=np.array([0, 2, 4]), place=np.array([0, 1, 0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
         offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
         step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"], COUNT_DISTINCT]),
         argument=np.array([[-1, 0, -1], [1, 1, 1], [2, -1, 2], [3, 3, -1]]), stand_in=np.zeros(4, np.int64),

@@ -18,7 +18,7 @@ from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
-from gpu_cep.plan.programs import Instruction
+from gpu_cep.plan.programs import Instruction, Program
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.jumps import JumpTable
 from gpu_cep_kernels.automaton.single_runs import Judgements
@@ -141,7 +141,7 @@ def _condition_table(branch: PlannedBranch, spans: Sequence[tuple[int, int]], si
     conditions = branch.conditions
     listed = _deciding_conditions(branch)
     parts = [part for condition in conditions for part in condition.parts]
-    compared = [_single_comparison(condition) for condition in conditions]
+    compared = [single_comparison(condition.program) for condition in conditions]
     columns = np.array([comparison or (BY_PROGRAM, 0, 0, 0, 0, 0) for comparison in compared], np.int64).reshape(-1, 6)
     pairs = [_single_pair(condition, comparison, single) for condition, comparison in zip(conditions, compared, strict=True)]
     related = np.array(pairs, np.int64).reshape(-1, 2)
@@ -236,13 +236,13 @@ def _numbers(numbers: Iterable[int]) -> Ints:
 Comparison = tuple[int, int, int, int, int, int]
 
 
-def _single_comparison(condition: PlannedCondition) -> Comparison | None:
-    """Return the fields of a condition that only compares two loaded columns; None for others.
+def single_comparison(program: Program) -> Comparison | None:
+    """Return the fields of a condition whose program only compares two loaded columns; None for others.
 
     They are the kind of comparison, its code, the left column and role, and the right column and
     role.
     """
-    code: tuple[Instruction, ...] = condition.program.code
+    code: tuple[Instruction, ...] = program.code
     if len(code) != 3:
         return None
     (load_left, left, left_column, left_role), (load_right, right, right_column, right_role), (name, _, first, second) = code

@@ -12,6 +12,7 @@ from gpu_cep.analysis.bound import Bound, Field
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.lowering.pattern_tables import single_comparison
 from gpu_cep.engine.lowering.programs import assemble, run_program, tabulator
 from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
@@ -21,7 +22,7 @@ from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
 from gpu_cep_kernels.rules.running import AGGREGATIONS
-from gpu_cep_kernels.rules.tables import ProgramTable
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, ColumnBank, ProgramTable
 
 
 class SearchTables(NamedTuple):
@@ -48,6 +49,9 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     condition = np.full(plan.variables, NO_CONDITION, np.int64)
     for number, each in enumerate(search.conditions):
         condition[each.variable] = number
+    # BY_PROGRAM stands for all that is no comparison of two columns
+    compared = np.array([single_comparison(each.program) or (BY_PROGRAM,) * 6 for each in search.conditions], np.int64).reshape(-1, 6)
+    means, comparison, left_column, left_place, right_column, right_place = compared.T.copy()
     rows, arguments = _arguments(plan, search.totals, columns, ordered)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
@@ -55,6 +59,12 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
         code_first=np.array([first for first, _ in spans], np.int64),
         code_last=np.array([last for _, last in spans], np.int64),
         result=np.array([each.program.result for each in search.conditions], np.int64),
+        means=means,
+        comparison=comparison,
+        left_column=left_column,
+        left_place=left_place,
+        right_column=right_column,
+        right_place=right_place,
         place_first=np.array([0, *accumulate(map(len, reads))], np.int64),
         place=np.array([place for read in reads for place in read], np.int64),
         place_set=np.array([-1 if place.members is None else sets.index(place.members) for place in search.places], np.int64),
@@ -140,6 +150,9 @@ def _compute(
 ) -> None:  # fmt: skip
     """Write the values of an expression over one row, at all rows, as if each were mapped to `variable`."""
     layout, slots = place_leaves(leaves(argument))
+    if isinstance(argument, Field) and variable is None:
+        _copy(argument, ordered_bank(plan, columns, ordered, layout), row, arguments)
+        return
     program = compile_program(argument, slots.__getitem__)
     table, _ = assemble([program], tabulator(columns))
     bank = ordered_bank(plan, columns, ordered, layout)
@@ -148,3 +161,11 @@ def _compute(
     results = run_program(program, table, bank)
     (arguments.floats if program.is_float else arguments.ints)[row] = (results.floats if program.is_float else results.ints)[:-1]
     arguments.states[row] = np.where(results.failed[:-1], FAILED, np.where(results.nulls[:-1], MISSING, PRESENT))
+
+
+def _copy(field: Field, bank: ColumnBank, row: int, arguments: Arguments) -> None:
+    """Write the values of the one column that a bank holds."""
+    floating = is_float(field.type)
+    values, nulls = (bank.floats, bank.float_nulls) if floating else (bank.ints, bank.int_nulls)
+    (arguments.floats if floating else arguments.ints)[row] = values[0, :-1]
+    arguments.states[row] = np.where(nulls[:-1] & np.uint64(1), MISSING, PRESENT)

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.rules.conditions import comparison_holds
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints, mix_hash
-from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
 
 NO_CONDITION = -1
 
@@ -30,6 +31,8 @@ class MatchConditionTable(NamedTuple):
 
     - condition[v]: the condition of a variable, or NO_CONDITION.
     - code_first[c], code_last[c], result[c]: its program, and the register of its truth.
+    - means[c], comparison[c]: how it is judged, as of ConditionTable: by its program, or as one comparison of two columns.
+    - left_column[c], left_place[c], right_column[c], right_place[c]: these columns, and the places at which they are read.
     - place, place_first: for each condition the places that it reads; a place is a role.
     - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
     - in_set[j, v]: whether a set has a variable.
@@ -44,6 +47,12 @@ class MatchConditionTable(NamedTuple):
     code_first: Ints
     code_last: Ints
     result: Ints
+    means: Ints
+    comparison: Ints
+    left_column: Ints
+    left_place: Ints
+    right_column: Ints
+    right_place: Ints
     place_first: Ints
     place: Ints
     place_set: Ints
@@ -194,6 +203,12 @@ def at_distance(found: int, distance: int, here: Here) -> int:
 
 
 @rule
+def row_or_none(row: int, bank: ColumnBank) -> int:
+    """Return a row of the bank: that of NULLs for −1."""
+    return row if row >= 0 else bank.ints.shape[1] - 1
+
+
+@rule
 def row_at(k: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> int:
     """Return the row to which place k leads from the current row, or −1."""
     j, offset, found = table.place_set[k], table.offset[k], -1
@@ -214,14 +229,18 @@ def row_at(k: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> in
 @rule
 def judge(c: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped) -> int:
     """Return whether condition c holds at the current row: 1 or 0; −1 if it cannot be computed."""
-    none = bank.ints.shape[1] - 1
-    registers = mapped.registers
-    for i in range(table.place_first[c], table.place_first[c + 1]):
-        k = table.place[i]
-        found = row_at(k, here, table, mapped)
-        registers.rows[k] = found if found >= 0 else none
-    for t in range(table.step.size):
-        registers.places[t] = mapped.covered[t]
-    error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
-    truth = 1 if holds(table.result[c], registers) else 0
+    error = 0
+    if table.means[c] == BY_PROGRAM:
+        registers = mapped.registers
+        for i in range(table.place_first[c], table.place_first[c + 1]):
+            k = table.place[i]
+            registers.rows[k] = row_or_none(row_at(k, here, table, mapped), bank)
+        for t in range(table.step.size):
+            registers.places[t] = mapped.covered[t]
+        error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
+        truth = 1 if holds(table.result[c], registers) else 0
+    else:
+        left = row_or_none(row_at(table.left_place[c], here, table, mapped), bank)
+        right = row_or_none(row_at(table.right_place[c], here, table, mapped), bank)
+        truth = 1 if comparison_holds(c, left, right, table, bank) else 0
     return truth if error == 0 else -1

@@ -22,6 +22,7 @@ from gpu_cep_kernels.rules.tables import (
     PAIRWISE,
     SINGLY,
     ColumnBank,
+    ComparisonTable,
     Conditions,
     ConditionTable,
     EventPath,
@@ -31,7 +32,7 @@ from gpu_cep_kernels.rules.tables import (
 
 
 @rule
-def comparison_holds(c: int, left_row: int, right_row: int, table: ConditionTable, bank: ColumnBank) -> bool:
+def comparison_holds(c: int, left_row: int, right_row: int, table: ComparisonTable, bank: ColumnBank) -> bool:
     """Whether condition c, one comparison of two columns, holds for two rows; with NULL it does not."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:

@@ -7,7 +7,7 @@ A pair of fields ``x`` and ``x_first`` holds lists: list i is ``x[x_first[i]:x_f
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,19 @@ class ProgramTable(NamedTuple):
 ONCE, SINGLY, CONSECUTIVELY, PAIRWISE = range(4)
 # How a condition is computed: by its program, or by comparing two int64 or two float64 columns.
 BY_PROGRAM, BY_INTS, BY_FLOATS = range(3)
+
+
+class ComparisonTable(Protocol):
+    """Say of which columns condition c is one comparison, as the fields of the same names of ConditionTable."""
+
+    @property
+    def means(self) -> Ints: ...
+    @property
+    def comparison(self) -> Ints: ...
+    @property
+    def left_column(self) -> Ints: ...
+    @property
+    def right_column(self) -> Ints: ...
 
 
 class ConditionTable(NamedTuple):
