@@ -15,9 +15,10 @@ from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.errors import Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, warn_caller
+from gpu_cep.errors import DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, warn_caller
 from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
+from gpu_cep.lang.groups import expand_groups
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import row_columns_read
@@ -74,23 +75,34 @@ _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_R
 
 
 def as_query(pattern: Pattern) -> AnyQuery:
-    """Return the syntax tree of a query given as text, as a tree or from the builder.
+    """Return the syntax tree of a query given as text, as a tree or from the builder, without repeated groups.
 
     Raises UnsupportedError for a row pattern, which :func:`is_row_pattern` tells.
     """
     query = parse(pattern) if isinstance(pattern, str) else pattern
     if isinstance(query, RowPatternQuery):
         raise UnsupportedError([Diagnostic(f"MATCH_RECOGNIZE is not supported here; {_ROWS_RUN}")])
-    if isinstance(query, Query | IntervalQuery):
+    if isinstance(query, Query):
+        return _without_groups(query, pattern)
+    if isinstance(query, IntervalQuery):
         return query
     if isinstance(pattern, PatternNode):
-        return Query(pattern)
+        return _without_groups(Query(pattern), pattern)
     from gpu_cep.lang.builder import Buildable, query_of
 
     if not isinstance(pattern, Buildable):
         remedy = next((remedy for kind, remedy in _REMEDIES.items() if isinstance(pattern, kind)), "")
         raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{remedy}")
-    return query_of(pattern)
+    built = query_of(pattern)
+    return _without_groups(built, pattern) if isinstance(built, Query) else built
+
+
+def _without_groups(query: Query, pattern: Pattern) -> Query:
+    """Return the query with its groups expanded; errors quote the text that the pattern is."""
+    try:
+        return expand_groups(query)
+    except DiagnosedError as error:
+        raise type(error)(error.diagnostics, pattern if isinstance(pattern, str) else None) from None
 
 
 def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:

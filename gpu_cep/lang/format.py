@@ -28,7 +28,7 @@ def format_query(query: Query | IntervalQuery | RowPatternQuery) -> str:
     Raises
     ------
     PatternError
-        If the tree holds what no text can say: an infinite number, an empty name, a quantifier on a composite.
+        If the tree holds what no text can say: an infinite number, an empty name, a reluctant quantifier.
     """
     if isinstance(query, RowPatternQuery):
         from gpu_cep.lang.row_patterns.format import format_row_pattern
@@ -158,20 +158,29 @@ def _(node: ast.Variable) -> str:
 
 @_pattern.register
 def _(node: ast.Repeat) -> str:
-    if not isinstance(node.element, ast.Variable) or not node.greedy:
-        raise ValueError("a quantifier is written on a variable, and is greedy")
+    if not isinstance(node.element, ast.Variable | ast.Seq | ast.And | ast.Or) or not node.greedy:
+        raise ValueError("a quantifier is written on a variable, SEQ, AND or OR, and is greedy")
+    if not isinstance(node.element, ast.Variable):
+        return f"{_pattern(node.element)}{_group_bounds(node)}"
     until = "" if node.until is None else f" UNTIL ({expression_text(node.until)})"
     return _pattern(node.element) + write_quantifier(node.minimum, node.maximum) + until
+
+
+def _group_bounds(node: ast.Repeat) -> str:
+    """Return the text of the bounds of a composite, which takes no other quantifier and no UNTIL."""
+    if node.until is not None:
+        raise ValueError("UNTIL is written on a variable")
+    return _bounds(node.minimum, node.maximum)
 
 
 def write_quantifier(minimum: int, maximum: int | None) -> str:
     """Return the text of a quantifier."""
     plain = _PLAIN_QUANTIFIERS.get((minimum, maximum))
-    if plain is not None:
-        return plain
-    if minimum == maximum:
-        return f"{{{minimum}}}"
-    return f"{{{minimum},{'' if maximum is None else maximum}}}"
+    return _bounds(minimum, maximum) if plain is None else plain
+
+
+def _bounds(minimum: int, maximum: int | None) -> str:
+    return f"{{{minimum}}}" if minimum == maximum else f"{{{minimum},{'' if maximum is None else maximum}}}"
 
 
 @_pattern.register

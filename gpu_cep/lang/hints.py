@@ -259,7 +259,8 @@ _PLACES = (
         before="PLUS STAR QUESTION _RBRACE",
     ),
     _place(
-        "PLUS STAR QUESTION _LBRACE", "groups do not repeat: a quantifier stands behind one variable, as in SEQ(A a, B b+)",
+        "PLUS STAR QUESTION _LBRACE",
+        "a group is repeated a number of times, SEQ(A a, B b){3}; + and others stand behind one variable, SEQ(A a, B b+)",
         unexpected="COMPARISON", before="_RPAR",
     ),
     _place("_LBRACE", _strategy),

@@ -164,8 +164,9 @@ def _item(span: Span, children: list[Any]) -> ast.ReturnItem:
 
 
 def _composite(span: Span, children: list[Any]) -> PatternNode:
-    keyword, *elements = children
-    return _COMPOSITES[keyword.type](tuple(elements), span=span)
+    keyword, *elements, bounds = children
+    composite = _COMPOSITES[keyword.type](tuple(elements), span=span)
+    return composite if bounds is None else ast.Repeat(composite, *bounds, span=span)
 
 
 def _negation(span: Span, children: list[Any]) -> ast.Not:

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from gpu_cep.lang import ast
+from gpu_cep.lang.groups import expand_groups
 from gpu_cep.oracle.conditions import value_of
 from gpu_cep.oracle.expressions import Scalar, Schema
 from gpu_cep.oracle.options import agreed, known, names
@@ -104,6 +105,7 @@ def problems_of(
 
     The arguments are those of :func:`matches`.
     """
+    query = expand_groups(query)
     name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
     keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
     pattern = pattern_of(query, schema_of(events, functions or {}), type_column)

@@ -98,6 +98,12 @@ def test_the_best_are_kept_in_the_order_of_results():
     assert rows == [(0, [1, 2, 4, 5, 6]), (0, [1, 4, 5, 6]), (3, [4, 5]), (3, [4, 5, 6])]
 
 
+@pytest.mark.parametrize("algorithm", ["ses_automaton", "backtracking", "nfab", "lazy_chain"])
+def test_the_best_of_each_start_is_found_by_searches_that_skip(algorithm):
+    rows = found(limit_per_start=1, order_matches_by="last(b.ts) desc", algorithm=algorithm)
+    assert rows == [{"a": 0, "b": [1, 2, 4, 5, 6]}, {"a": 3, "b": [4, 5, 6]}]
+
+
 def test_equal_matches_are_kept_in_the_order_of_results():
     assert found(limit_per_start=2, order_matches_by="a.x") == found(limit_per_start=2)
     assert found(limit_per_start=2, order_matches_by="a.x desc") == found(limit_per_start=2)

@@ -139,7 +139,8 @@ def combined(inner: st.SearchStrategy[PatternNode]) -> st.SearchStrategy[Pattern
     several = st.lists(inner, min_size=1, max_size=4).map(tuple)
     composites = st.builds(Seq, several) | st.builds(ast.And, several) | st.builds(ast.Or, several)
     gaps = st.builds(ast.Gap, inner, st.sampled_from(tuple(ast.GAPS.values())))
-    return composites | st.builds(ast.Not, inner) | st.builds(ast.Next, inner) | gaps
+    repeated = st.builds(lambda composite, bound: Repeat(composite, *bound), composites, st.sampled_from([(1, 1), (3, 3), (2, 4), (0, 5)]))
+    return composites | repeated | st.builds(ast.Not, inner) | st.builds(ast.Next, inner) | gaps
 
 
 # The first element declares every name of VARIABLES, so that each of them is a variable wherever it stands bare.
@@ -287,9 +288,11 @@ def test_what_no_text_can_say(expression: Expression) -> None:
         format_expression(expression)
 
 
-def test_quantified_composite_has_no_text() -> None:
-    with pytest.raises(PatternError, match="a quantifier is written on a variable"):
-        format_query(Query(Repeat(Seq((Variable("a"),)), 1, None)))
+def test_quantifiers_that_have_no_text() -> None:
+    with pytest.raises(PatternError, match="a quantifier is written on a variable, SEQ, AND or OR, and is greedy"):
+        format_query(Query(Repeat(ast.Next(Variable("a")), 1, None)))
+    with pytest.raises(PatternError, match="UNTIL is written on a variable"):
+        format_query(Query(Repeat(Seq((Variable("a"),)), 2, 2, until=ast.Reference(None, "x"))))
 
 
 @pytest.mark.parametrize(

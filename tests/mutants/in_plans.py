@@ -41,6 +41,27 @@ ANALYSIS = (
         ("tests/conformance/test_gaps.py",),
     ),
     Fault(
+        "group-relates-all-repetitions",
+        "gpu_cep/lang/groups.py",
+        "named = [group for group in groups if group.variables.intersection(_names(conjunct))]",
+        "named = [group for group in groups if group.variables.intersection(_names(conjunct))][:1] * 2",
+        ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
+    ),
+    Fault(
+        "group-leaves-conditions-to-the-first",
+        "gpu_cep/lang/groups.py",
+        "for numbers in product(*(group.repetitions for group in named)):",
+        "for numbers in product(*(group.repetitions[:1] for group in named)):",
+        ("tests/conformance/test_groups.py",),
+    ),
+    Fault(
+        "group-variable-outside-of-it",
+        "gpu_cep/lang/groups.py",
+        "if everywhere[name] != Counter(_declared(inside.node))[name]:",
+        "if False:",
+        ("tests/lang/test_groups.py",),
+    ),
+    Fault(
         "limit-per-start-by-value-searches-one",
         "gpu_cep/plan/settings.py",
         "if self.limit_per_start == 1 and self.order_matches_by is None else",

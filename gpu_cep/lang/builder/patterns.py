@@ -30,6 +30,19 @@ class Pattern(Buildable):
         """Return ``NOT(…)`` of the pattern; see :func:`not_`."""
         return not_(self)
 
+    def times(self, number: int) -> Pattern:
+        """Return ``SEQ(…){number}``: the group, so many times one after the other.
+
+        >>> from gpu_cep.lang.builder import seq, var
+        >>> seq(var("a"), seq(var("b"), var("c")).times(3))
+        PATTERN SEQ(a, SEQ(b, c){3})
+        """
+        if not isinstance(self.ast, tree.Seq | tree.And | tree.Or):
+            raise PatternError(f"only seq(…), all_of(…) and any_of(…) are repeated, not {_written(self)}")
+        if _bound(number) < 1:
+            raise PatternError("a group is repeated once at least")
+        return Pattern(tree.Repeat(self.ast, _bound(number), _bound(number)))
+
     def _query(self) -> tree.Query:
         return tree.Query(self.ast)
 

@@ -1,0 +1,91 @@
+"""Repeated groups: how they are read and written, and what they stand for."""
+
+from __future__ import annotations
+
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.lang.ast import Repeat, Seq, Variable
+from gpu_cep.lang.format import format_query
+from gpu_cep.lang.groups import expand_groups
+from gpu_cep.lang.parser import parse
+from gpu_cep.query_plans import as_query
+
+B, C = Variable("b", "B"), Variable("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("SEQ(B b, c){3}", Repeat(Seq((B, C)), 3, 3)),
+        ("SEQ(a, SEQ(B b, c) {2}, d)", Seq((Variable("a"), Repeat(Seq((B, C)), 2, 2), Variable("d")))),
+        ("SEQ(B b, c){2,}", Repeat(Seq((B, C)), 2, None)),
+    ],
+)
+def test_reading_and_writing(text, tree):
+    query = parse(f"PATTERN {text}")
+    assert query.pattern == tree
+    assert parse(format_query(query)) == query
+
+
+@pytest.mark.parametrize(
+    ("group", "written_out"),
+    [
+        ("SEQ(a, SEQ(b, c){2})", "SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2)))"),
+        ("AND(b, c+){2}", "SEQ(AND(b1, c1+), AND(b2, c2+))"),
+        ("SEQ(a, OR(b, NOT(c)){1})", "SEQ(a, SEQ(OR(b1, NOT(c1))))"),
+        ("SEQ(a, NEXT(SEQ(b, NEXT(c)){2}))", "SEQ(a, NEXT(SEQ(SEQ(b1, NEXT(c1)), SEQ(b2, NEXT(c2)))))"),
+        ("SEQ(a, SEQ(b+ UNTIL (b.x = a), c){2})", "SEQ(a, SEQ(SEQ(b1+ UNTIL (b1.x = a), c1), SEQ(b2+ UNTIL (b2.x = a), c2)))"),
+        ("SEQ(a, SEQ(b+ UNTIL (b), c){2})", "SEQ(a, SEQ(SEQ(b1+ UNTIL (b), c1), SEQ(b2+ UNTIL (b), c2)))"),
+        ("SEQ(a, SEQ(b, c){2}) WHERE a.x < b.x AND [k]", "SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2))) WHERE a.x < b1.x AND a.x < b2.x AND [k]"),
+        ("SEQ(b, c){2} WHERE b.x < c.x OR b.x = 1",
+         "SEQ(SEQ(b1, c1), SEQ(b2, c2)) WHERE (b1.x < c1.x OR b1.x = 1) AND (b2.x < c2.x OR b2.x = 1)"),
+        ("SEQ(SEQ(b){2}, SEQ(c){2}) WHERE b.x < c.x",
+         "SEQ(SEQ(SEQ(b1), SEQ(b2)), SEQ(SEQ(c1), SEQ(c2))) WHERE b1.x < c1.x AND b1.x < c2.x AND b2.x < c1.x AND b2.x < c2.x"),
+        ("SEQ(b+, c){2} WHERE sum(b.x) > 1 AND prev(b.x) < b.x RETURN b2.x",
+         "SEQ(SEQ(b1+, c1), SEQ(b2+, c2)) WHERE sum(b1.x) > 1 AND sum(b2.x) > 1 AND prev(b1.x) < b1.x AND prev(b2.x) < b2.x RETURN b2.x"),
+        ("SEQ(a, SEQ(b, c){2}) WHERE skip_till_any_match(a, b, c) { a.x = 1 }",
+         "SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2))) WHERE skip_till_any_match(a, b1, c1, b2, c2) { a.x = 1 }"),
+    ],
+)  # fmt: skip
+def test_a_group_stands_for_its_copies(group, written_out):
+    expanded, wanted = expand_groups(parse(f"PATTERN {group}")), parse(f"PATTERN {written_out}")
+    assert set(expanded.strategy_variables) == set(wanted.strategy_variables)
+    assert (expanded.pattern, expanded.where, expanded.returns) == (wanted.pattern, wanted.where, wanted.returns)
+
+
+def test_a_query_without_groups_stays_as_it_is():
+    query = parse("PATTERN SEQ(a, b{3}) WHERE a.x = 1")
+    assert expand_groups(query) is query
+
+
+def test_the_builder_repeats_groups():
+    a, b, c = cep.var("a"), cep.var("b"), cep.var("c")
+    built = cep.seq(a, cep.seq(b, c).times(2)).where(b.x < c.x)
+    assert str(built) == "PATTERN SEQ(a, SEQ(b, c){2})\nWHERE b.x < c.x"
+    assert as_query(built) == as_query(str(built))
+    with pytest.raises(cep.PatternError, match=r"only seq\(…\), all_of\(…\) and any_of\(…\) are repeated"):
+        cep.next_(a).times(2)
+    with pytest.raises(cep.PatternError, match="repeated once at least"):
+        cep.seq(a, b).times(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SEQ(a, SEQ(b, c){2,})", "a group whose number of repetitions is open is not supported"),
+        ("SEQ(a, SEQ(b, c){2,3})", "a group whose number of repetitions is open is not supported"),
+        ("SEQ(a, AND(b, c){0,1})", "a group whose number of repetitions is open is not supported"),
+        ("SEQ(a, SEQ(b, SEQ(c, d){2}){2})", "a repeated group in a repeated group is not supported"),
+        ("SEQ(a, SEQ(b, c){1025})", "a group of 1,025 repetitions is not supported"),
+        ("SEQ(a, SEQ(b, c){2}, b1)", "'b1' is a variable of the query, and a copy of 'b' in a repeated group"),
+        ("SEQ(a, OR(SEQ(b, c){2}, b))", "'b' stands in a repeated group, and outside of it"),
+        ("SEQ(SEQ(a, b){2}, SEQ(b, c){2})", "'b' stands in a repeated group, and outside of it"),
+        ("SEQ(a, SEQ(b, c){2}) RETURN b.x", r"'b' stands in a repeated group, and so for several(.|\n)*name a repetition: b1, b2"),
+        ("SEQ(a, SEQ(b, c){2}) RETURN count(c) AS n", "'c' stands in a repeated group"),
+    ],
+)
+def test_refused_with_the_place(text, message):
+    with pytest.raises((cep.PatternError, cep.UnsupportedError), match=message) as error:
+        as_query(f"PATTERN {text}")
+    assert "^" in str(error.value)
