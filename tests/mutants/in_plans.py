@@ -52,7 +52,7 @@ ANALYSIS = (
         "gpu_cep/lang/groups.py",
         "for numbers in product(*(group.repetitions for group in named)):",
         "for numbers in product(*(group.repetitions[:1] for group in named)):",
-        ("tests/conformance/test_groups.py",),
+        ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
     ),
     Fault(
         "group-variable-outside-of-it",
