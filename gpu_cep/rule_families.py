@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from gpu_cep.engine.rule_sets.families import Family, find_families
 from gpu_cep.engine.rule_sets.near_candidates import keep_near_candidates, may_drop_rows
 from gpu_cep.engine.rule_sets.paired_rows import FamilyRows, Pairs, family_rows, pair_rows, paired_columns, paired_names, paired_query
 from gpu_cep.engine.rule_sets.row_lists import RowLists, Rows
+from gpu_cep.errors import CepError
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.planner import plan
 from gpu_cep.plan.settings import Settings
@@ -57,7 +59,7 @@ def _is_free(planned: EventPlan) -> bool:
 def run_family(
     own: RuleFamily, events: InputEvents, rows: Rows, threads: int, *, at_once: int, concurrent: int, profile: Profile | None
 ) -> Mapping[str, pa.Table] | None:  # fmt: skip
-    """Return the results of a family's rules by name; None if there are too many pairs.
+    """Return the results of a family's rules by name, without those of a part that failed; None if there are too many pairs.
 
     Parameters
     ----------
@@ -75,7 +77,7 @@ def run_family(
     Raises
     ------
     CepError
-        A rule is at fault, or all rules together reach a limit.
+        What all rules read is at fault.
     """
     columns = events.shared
     assert columns is not None, "rules of a family share columns"
@@ -96,12 +98,15 @@ def run_family(
     beside = min(at_once, len(parts))
 
     def run(members: range) -> dict[str, pa.Table]:
-        pairs = pair_rows(given, members)
-        picked, origin = _paired_events(own.family, events, given, pairs)
-        found = answer(
-            planned, picked, origin=origin, threads=max(1, threads // beside), concurrent=beside * concurrent, profile=profile
-        )  # fmt: skip
-        return dict(_of_members(own, members, found, events))
+        # which of these has failed is not known: each runs once more, by itself, and no other does
+        with suppress(CepError):
+            pairs = pair_rows(given, members)
+            picked, origin = _paired_events(own.family, events, given, pairs)
+            found = answer(
+                planned, picked, origin=origin, threads=max(1, threads // beside), concurrent=beside * concurrent, profile=profile
+            )  # fmt: skip
+            return dict(_of_members(own, members, found, events))
+        return {}
 
     return {name: table for part in spread(run, parts, beside) for name, table in part.items()}
 

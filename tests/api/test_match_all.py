@@ -125,6 +125,25 @@ def test_an_error_in_a_family_is_that_of_its_rule():
     assert sorted(failures) == list(wrong) == ["over 5", "over 6"]
 
 
+@pytest.mark.usual
+def test_of_a_family_in_which_a_rule_fails_only_its_part_runs_once_more():
+    rules = {name: cep.Rule(text, {"max_matches": 2}) for name, text in FAMILY.items()}
+    expected, wrong = one_by_one(STEPS, rules)
+    alone: list[str] = []
+
+    def run_engine(plan, *arguments, **keywords):
+        alone.append(plan.query)
+        return run_engine_itself(plan, *arguments, **keywords)
+
+    run_engine_itself = rule_runs.run_engine
+    for pairs, most in ((1, len(wrong)), (1 << 20, len(rules))):
+        alone.clear()
+        with patch.object(rule_families, "_PAIRS", pairs), patch.object(rule_runs, "run_engine", run_engine):
+            found = cep.match_all(STEPS, rules, on_error="report", failures={}, split=True)
+        assert found == expected
+        assert len(alone) <= most < len(rules) + 1
+
+
 def test_negated_events_are_among_those_of_a_rule():
     events = pa.table({"ts": range(8), "type": list("ABCXACXX")})
     rules = {"without": "PATTERN SEQ(A a, NOT(B n), C c) WITHIN 5", "with": "PATTERN SEQ(A a, B b, C c) WITHIN 5"}

@@ -65,7 +65,7 @@ STREAMS = (
     Fault("settled-before-the-last-event", _BUCKETS, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
     Fault("windows-of-numbers-count-what-was-dropped", _BUCKETS, "return counted or bucket.rows", "return bucket.rows", _OF_BUCKETS),
     Fault("another-querys-state-is-taken", _BUCKETS, 'told["query"] != work.digest', "False", _OF_BUCKETS),
-    Fault("progress-of-each-match", _PROGRESS, 'after_match="skip_to_next"', 'after_match="all"', _HOW_FAR),
+    Fault("progress-of-each-match", _PROGRESS, '"after_match": "skip_to_next"', '"after_match": "all"', _HOW_FAR),
     Fault("progress-by-last-events", _PROGRESS, 'Aggregate("first",', 'Aggregate("last",', _HOW_FAR),
     Fault(
         "timeouts-are-completed-under-spark", "spark_glue/gpu_cep_spark/progress_tables.py", "F.lit(MATCH)", "F.col(\"c0\")",
