@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.engine.events.own_events import Own
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.query_plans import AnyQuery, Pattern
@@ -55,16 +56,18 @@ def read_run(
 
 
 def run_engine(
-    plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, *, concurrent: int = 1, spent: Spent | None = None
-) -> pa.Table:
+    plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, *, concurrent: int = 1, spent: Spent | None = None,
+    own: Own | None = None,
+) -> pa.Table:  # fmt: skip
     """Return the engine's result; `profile` receives what was read and done, the others are as for :func:`answer`."""
     from gpu_cep.engine.answers import answer
+    from gpu_cep.engine.events.own_events import WHOLE
 
     if profile is not None and events.groups is not None:
         profile.add_groups(events.groups.read, events.groups.all)
     return answer(
         plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile,
-        concurrent=concurrent, spent=spent,
+        concurrent=concurrent, spent=spent, own=WHOLE if own is None else own,
     )  # fmt: skip
 
 

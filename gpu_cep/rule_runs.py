@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import has_matches
+from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.event_filter import may_leave_out
 from gpu_cep.engine.input.input_events import InputEvents, Origin
@@ -125,7 +126,7 @@ def _grouped(rules: Sequence[PlannedRule], column: str, lists: RowLists, size: i
 
 def run_shared(
     given: PlannedRules, sharing: Sharing, threads: int | None, profile: Profile | None, failed: Callable[[str, CepError], None],
-    *, concurrent: int = 1, spent: Mapping[str, Spent] | None = None,
+    *, concurrent: int = 1, spent: Mapping[str, Spent] | None = None, own: Own = WHOLE,
 ) -> dict[str, pa.Table]:  # fmt: skip
     """Return the result of each planned rule by name, in no particular order.
 
@@ -137,25 +138,28 @@ def run_shared(
         The number of such runs that share this machine's memory.
     spent
         What each rule has used of its bounds in runs over other parts of the events, by its name.
+    own
+        The events at which matches that are reported start.
     """
     used = threads or available_threads()
     if profile is not None and given.events.groups is not None:
         profile.add_groups(given.events.groups.read, given.events.groups.all)
     at_once = 1 if _may_use_device(given.planned) else used
-    found = _run_families(sharing, used, at_once, profile, concurrent, spent is not None)
+    # pairs of a rule and a row have no marks of own rows
+    found = _run_families(sharing, used, at_once, profile, concurrent, spent is not None) if own == WHOLE else {}
     left = [group for each in sharing.groups for group in _without(each, found)]
     large = [group for group in left if group.rows >= _MANY_ROWS]
     small = [group for group in left if group.rows < _MANY_ROWS]
 
-    def run(group: RuleGroup, own: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
-        events = _events_of(group, sharing)
-        return [(each.name, answer_rule(each, events, own, beside)) for each in group.rules]
+    def run(group: RuleGroup, threads: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
+        events, starts = _events_of(group, sharing, own)
+        return [(each.name, answer_rule(each, events, starts, threads, beside)) for each in group.rules]
 
-    def answer_rule(rule: PlannedRule, events: InputEvents, own: int, beside: int) -> pa.Table | CepError:
+    def answer_rule(rule: PlannedRule, events: InputEvents, starts: Own, threads: int, beside: int) -> pa.Table | CepError:
         try:
             with naming(rule.name):
                 used_up = None if spent is None else spent[rule.name]
-                return run_engine(rule.plan, events, own, profile, concurrent=beside * concurrent, spent=used_up)
+                return run_engine(rule.plan, events, threads, profile, concurrent=beside * concurrent, spent=used_up, own=starts)
         except CepError as fault:
             failed(rule.name, fault)
             return fault
@@ -169,7 +173,7 @@ def run_shared(
 def _run_families(
     sharing: Sharing, threads: int, at_once: int, profile: Profile | None, concurrent: int, in_parts: bool
 ) -> dict[str, pa.Table]:  # fmt: skip
-    """Return the results of rules that run as one query, by name; rules of a query that fails are to run by themselves.
+    """Return the results of rules that run as one query, by name; rules of a part of it that fails are to run by themselves.
 
     `in_parts`: the events are a part of those whose matches count against the bounds of a rule.
     """
@@ -179,7 +183,7 @@ def _run_families(
             continue
         events = InputEvents(sharing.events.table, sharing.events.origin, shared=sharing.columns)
         rows = sharing.lists[family.column].of(family.groups)
-        # which rule has failed is not known, and that it has is no error of the others
+        # what all read is at fault, and each rule says so by itself
         with suppress(CepError):
             found |= run_family(family, events, rows, threads, at_once=at_once, concurrent=concurrent, profile=profile) or {}
     return found
@@ -192,16 +196,16 @@ def _without(group: RuleGroup, found: Mapping[str, object]) -> Iterator[RuleGrou
         yield replace(group, rules=left)
 
 
-def _events_of(group: RuleGroup, sharing: Sharing) -> InputEvents:
-    """Return the events of a group of rules."""
+def _events_of(group: RuleGroup, sharing: Sharing, own: Own) -> tuple[InputEvents, Own]:
+    """Return the events of a group of rules, and which of them are own."""
     events = sharing.events
     if group.column is None or sharing.columns is None:
-        return InputEvents(events.table, events.origin, shared=sharing.columns)
+        return InputEvents(events.table, events.origin, shared=sharing.columns), own
     rows = sharing.lists[group.column].of(group.groups)
     picked = PickedRows(sharing.columns, rows)
     origin = Origin(events.origin.schema, events.origin.numbers_of(rows.astype("int64")))
     shared = EventColumns(picked, group.rules[0].plan.query, (), origin.numbers, origin.schema) if len(group.rules) > 1 else None
-    return InputEvents(picked, origin, shared=shared)
+    return InputEvents(picked, origin, shared=shared), OwnRows(own.marks[rows]) if isinstance(own, OwnRows) else own
 
 
 def _cut(group: RuleGroup, parts: int) -> Iterator[RuleGroup]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.query_plans import Pattern
+    from gpu_cep_spark.rule_explain import SparkRuleSetExplanation
 
 ON_ERROR = get_args(OnError)
 
@@ -176,19 +178,22 @@ def report_failures(failed: Mapping[str, CepError], failures: MutableMapping[str
 
 
 @takes_keywords(match, PlanOptions)
-def explain_all(events: Any, patterns: Mapping[str, Pattern | Rule], **keywords: Unpack[PlanOptions]) -> RuleSetExplanation:
+def explain_all(
+    events: Any, patterns: Mapping[str, Pattern | Rule], **keywords: Unpack[PlanOptions]
+) -> RuleSetExplanation | SparkRuleSetExplanation:
     """Explain how many patterns will be answered, and what they share; the result prints itself.
 
     Parameters
     ----------
     events, patterns
-        As in :func:`match_all`. Events are read to count those that each group of patterns needs.
+        As in :func:`match_all`. Events are read to count those that each group of patterns needs. Of a Spark
+        DataFrame nothing is run: the result says which shuffles :func:`gpu_match_all` will take, and why.
     **keywords
         As in :func:`match_all`.
 
     Returns
     -------
-    RuleSetExplanation
+    RuleSetExplanation or SparkRuleSetExplanation
         Also holds the error of each pattern that has one, by name.
 
     Raises
@@ -199,4 +204,10 @@ def explain_all(events: Any, patterns: Mapping[str, Pattern | Rule], **keywords:
         The events cannot be read.
     """
     rules = as_rules(patterns)
+    # a package that has not been imported made no DataFrame
+    spark = sys.modules.get("pyspark.sql")
+    if spark is not None and isinstance(events, spark.DataFrame):
+        from gpu_cep_spark.rule_explain import explain_spark_rules
+
+        return explain_spark_rules(events, rules, keywords)
     return explain_rules(plan_rules(events, rules, keywords), rules, keywords.get("threads"))

@@ -105,6 +105,7 @@ BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)
 LAZY = {
     "gpu_cep": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
     "gpu_cep.bound_events": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
+    "gpu_cep.rule_sets": {"gpu_cep_spark"},
     "gpu_cep.sql_answers": {"gpu_cep_spark"},
     "gpu_cep_spark": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting"},
 }

@@ -33,16 +33,17 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
 
 
-def assemble(found: DataFrame, plan: Plan, output: str, names: list[str]) -> DataFrame:
+def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0) -> DataFrame:
     """Return the result for whole streams, with columns called `names`.
 
     `found` are the rows that slices gave, and `plan` is the plan of the slices. The last of its
-    `partition_by` columns is the slice's number.
+    `partition_by` columns is the slice's number. The first `beside` columns, too, tell results apart.
     """
     given = found.columns
     # columns are renamed by number, since Spark does not tell names apart that differ in case alone
     places = {name: f"r{place}" for place, name in enumerate(given)}
     *keys, number = (places[plan.query.column_name(key)] for key in plan.query.partition_by)
+    keys = [*(places[name] for name in given[:beside]), *keys]
     numbered = found.toDF(*places.values())
     if plan.ends:
         numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in plan.query.partition_by[:-1]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial, reduce
 from inspect import signature
 from os import PathLike
@@ -184,7 +184,7 @@ def _match_batch(job: Job, slices: float | str | None, scan: Scan, *, from_paths
     query, report = job.query, job.report
     if (files := files_of(job, scan, slices, from_paths=from_paths)) is not None:
         return match_files(job, files)
-    slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, _known(job.df, query))
+    slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, known_of(job.df, query))
     if report is not None:
         report.tell_streams(why)
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
@@ -239,10 +239,11 @@ def check_settings(settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def _known(df: DataFrame, query: NarrowQuery) -> Known:
-    """Return what is known of the events without a Spark job."""
-    time, keys = query.events.field(query.plan.query.timestamp), [query.events.names[key] for key in keys_of_shuffle(query.plan)]
-    span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, keys)
+def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = None) -> Known:
+    """Return what is known without a Spark job of the events and of their streams; `keys` are by default those of the query."""
+    time = query.events.field(query.plan.query.timestamp)
+    own = [query.events.names[key] for key in keys_of_shuffle(query.plan)] if keys is None else sorted(keys)
+    span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, own)
     return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares)
 
 

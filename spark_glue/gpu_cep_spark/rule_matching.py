@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,16 +24,18 @@ from gpu_cep.rule_plans import PlannedRule
 from gpu_cep.rule_sets import check_error_choices, report_failures
 from gpu_cep.rule_tables import PATTERN, same_columns
 from gpu_cep.rules import Rule, as_rules, naming, united
-from gpu_cep_spark.assembly import total_counts
+from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.handshake import make_stage
 from gpu_cep_spark.jobs import keys_of_shuffle
-from gpu_cep_spark.matching import check_settings, gpu_match, refuse_other_frames
-from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.matching import check_settings, gpu_match, known_of, refuse_other_frames
+from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.rule_shuffles import RuleShuffle, choose_shuffles
 from gpu_cep_spark.rule_worker import RuleWork
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.shuffle_tasks import shuffle
+from gpu_cep_spark.slices import Slicing, in_slices, number_of
 from gpu_cep_spark.worker import Work
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
 # Up to so many filters are united to one that Spark applies before the shuffle.
 _MOST_FILTERS = 256
 
-Keys = frozenset[str]
 
 
 @takes_keywords(match, SparkOptions)
@@ -60,7 +61,9 @@ def gpu_match_all(
 
     Each pattern has the matches that :func:`gpu_match` finds for it. Patterns whose streams have the
     same keys share one shuffle and one Python stage. So do patterns whose keys contain those of
-    another pattern. A pattern whose streams have no keys is matched by a :func:`gpu_match` of its own.
+    another pattern, or have some in common that spread the rows of sampled files. Patterns whose
+    streams have no keys share one, too: by slices of time that fit the longest window, or to one task
+    if their stream cannot be cut. :func:`gpu_cep.explain_all` says which pattern is shuffled how.
     Nothing runs until an action needs the result, but errors in queries are raised at once.
 
     Parameters
@@ -108,8 +111,9 @@ def gpu_match_all(
         same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
     job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"))
-    shared = [job.match(group, keys) for group, keys in group_rules(queries)]
-    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name, query in queries.items() if not _keys(query)}
+    shuffles = choose_shuffles(queries, partial(known_of, df))
+    shared = [(shuffle.queries, job.match(shuffle)) for shuffle in shuffles.shared]
+    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in shuffles.alone}
     alone = {name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **rule.options) for name, rule in own.items()}
     if split:
         apart = {name: _of_one(found, name) for group, found in shared for name in group}
@@ -142,28 +146,6 @@ def plan_spark_rules(
     return queries, failed
 
 
-def _keys(query: NarrowQuery) -> Keys:
-    """Return the columns by whose values rows may be sent to different partitions."""
-    return frozenset(query.events.names[key] for key in keys_of_shuffle(query.plan))
-
-
-def group_rules(queries: Mapping[str, NarrowQuery]) -> list[tuple[dict[str, NarrowQuery], Keys]]:
-    """Return the rules that share a shuffle and have results of the same schema, with the keys of the shuffle.
-
-    Events with equal values of some keys are together in a shuffle by fewer of these keys, too. A rule is served by the
-    keys of the rule that has the fewest of its own. Those without keys are left out.
-    """
-    keys = {name: _keys(query) for name, query in queries.items()}
-    known = sorted({own for own in keys.values() if own}, key=lambda own: (len(own), sorted(own)))
-    groups: dict[tuple[Keys, tuple[Any, ...]], dict[str, NarrowQuery]] = {}
-    for name, query in queries.items():
-        if keys[name]:
-            serving = next(fewer for fewer in known if fewer <= keys[name])
-            columns = tuple((field.name, str(field.type)) for field in answer_schema(query.plan, query.events))
-            groups.setdefault((serving, columns), {})[name] = query
-    return [(group, serving) for (serving, _), group in groups.items()]
-
-
 @dataclass(frozen=True, slots=True)
 class _Job:
     """One call of :func:`gpu_match_all`: its events, the session's time zone and the worker's memory."""
@@ -172,18 +154,41 @@ class _Job:
     zone: str
     memory: int | None
 
-    def match(self, group: Mapping[str, NarrowQuery], keys: Keys) -> tuple[list[str], DataFrame]:
-        """Return the names of the rules, and their matches after one shuffle by `keys`."""
+    def match(self, shared: RuleShuffle) -> DataFrame:
+        """Return the matches of rules after one shuffle."""
         schema = arrow_schema(self.df.schema, self.zone)
-        events = events_of_rules(group.values(), schema)
-        rules = tuple(PlannedRule(name, plan_over(query, events)) for name, query in group.items())
+        events = events_of_rules(shared.queries.values(), schema)
+        queries = {name: _query_over(query, events) for name, query in shared.queries.items()}
+        rules = tuple(PlannedRule(name, query.plan) for name, query in queries.items())
+        given = self._narrow(rules, events)
+        if shared.slicing is not None:
+            return self._in_slices(given, queries, rules, shared.slicing)
         result = spark_schema(result_of_rules(rules, events))
-        places = tuple(number for number, name in enumerate(events.names) if name in keys)
-        shuffled = shuffle(self._narrow(rules, events), [F.col(f"c{key}") for key in places])
+        places = tuple(number for number, name in enumerate(events.names) if name in shared.keys)
+        shuffled = shuffle(given, [F.col(f"c{key}") for key in places])
         warn_of_types(shuffled, events.names, result)
         work = Work(rules[0].plan, "", events, {}, places, batch_schema(result, self.zone), self.memory)
         found = shuffled.mapInArrow(make_stage(RuleWork(work, rules)), result)
-        return list(group), self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
+        return self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
+
+    def _in_slices(
+        self, given: DataFrame, queries: Mapping[str, NarrowQuery], rules: Sequence[PlannedRule], slicing: Slicing
+    ) -> DataFrame:  # fmt: skip
+        """Return the matches of rules without keys, whose stream is cut into slices of time."""
+        plan, names = rules[0].plan, result_of_rules(rules, next(iter(queries.values())).events).names
+        cut = in_slices(given, [], F.col(f"c{plan.query.timestamp}"), time_kind(plan), slicing)
+        shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1]))])
+        sliced = {name: SlicedQuery.of(query) for name, query in queries.items()}
+        first, own = next(iter(sliced.values())), tuple(PlannedRule(name, query.plan) for name, query in sliced.items())
+        result = spark_schema(result_of_rules(own, first.schema))
+        warn_of_types(shuffled, first.sent.names, result)
+        places = keys_of_shuffle(first.plan)
+        work = Work(first.plan, "", first.sent, {}, places, batch_schema(result, self.zone), self.memory, sliced=True)
+        found = shuffled.mapInArrow(make_stage(RuleWork(work, own)), result)
+        output = plan.settings.output
+        if output == "count":
+            return self._total(found.select(found.columns[0], found.columns[-1]), rules)
+        return assemble(found, first.plan, output, names, beside=1)
 
     def _narrow(self, rules: Sequence[PlannedRule], events: pa.Schema) -> DataFrame:
         """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, …."""
@@ -221,6 +226,12 @@ def result_of_rules(rules: Iterable[PlannedRule], events: pa.Schema) -> pa.Schem
     while name in found.names:
         name += "_"
     return pa.schema([pa.field(name, pa.string(), nullable=False), *found])
+
+
+def _query_over(query: NarrowQuery, events: pa.Schema) -> NarrowQuery:
+    """Return a query planned over the columns that a group of rules reads."""
+    settings = narrow_settings(query.settings, events.names)
+    return NarrowQuery(query.pattern, events, query.options, settings, plan_over(query, events))
 
 
 def plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:

@@ -12,6 +12,7 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.errors import CepError
 from gpu_cep.rule_plans import PlannedRule, PlannedRules
@@ -19,13 +20,14 @@ from gpu_cep.rule_runs import run_shared, share_events
 from gpu_cep.rule_tables import one_table
 from gpu_cep.rules import naming
 from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.own_rows import separate_own_rows
 from gpu_cep_spark.worker import Work, as_events, as_promised, in_batches, parts_of, refuse_untimed, room_for
 from gpu_cep_spark.worker_memory import tasks_at_once
 
 
 @dataclass(frozen=True, slots=True)
 class RuleWork:
-    """The work on each Spark partition, which holds whole streams: that of all `rules`.
+    """The work on each Spark partition, which holds whole streams, or slices of one without keys: that of all `rules`.
 
     `work` says what all share: events, keys and memory. Its plan is that of a rule, and its result has the
     name of the pattern first.
@@ -62,8 +64,9 @@ def _match_rules(given: RuleWork, events: pa.Table, cores: int, concurrent: int,
     for rule in given.rules:
         with naming(rule.name):
             refuse_untimed(given.work, rule.plan, events)
+    events, own = separate_own_rows(given.work.plan, events) if given.work.sliced else (events, WHOLE)
     shared = PlannedRules(InputEvents(events), events, given.rules, {}, {})
-    found = run_shared(shared, share_events(shared, cores), cores, None, _fail, concurrent=concurrent, spent=spent)
+    found = run_shared(shared, share_events(shared, cores), cores, None, _fail, concurrent=concurrent, spent=spent, own=own)
     return one_table({rule.name: found[rule.name] for rule in given.rules}, {}, named=False)
 
 

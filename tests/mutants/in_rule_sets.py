@@ -6,7 +6,7 @@ from tests.mutants.fault import Fault
 
 _RUNS, _VALUES = "gpu_cep/rule_runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
-_ON_SPARK = "spark_glue/gpu_cep_spark/rule_matching.py"
+_ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_matching.py", "spark_glue/gpu_cep_spark/rule_shuffles.py"
 _MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_sets.py",)
 
 _STREAMS, _STREAM_ALL = "gpu_cep/rule_streams.py", ("tests/api/test_stream_all.py",)
@@ -15,6 +15,8 @@ RULE_SETS = (
     Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places])", "came.numbers[found])", _STREAM_ALL),
     Fault("found-among-chosen-not-placed", _STREAMS, "found if chosen is None else chosen[found]", "found", _STREAM_ALL),
     Fault("late-events-of-many-taken", _STREAMS, "times > clock.watermark", "times >= clock.watermark", _STREAM_ALL),
+    Fault("late-events-of-the-first-push-only", _STREAMS, "at_once=False, late=came.late)", "at_once=False)", _STREAM_ALL),
+    Fault("silent-since-it-was-made", _STREAMS, "            self._came = monotonic()", "            pass", _STREAM_ALL),
     Fault("clock-of-a-rule-left-behind", _STREAMS, "clock=replace(own, watermark=clock.watermark,", "clock=replace(own,", _STREAM_ALL),
     Fault("picked-rows-without-numbers", _RUNS, "events.origin.numbers_of(rows.astype(\"int64\"))", "None", _MATCH_ALL),
     Fault("rows-picked-where-others-matter", _RUNS, "if not may_leave_out(plan, columns.schema):", "if False:", _MATCH_ALL),
@@ -23,6 +25,7 @@ RULE_SETS = (
     Fault("negated-variables-need-no-rows", _VALUES, "range(len(query.variables))", "range(len(query.positives))", _MATCH_ALL),
     Fault("values-of-any-test", _VALUES, "reduce(or_,", "reduce(and_,", _MATCH_ALL),
     Fault("groups-of-rows-unsorted", "gpu_cep/engine/rule_sets/row_lists.py", "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
+    Fault("part-that-fails-fails-all", "gpu_cep/rule_families.py", "        with suppress(CepError):", "        if True:", _MATCH_ALL),
     Fault("pairs-that-hold-are-cleared", _PAIRS, "labels[~holds] &=", "labels[holds] &=", _MATCH_ALL),
     Fault("null-holds-for-a-pair", _PAIRS, "holds &= ~nulls[rows]", "holds &= True", _MATCH_ALL),
     Fault("strongest-of-all-constants", _PAIRS, '"gt": min, "ge": min', '"gt": max, "ge": max', _MATCH_ALL),
@@ -30,7 +33,11 @@ RULE_SETS = (
     Fault("fixed-properties-forgotten", _PAIRS, "(*labelled, *fixed, *related)", "(*labelled, *related)", _MATCH_ALL),
     Fault("windows-one-event-short", _NEAR, "(own, candidates) + batch.low", "(own, candidates) + batch.low - 1", _MATCH_ALL),
     Fault("rows-near-negations-dropped", _NEAR, "return all(negation.after", "return all(True", _MATCH_ALL),
-    Fault("shuffled-by-other-keys", _ON_SPARK, "if fewer <= keys[name])", "if True)", _SPARK),
+    Fault("shuffled-by-other-keys", _SHUFFLES, "in known if fewer <= own)", "in known if True)", _SPARK),
+    Fault("slices-of-the-shortest-window", _SHUFFLES, "longest = max(", "longest = min(", _SPARK),
+    Fault("slices-that-do-not-look-back", _SHUFFLES, "looks_back=any(", "looks_back=all(", _SPARK),
+    Fault("copies-start-matches", _RUNS, "OwnRows(own.marks[rows])", "OwnRows(own.marks[rows] | True)", _SPARK),
+    Fault("numbered-over-all-patterns", "spark_glue/gpu_cep_spark/assembly.py", "given[:beside]), *keys]", "given[:0]), *keys]", _SPARK),
     Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep_spark.failures import workers_errors
-from gpu_cep_spark.rule_matching import group_rules
+from gpu_cep_spark.rule_shuffles import keys_of_shuffles
 from tests.effort import examples
 from tests.spark.samples import QUERIES, as_set, physical_plan, streams
 
@@ -89,20 +92,100 @@ def test_keys_that_contain_those_of_another_share_its_shuffle(frame: DataFrame) 
     assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules))
 
 
-def test_groups_have_the_fewest_keys(frame: DataFrame) -> None:
-    from gpu_cep_spark.rule_matching import plan_spark_rules
+def keys(*columns: str) -> frozenset[str]:
+    return frozenset(columns)
 
-    rules = {
-        "k": cep.Rule("PATTERN SEQ(A a)", {"partition_by": "key"}),
-        "ku": cep.Rule("PATTERN SEQ(B a)", {"partition_by": ["key", "user"]}),
-        "un": cep.Rule("PATTERN SEQ(C a)", {"partition_by": ["user", "n"]}),
-        "none": cep.Rule("PATTERN SEQ(D a)"),
-    }
-    queries, failed = plan_spark_rules(rules, {"output": "count"}, EVENTS.schema)
-    assert not failed
-    assert sorted((sorted(keys), sorted(group)) for group, keys in group_rules(queries)) == [
-        (["key"], ["k"]), (["key"], ["ku"]), (["n", "user"], ["un"])
-    ]  # fmt: skip
+
+def test_rules_are_served_by_the_fewest_keys_that_a_rule_has() -> None:
+    wanted = [keys("k"), keys("k", "u"), keys("u", "n")]
+    assert keys_of_shuffles(wanted, lambda _: False) == {keys("k"): keys("k"), keys("k", "u"): keys("k"), keys("u", "n"): keys("u", "n")}
+
+
+def test_keys_in_common_serve_those_that_share_them_where_they_spread_rows() -> None:
+    wanted = [keys("a", "u"), keys("b", "u"), keys("c", "u", "a"), keys("b", "c")]
+    served = keys_of_shuffles(wanted, lambda own: own == keys("u"))
+    assert served == {wanted[0]: keys("u"), wanted[1]: keys("u"), wanted[2]: keys("u"), wanted[3]: wanted[3]}
+    assert keys_of_shuffles(wanted, lambda _: False).keys() == set(wanted)
+
+
+@given(st.lists(st.frozensets(st.sampled_from("abcd"), min_size=1), min_size=1, max_size=6), st.frozensets(st.sampled_from("abcd")))
+def test_keys_of_a_shuffle_are_among_those_of_each_rule_and_never_more_shuffles(wanted: list, spread: frozenset) -> None:
+    served = keys_of_shuffles(wanted, lambda own: own <= spread)
+    assert served.keys() == set(wanted)
+    assert all(served[own] and served[own] <= own for own in wanted)
+    assert len(set(served.values())) <= len(set(keys_of_shuffles(wanted, lambda _: False).values()))
+
+
+def test_keys_in_common_are_sampled_in_files(spark: SparkSession, tmp_path: Path) -> None:
+    many = pa.table({"ts": range(4000), "type": ["A", "B"] * 2000, "u": [n // 4 for n in range(4000)], "k": ["x"] * 4000, "d": [1] * 4000})
+    many = many.append_column("one", pa.array([0] * 4000))
+    pq.write_table(many, tmp_path / "events.parquet")
+    frame = spark.read.parquet(str(tmp_path / "events.parquet"))
+    text = "PATTERN SEQ(A a, B b) WHERE [{}] AND [{}] WITHIN 9 RETURN b.ts AS at"
+    rules = {key: text.format("u", key) for key in "kd"}
+    assert "one shuffle by u; 2 of them with more keys" in str(cep.explain_all(frame, rules))
+    assert as_set(cep.gpu_match_all(frame, rules).toArrow()) == as_set(cep.match_all(many, rules))
+    # a key of one value would leave all rows to one task
+    few = {key: text.format("one", key) for key in "kd"}
+    assert str(cep.explain_all(frame, few)).count("one shuffle by") == 2
+
+
+KEYLESS = {
+    "near": "PATTERN SEQ(A a, B b) WHERE a.n < b.n WITHIN 2 RETURN a.n AS n, b.x AS x",
+    "far": "PATTERN SEQ(A a, NOT(D d), C b) WHERE a.n = b.n WITHIN 9 RETURN a.n AS n, b.x AS x",
+    "before": "PATTERN SEQ(NOT(C c), A a, D b) WHERE a.n <= b.n WITHIN 7 RETURN a.n AS n, b.x AS x",
+    "whole": "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS RETURN a.n AS n, b.x AS x",
+    "open": "PATTERN SEQ(A a, B b) WHERE a.n = 8 AND b.n = 7 RETURN a.n AS n, b.x AS x",
+    "taken": cep.Rule("PATTERN SEQ(A a, C b) WITHIN 5 RETURN a.n AS n, b.x AS x", {"after_match": "skip_past_last"}),
+}
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_patterns_without_keys_share_one_shuffle_by_slices_and_one_to_one_task(frame: DataFrame, output: str) -> None:
+    found = cep.gpu_match_all(frame, KEYLESS, output=output)
+    expected = cep.match_all(EVENTS, KEYLESS, output=output)
+    assert found.columns == expected.column_names
+    assert as_set(found.toArrow()) == as_set(expected)
+    sliced = {name: KEYLESS[name] for name in ("near", "far", "before")}
+    assert physical_plan(cep.gpu_match_all(frame, sliced, output="matches")).count("MapInArrow") == 1
+    told = str(cep.explain_all(frame, KEYLESS, output=output))
+    assert "one shuffle by slices of time of 144 ticks: their events are one stream: near, far, before" in told
+    assert "one shuffle to one task: their events are one stream, which cannot be cut: whole, open" in told
+    assert "alone: taken (skip_past_last chooses among the matches of all slices)" in told
+
+
+def test_copies_of_events_start_no_match_of_patterns_without_keys(spark: SparkSession) -> None:
+    events = streams(900, 5, distinct_times=True)
+    rules = {name: KEYLESS[name] for name in ("near", "far", "before")}
+    rare = "PATTERN SEQ(A a, B b) WHERE b.n = 3 AND a.n = {} WITHIN 6 RETURN a.n AS n, b.x AS x"
+    rules |= {f"rare {number}": rare.format(number) for number in range(5)}
+    for output in ("matches", "events", "count"):
+        found = cep.gpu_match_all(spark.createDataFrame(events).repartition(3), rules, output=output)
+        assert as_set(found.toArrow()) == as_set(cep.match_all(events, rules, output=output))
+
+
+@st.composite
+def mixed_rules(draw: st.DrawFn) -> dict[str, cep.Rule]:
+    """Rules with the same, with other and with no keys, and with windows of time, of events and none."""
+    rules = {}
+    for number in range(draw(st.integers(2, 6))):
+        types = draw(st.lists(st.sampled_from("ABCD"), min_size=3, max_size=3))
+        shape = draw(st.sampled_from((*SHAPES, "SEQ(NOT({} n), {} a, {} b)")))
+        tests = draw(st.sampled_from(("a.n < b.n", "[key]", "[user]", "[key] AND [user]", "a.n <> b.n")))
+        partition = draw(st.sampled_from(("", "", "PARTITION BY user ", "PARTITION BY key, n ", "PARTITION BY user, n ")))
+        window = "30" if "NOT" in shape else draw(st.sampled_from(("3", "40", "4 EVENTS")))
+        text = f"{partition}PATTERN {shape.format(*types)} WHERE {tests} WITHIN {window} RETURN a.n AS an, b.x AS bx"
+        rules[f"rule {number}"] = cep.Rule(text, {"after_match": draw(st.sampled_from(("all", "all", "skip_past_last", "skip_to_next")))})
+    return rules
+
+
+@examples(2, 20)
+@given(mixed_rules(), st.integers(0, 99), st.sampled_from(("matches", "events", "count")))
+def test_random_rule_sets_with_mixed_keys(spark: SparkSession, rules: dict, seed: int, output: str) -> None:
+    events = streams(240, seed, distinct_times=True)
+    found = cep.gpu_match_all(spark.createDataFrame(events).repartition(2), rules, output=output, split=True)
+    expected = cep.match_all(events, rules, output=output, split=True)
+    assert {name: as_set(each.toArrow()) for name, each in found.items()} == {name: as_set(each) for name, each in expected.items()}
 
 
 def test_counts_without_keys_are_there_for_every_pattern(frame: DataFrame) -> None:
