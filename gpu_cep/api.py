@@ -21,7 +21,7 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import PatternError
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -340,6 +340,9 @@ def match(
     _check_engine(settings)
     hand_over = result_form(result, output)
     if is_row_pattern(pattern):
+        if complete_until is not None:
+            hint = "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time"
+            raise UnsupportedError([Diagnostic("complete_until= is not supported for MATCH_RECOGNIZE", hint=hint)])
         rows = run_row_pattern(events, pattern, options, settings, threads=threads, profile=profile)
         return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     call = Call(pattern, options, settings, allowed, complete_until, threads, profile)

@@ -153,6 +153,8 @@ def test_other_calls_say_what_runs():
             call()
     with pytest.raises(PatternError, match="takes the events first"):
         cep.match(text, TICKS)
+    with pytest.raises(UnsupportedError, match=r"(?s)complete_until= is not supported for MATCH_RECOGNIZE.*gpu_cep.stream"):
+        cep.match(TICKS, text, complete_until=3)
 
 
 EXPLAINED = """MATCH_RECOGNIZE (
