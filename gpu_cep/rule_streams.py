@@ -269,7 +269,8 @@ class RuleStream:
 
     def _certain(self, live: LiveQuery, state: StreamState) -> tuple[StreamState, pa.Table]:
         """Return the state after a run, and what it found; without an event no engine runs."""
-        if state.events.num_rows or state.held is not None:
+        # a match that is held back and not decided yet ends in an event that is kept
+        if state.events.num_rows:
             return certain_matches(live, state, self._threads, self._profile)
         until = None if state.clock.finished else state.clock.watermark
         return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)

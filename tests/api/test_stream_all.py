@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
@@ -73,6 +74,29 @@ def test_one_table_names_the_patterns():
     assert rows == sorted((row["pattern"], row["at"]) for row in batch)
     assert all(part.schema == live.schema for part in parts)
     assert live.clock.reported == len(rows)
+
+
+ENDS = ("SEQ(A a, B b)", "SEQ(A a, B b+)", "SEQ(A a, NOT(C c))", "SEQ(A a, OR(B b, C c+))", "SEQ(A a, NOT(B n), C c+)")
+WALKS = ("skip_till_next_match", "robust_skip_till_next_match", "skip_till_any_match")
+
+
+@examples(15, 200)
+@given(st.lists(st.tuples(st.sampled_from(ENDS), st.sampled_from(WALKS)), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_matches_that_are_held_back_come_out_though_nothing_else_comes(shapes, seed):
+    random = np.random.default_rng(seed)
+    own = {"after_match": "skip_past_last"}
+    rules = {str(n): cep.Rule(f"PATTERN {text} WITHIN 4", own | {"strategy": walk}) for n, (text, walk) in enumerate(shapes)}
+    alone = {name: cep.stream(rule.pattern, SCHEMA, **rule.options) for name, rule in rules.items()}
+    together, time = cep.stream_all(rules, SCHEMA, split=True), 0
+    for _ in range(6):
+        times = time + np.sort(random.integers(0, 6, 5))
+        part = pa.table({"ts": times, "type": random.choice(list("ABCZ"), 5)}, SCHEMA)
+        time = int(times[-1]) + int(random.choice([0, 1, 3, 20]))
+        found = [(together.push(part), {name: live.push(part) for name, live in alone.items()})]
+        found.append((together.advance(time - 1), {name: live.advance(time - 1) for name, live in alone.items()}))
+        assert all(left == right for left, right in found)
+        together = cep.stream_all.load(together.save()) if random.random() < 0.3 else together
+    assert together.finish() == {name: live.finish() for name, live in alone.items()}
 
 
 @pytest.mark.usual
