@@ -36,7 +36,7 @@ from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.shuffle_tasks import cores_of, shuffle, tasks_behind
 from gpu_cep_spark.slice_choice import AUTO, Known, choose_slicing
 from gpu_cep_spark.slices import Slicing, in_slices, number_of
-from gpu_cep_spark.statistics import stream_shares, time_span
+from gpu_cep_spark.statistics import count_rows, stream_shares, time_span
 from gpu_cep_spark.worker import without_rows
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = N
     time = query.events.field(query.plan.query.timestamp)
     own = [query.events.names[key] for key in keys_of_shuffle(query.plan)] if keys is None else sorted(keys)
     span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, own)
-    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares)
+    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares, partial(count_rows, df))
 
 
 def _in_whole_streams(job: Job) -> DataFrame:

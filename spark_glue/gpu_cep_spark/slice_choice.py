@@ -40,12 +40,15 @@ class Known:
         Returns the latest minus the earliest time, None if it is not known.
     shares
         Returns the shares of the rows that the largest streams have, None if they are not known.
+    rows
+        Returns the number of rows, None if it is not known.
     """
 
     cores: int | None
     tasks: Callable[[], int]
     span: Callable[[], int | float | None]
     shares: Callable[[], Sequence[float] | None]
+    rows: Callable[[], int | None]
 
 
 class Choice(NamedTuple):
@@ -105,8 +108,10 @@ def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
         return Choice(slicing, "streams are cut: they have no keys")
     cores = known.cores or ASSUMED_CORES
     copies = window / slicing.length * (2 if slicing.looks_back else 1)
-    pays = cutting_pays(shares, cores, copies, math.inf if span is None else span / slicing.length)
-    told = f"the largest of a sample has {max(shares, default=0):.1%} of the rows, for {cores} cores"
+    slices, rows = math.inf if span is None else span / slicing.length, known.rows()
+    pays = cutting_pays(shares, cores, copies, slices, math.inf if rows is None else rows)
+    number = "" if rows is None else f" {rows:,}"
+    told = f"the largest of a sample has {max(shares, default=0):.1%} of the{number} rows, for {cores} cores"
     return Choice(slicing, f"streams are cut: {told}") if pays else Choice(None, f"streams are whole: {told}")
 
 

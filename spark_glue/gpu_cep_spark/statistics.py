@@ -1,4 +1,4 @@
-"""Read from a DataFrame's Parquet files, without a job, how far times are apart and how large streams are."""
+"""Read from a DataFrame's Parquet files, without a job, how many rows there are, how far times are apart and how large streams are."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ def time_span(df: DataFrame, name: str, kind: pa.DataType) -> int | float | None
     except (OSError, KeyError, pa.ArrowException, PySparkException):
         return None
     return max(moments) - min(moments) if moments else None
+
+
+def count_rows(df: DataFrame) -> int | None:
+    """Return the number of rows of the files as for :func:`time_span`; None if it is not known."""
+    try:
+        rows = [pq.read_metadata(path).num_rows for path in _files(df)]
+    except (OSError, pa.ArrowException, PySparkException):
+        return None
+    return sum(rows) if rows else None
 
 
 def stream_shares(df: DataFrame, keys: Sequence[str]) -> list[float] | None:

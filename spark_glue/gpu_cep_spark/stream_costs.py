@@ -2,7 +2,8 @@
 
 The work before the shuffle is spread over all cores in either case. The work behind it takes as long
 as on the fullest core. Whole streams fill one core if a stream has most of the rows. Slices spread
-evenly, but events are copied, and each row is sent with the number of its slice.
+evenly, but events are copied, and each row is sent with the number of its slice. More tasks have rows,
+and their results are shuffled once more, however few rows there are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Sequence
 BEFORE, BEHIND = 0.4, 0.6
 # What the number of its slice adds to the cost of a row.
 NUMBERING = 0.1
+# The rows that a core reads, sends and matches in the time that the further tasks and the further shuffle of slices take.
+ROWS_OF_SHUFFLE = 150_000
 # Whole streams must cost so many times as much as slices before they are cut: the costs are rough.
 MARGIN = 1.25
 # Cores where their number is not known.
@@ -27,18 +30,19 @@ def cost_of_whole(shares: Sequence[float], cores: int) -> float:
     return BEFORE + BEHIND * cores * fullest_core(shares, cores)
 
 
-def cost_of_slices(shares: Sequence[float], cores: int, copies: float, slices: float) -> float:
+def cost_of_slices(shares: Sequence[float], cores: int, copies: float, slices: float, rows: float) -> float:
     """Return the time of streams cut into so many `slices` each, in the same unit.
 
-    `copies` is the number of copies for each event.
+    `copies` is the number of copies for each event, and `rows` that of all events.
     """
     largest = max(shares, default=0.0) / max(slices, 1.0)
-    return (BEFORE + BEHIND * cores * max(1 / cores, largest)) * (1 + NUMBERING) * (1 + copies)
+    of_rows = (BEFORE + BEHIND * cores * max(1 / cores, largest)) * (1 + NUMBERING) * (1 + copies)
+    return of_rows + ROWS_OF_SHUFFLE * cores / max(rows, 1.0)
 
 
-def cutting_pays(shares: Sequence[float], cores: int, copies: float, slices: float) -> bool:
+def cutting_pays(shares: Sequence[float], cores: int, copies: float, slices: float, rows: float) -> bool:
     """Return whether slices are expected to be faster than whole streams by more than the error of the costs."""
-    return cost_of_whole(shares, cores) >= MARGIN * cost_of_slices(shares, cores, copies, slices)
+    return cost_of_whole(shares, cores) >= MARGIN * cost_of_slices(shares, cores, copies, slices, rows)
 
 
 def fullest_core(shares: Sequence[float], cores: int) -> float:

@@ -97,6 +97,13 @@ SPARK = (
         ("tests/spark/test_slice_choice.py",),
     ),
     Fault(
+        "few-rows-are-cut-into-slices",
+        "spark_glue/gpu_cep_spark/stream_costs.py",
+        "of_rows + ROWS_OF_SHUFFLE * cores / max(rows, 1.0)",
+        "of_rows",
+        ("tests/spark/test_slice_choice.py",),
+    ),
+    Fault(
         "pieces-of-files-end-before-the-window",
         "gpu_cep/engine/input/ticks.py",
         "return min(LATEST, time + window)",

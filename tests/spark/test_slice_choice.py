@@ -18,10 +18,11 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
+from gpu_cep_spark import stream_costs
 from gpu_cep_spark.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_in, cores_of, estimated_bytes, tasks_of_shuffle
 from gpu_cep_spark.slice_choice import Choice, Known, choose_slicing
 from gpu_cep_spark.slices import Slicing
-from gpu_cep_spark.statistics import stream_shares
+from gpu_cep_spark.statistics import count_rows, stream_shares
 from gpu_cep_spark.stream_costs import cost_of_slices, cost_of_whole, cutting_pays, fullest_core
 from tests.spark.samples import as_set
 from tests.spark.test_slices import QUERIES, streams
@@ -38,9 +39,12 @@ def zipf(keys: int) -> list[float]:
     return (weights / weights.sum()).tolist()
 
 
-def choice(text: str, shares: Sequence[float] | None, span: int | None = None, cores: int | None = 2, tasks: int = 8) -> Choice:
+def choice(
+    text: str, shares: Sequence[float] | None, span: int | None = None, cores: int | None = 2, tasks: int = 8,
+    rows: int | None = None,
+) -> Choice:  # fmt: skip
     plan = make_plan(text, streams(1, seed=0).schema, Options(), Settings())
-    return choose_slicing(plan, "auto", None, Known(cores, lambda: tasks, lambda: span, lambda: shares))
+    return choose_slicing(plan, "auto", None, Known(cores, lambda: tasks, lambda: span, lambda: shares, lambda: rows))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,16 @@ def choice(text: str, shares: Sequence[float] | None, span: int | None = None, c
     ],
 )
 def test_streams_are_cut_where_one_fills_a_core(shares: list[float], cores: int, cut: bool) -> None:
-    assert cutting_pays(shares, cores, 1 / 16, math.inf) == cut
+    assert cutting_pays(shares, cores, 1 / 16, math.inf, math.inf) == cut
+
+
+@pytest.mark.parametrize(
+    ("cores", "rows", "cut"), [(2, 0, False), (2, 1_000_000, False), (2, 8_000_000, True), (64, 100_000, False), (64, 8_000_000, True)]
+)
+def test_few_rows_are_not_worth_a_further_shuffle(cores: int, rows: int, cut: bool) -> None:
+    assert cutting_pays(even(1), cores, 1 / 16, math.inf, rows) == cut
+    query = "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 6"
+    assert (choice(query, even(1), 10**6, cores=cores, rows=rows).slicing is not None) == cut
 
 
 @given(st.lists(st.floats(0.001, 1), max_size=40), st.integers(1, 64), st.floats(0, 1), st.floats(0, 1000))
@@ -78,8 +91,10 @@ def test_costs_of_streams(weights: list[float], cores: int, copies: float, slice
     fullest = fullest_core(shares, cores)
     assert max([1 / cores, *shares]) <= fullest <= 1 / cores + max(shares, default=0) + 1e-9
     assert cost_of_whole(shares, cores) >= 1 - 1e-9
-    assert cost_of_slices(shares, cores, copies, slices) >= 1 + copies - 1e-9
-    assert cost_of_slices(shares, cores, copies, slices) >= cost_of_slices(shares, cores, copies, 2 * slices)
+    cost = cost_of_slices(shares, cores, copies, slices, 1e6)
+    assert cost >= 1 + copies - 1e-9
+    assert cost >= cost_of_slices(shares, cores, copies, 2 * slices, 1e6)
+    assert cost >= cost_of_slices(shares, cores, copies, slices, 2e6)
 
 
 def test_slices_need_streams_that_are_long() -> None:
@@ -120,7 +135,7 @@ def test_slices_are_shares_of_what_files_hold() -> None:
     lengths = {span: choice("PATTERN SEQ(A a, B b) WITHIN 6", None, span, tasks=2).slicing for span in (None, 0, 64_000)}
     assert {span: slicing.length for span, slicing in lengths.items() if slicing} == {None: 96, 0: 24, 64_000: 1000}
     counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
-    given_length = choose_slicing(counted, 1000, None, Known(2, lambda: 2, lambda: None, lambda: None))
+    given_length = choose_slicing(counted, 1000, None, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None))
     assert given_length == (Slicing(1000, 0, looks_back=False, behind=5), "streams are cut: slices=1000")
 
 
@@ -137,6 +152,8 @@ def test_a_sample_of_files_tells_how_large_streams_are(spark: SparkSession, tmp_
         assert shares is not None
         assert len(shares) < 5
         assert shares[0] == pytest.approx(0.6, abs=0.05)
+    assert count_rows(frame) == rows
+    assert count_rows(spark.range(3).toDF("id")) is None
     assert stream_shares(frame, ["drifting"]) == []
     assert stream_shares(frame.withColumnRenamed("s", "other"), ["other"]) is None
     assert stream_shares(spark.range(3), ["id"]) is None
@@ -207,8 +224,11 @@ def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "no time"])
-def test_auto_has_the_matches_of_whole_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_auto_has_the_matches_of_whole_streams(
+    spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
     """One stream has most of the rows: it is cut, and no match is lost or new."""
+    monkeypatch.setattr(stream_costs, "ROWS_OF_SHUFFLE", 0)
     table = streams(200, seed=len(name))
     times = np.arange(200) // 4 * 64 + np.arange(200) % 4 - 300
     hot = np.where(np.arange(200) % 50 > 0, 1, 2)
