@@ -149,8 +149,17 @@ def taken(way: Callable[[], int], before: Taken) -> Taken:
 
 def cpu_seconds() -> float:
     """The seconds that cores have spent on this process and those below it."""
-    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in (os.getpid(), *descendants(os.getpid()))]
-    return sum(int(ticks) for each in fields for ticks in each[11:15]) / os.sysconf("SC_CLK_TCK")
+    ticks = sum(_cpu_ticks(process) for process in (os.getpid(), *descendants(os.getpid())))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _cpu_ticks(process: int) -> int:
+    """The ticks of a process and of the children that it waited for; 0 if it has ended, since its parent has them then."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return sum(map(int, fields[11:15]))
 
 
 def markdown(found: list[Line], where: dict[str, str], number: int, repeats: int, rows: int) -> str:

@@ -140,7 +140,12 @@ def workers() -> list[int]:
 def descendants(parent: int) -> Iterator[int]:
     """The processes below one, at any depth."""
     for listed in Path(f"/proc/{parent}/task").glob("*/children"):
-        for child in map(int, listed.read_text().split()):
+        try:
+            children = listed.read_text().split()
+        except OSError:
+            # a thread that ended meanwhile has none
+            continue
+        for child in map(int, children):
             yield child
             yield from descendants(child)
 
