@@ -164,6 +164,15 @@ def test_copies_of_events_start_no_match_of_patterns_without_keys(spark: SparkSe
         assert as_set(found.toArrow()) == as_set(cep.match_all(events, rules, output=output))
 
 
+def test_slices_that_one_pattern_needs_look_back(spark: SparkSession) -> None:
+    # at each border of slices an event that only the slice before owns rules a match out
+    times = [144 * border + step for border in range(1, 5) for step in (-1, 0, 1)]
+    events = pa.table({"ts": times, "type": list("CAD") * 4, "n": [1] * 12, "x": [1.0] * 12})
+    rules = {name: KEYLESS[name] for name in ("near", "far", "before")}
+    assert "slices of time of 144 ticks" in str(cep.explain_all(spark.createDataFrame(events), rules))
+    assert cep.gpu_match_all(spark.createDataFrame(events), rules).count() == cep.match_all(events, rules).num_rows == 0
+
+
 @st.composite
 def mixed_rules(draw: st.DrawFn) -> dict[str, cep.Rule]:
     """Rules with the same, with other and with no keys, and with windows of time, of events and none."""
