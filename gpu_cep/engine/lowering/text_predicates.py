@@ -45,9 +45,14 @@ def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
     return truth_of(predicate, domain_of(values))
 
 
-def texts_of(values: tuple[str, ...]) -> Values:
-    """Return texts as an array."""
-    return pa.array(values, pa.large_string())
+def bytes_of(values: pa.Array) -> tuple[bytes, ...]:
+    """Return the bytes of texts, which need not be UTF-8."""
+    return tuple(values.cast(pa.large_binary()).to_pylist())
+
+
+def texts_of(values: tuple[bytes, ...]) -> Values:
+    """Return the texts that have these bytes."""
+    return pa.array(values, pa.large_binary()).view(pa.large_string())
 
 
 def domain_of(values: pa.Array) -> pa.Array:

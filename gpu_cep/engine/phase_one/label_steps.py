@@ -20,7 +20,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words, words_for
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
-from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, texts_of, truth_of
+from gpu_cep.engine.lowering.text_predicates import TRUE, Values, bytes_of, constants_of, domain_of, texts_of, truth_of
 from gpu_cep.errors import EventError
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
@@ -227,12 +227,12 @@ def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     if constants is not None and values is constants.values:
         return _table_of_constants(Identity(planned), word)
     if len(values) <= _FEW_VALUES:
-        return _table_of_few(Identity(planned), tuple(values.to_pylist()), word)
+        return _table_of_few(Identity(planned), bytes_of(values), word)
     return _label_table(planned, values, word)
 
 
 @lru_cache(maxsize=256)
-def _table_of_few(planned: Identity[CodeProperty], values: tuple[str, ...], word: Word) -> Words:
+def _table_of_few(planned: Identity[CodeProperty], values: tuple[bytes, ...], word: Word) -> Words:
     """Return the label word of each of a few values, and of NULL."""
     return _label_table(planned.value, texts_of(values), word)
 
