@@ -24,7 +24,7 @@ STREAMS = (
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "else time + 1", "else time", _STREAM),
     Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _STREAM),
     Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
-    Fault("ends-forgotten-where-the-first-counts", _LAST, ' or run.plan.settings.after_match != "all"', "", _OUTPUTS),
+    Fault("ends-forgotten-where-the-first-counts", _LAST, ' or not run.plan.settings.keeps_all', "", _OUTPUTS),
     Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
     Fault("quantified-last-variable-forgotten", _LAST, " and pattern.maximum[v] == 1", "", _OUTPUTS),
     Fault("rows-of-batches-in-any-order", _STEPS, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
