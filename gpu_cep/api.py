@@ -21,7 +21,7 @@ from gpu_cep.choices import (
     TimeUnit,
 )
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
+from gpu_cep.errors import PatternError
 from gpu_cep.keywords import (
     ExplainOptions,
     Functions,
@@ -43,7 +43,6 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
 from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
-from gpu_cep.query_runs import run_row_pattern
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -339,12 +338,6 @@ def match(
     )  # fmt: skip
     _check_engine(settings)
     hand_over = result_form(result, output)
-    if is_row_pattern(pattern):
-        if complete_until is not None:
-            hint = "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time"
-            raise UnsupportedError([Diagnostic("complete_until= is not supported for MATCH_RECOGNIZE", hint=hint)])
-        rows = run_row_pattern(events, pattern, options, settings, threads=threads, profile=profile)
-        return rows.to_reader() if result == "reader" else handed_over(rows, hand_over)
     call = Call(pattern, options, settings, allowed, complete_until, threads, profile)
     return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
 

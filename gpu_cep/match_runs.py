@@ -9,18 +9,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.query_plans import as_query
-from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_run, run_plan
+from gpu_cep.query_plans import as_query, is_row_pattern
+from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
+    from gpu_cep.lang.row_patterns.ast import RowPatternQuery
     from gpu_cep.query_plans import Pattern
 
 Result = TypeVar("Result")
+
+# What calls over row patterns have no use for, and what to do instead.
+_NOT_OF_ROWS = {
+    "complete_until": "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time",
+    "memory": "leave it out: rows are read at once",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,8 @@ def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result, which is found when it is read; raises as :func:`gpu_cep.match`."""
     from gpu_cep.engine.output.readers import reader_of
 
+    if is_row_pattern(call.pattern):
+        return _find_rows(call, call.pattern, events).to_reader()
     events = as_reader(events)
     reader = _read_live(call, events)
     if reader is not None:
@@ -55,6 +65,8 @@ def find_matches(call: Call, events: Any) -> pa.Table:
     """Return the result as a table; raises as :func:`gpu_cep.match`."""
     import pyarrow as pa
 
+    if is_row_pattern(call.pattern):
+        return _find_rows(call, call.pattern, events)
     events = as_reader(events)
     if call.complete_until is not None:
         reader = _read_live(call, events)
@@ -62,6 +74,18 @@ def find_matches(call: Call, events: Any) -> pa.Table:
         return reader.read_all()
     tables = [_find_once(each, own) for each, own in _each_kind(call, events)]
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+
+def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
+    """Return the rows that MATCH_RECOGNIZE returns."""
+    refused = [
+        Diagnostic(f"{argument}= is not supported for MATCH_RECOGNIZE", hint=hint)
+        for argument, hint in _NOT_OF_ROWS.items()
+        if getattr(call, argument) is not None
+    ]
+    if refused:
+        raise UnsupportedError(refused)
+    return run_row_pattern(events, pattern, call.options, call.settings, threads=call.threads, profile=call.profile)
 
 
 def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
