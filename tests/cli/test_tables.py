@@ -107,7 +107,7 @@ def test_a_pipe_gets_all_unless_a_limit_is_set(capsys, many, form, head, asked, 
 
 def test_a_limit_of_what_a_file_holds_is_refused(capsys, many, tmp_path):
     assert main(["match", "PATTERN x", many, "-o", str(tmp_path / "found.parquet"), "--limit", "3"]) == 2
-    assert "-o writes all matches" in capsys.readouterr().err
+    assert "-o writes all rows" in capsys.readouterr().err
     assert not (tmp_path / "found.parquet").exists()
 
 
