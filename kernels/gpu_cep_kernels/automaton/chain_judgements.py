@@ -13,8 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.conditions import comparison_holds
-from gpu_cep_kernels.rules.interpreter import holds, run_program
+from gpu_cep_kernels.rules.conditions import comparison_holds, program_holds
 from gpu_cep_kernels.rules.running import is_null, mean_of
 from gpu_cep_kernels.rules.scalars import compare
 from gpu_cep_kernels.rules.tables import (
@@ -27,7 +26,6 @@ from gpu_cep_kernels.rules.tables import (
     EventTable,
     Flags,
     Ints,
-    PathState,
     Places,
     Words,
 )
@@ -89,19 +87,15 @@ class Chain(NamedTuple):
 
 
 @rule
-def _program_holds(j: int, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath) -> bool:
+def _judgement_holds(j: int, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath) -> bool:
     """Whether the program of judgement j's condition says TRUE; the aggregates of variable v stand at place v."""
-    c, table, registers = chain.condition[j], conditions.table, path.registers
+    registers = path.registers
     begin = chain.slot_first[j]
     for role in range(chain.slot_first[j + 1] - begin):
         slot = chain.slot[begin + role]
         registers.rows[role] = slots[slot]
         registers.places[role] = slot >> 1
-    first, last, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
-    error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
-    if error != 0:
-        path.state[PathState.ERROR_CONDITION] = c + 1
-    return holds(table.result[c], registers)
+    return program_holds(chain.condition[j], conditions, path)
 
 
 @rule
@@ -121,7 +115,7 @@ def all_hold(group: int, conditions: Conditions, chain: Chain, slots: Ints, path
         if chain.mean.total[j] >= 0:
             true = _mean_compares(j, conditions, chain.mean, slots, path)
         elif conditions.table.means[c] == BY_PROGRAM:
-            true = _program_holds(j, conditions, chain, slots, path)
+            true = _judgement_holds(j, conditions, chain, slots, path)
         else:
             true = comparison_holds(c, slots[chain.left[j]], slots[chain.right[j]], conditions.table, conditions.bank)
         j += 1

@@ -23,9 +23,8 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.jumps import Jumps, is_within_bounds, jump, set_bounds
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.rules.conditions import comparison_holds
+from gpu_cep_kernels.rules.conditions import comparison_holds, program_holds
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
-from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_if_taken
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import (
@@ -106,19 +105,15 @@ def _row_of(slot: int, event: int, variables: int, base: int, path: EventPath) -
 
 
 @rule
-def _program_holds(j: int, event: int, variables: int, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+def _judgement_holds(j: int, event: int, variables: int, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
     """Whether the program of judgement j's condition says TRUE."""
-    c, table, registers = judgements.condition[j], conditions.table, path.registers
+    registers = path.registers
     begin = judgements.slot_first[j]
     for role in range(judgements.slot_first[j + 1] - begin):
         slot = judgements.slot[begin + role]
         registers.rows[role] = _row_of(slot, event, variables, conditions.base, path)
         registers.places[role] = _place_of(slot, variables, path)
-    first, last, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
-    error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
-    if error != 0:
-        path.state[PathState.ERROR_CONDITION] = c + 1
-    return holds(table.result[c], registers)
+    return program_holds(judgements.condition[j], conditions, path)
 
 
 @rule
@@ -142,7 +137,7 @@ def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements
         if true and _is_due(j, v, bound, judgements, path):
             c = judgements.condition[j]
             if table.means[c] == BY_PROGRAM:
-                true = _program_holds(j, event, variables, conditions, judgements, path)
+                true = _judgement_holds(j, event, variables, conditions, judgements, path)
             else:
                 left = _row_of(judgements.left[j], event, variables, conditions.base, path)
                 right = _row_of(judgements.right[j], event, variables, conditions.base, path)

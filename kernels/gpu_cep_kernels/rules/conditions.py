@@ -112,6 +112,17 @@ def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventP
 
 
 @rule
+def program_holds(c: int, conditions: Conditions, path: EventPath) -> bool:
+    """Whether the program of condition c says TRUE of the rows and places in the path's registers; an error is told in its state."""
+    table, registers, stand_ins = conditions.table, path.registers, conditions.aggregates.missing
+    first, last = table.code_first[c], table.code_last[c]
+    error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
+    if error != 0:
+        path.state[PathState.ERROR_CONDITION] = c + 1
+    return holds(table.result[c], registers)
+
+
+@rule
 def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
     """Whether condition c holds for all combinations of bound events with `event` as v's new one; true if there are none.
 
@@ -129,11 +140,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: Ev
         for g in range(first, last):
             set_rows(g, v, event, path.cursor[g - first], conditions.base, table, path)
         if table.means[c] == BY_PROGRAM:
-            begin, end, stand_ins = table.code_first[c], table.code_last[c], conditions.aggregates.missing
-            error = run_program(begin, end, conditions.programs, bank, stand_ins, path.aggregates, registers)
-            true = holds(table.result[c], registers)
-            if error != 0:
-                path.state[PathState.ERROR_CONDITION] = c + 1
+            true = program_holds(c, conditions, path)
         else:
             true = comparison_holds(c, registers.rows[table.left_role[c]], registers.rows[table.right_role[c]], table, bank)
         combined = False
