@@ -206,7 +206,7 @@ class RuleStream:
             "keywords": _saved(kept),
             "clock": asdict(self._clock),
         }
-        states = [write_state(state, {"plan": self._live[name].plan.fingerprint()}) for name, state in self._states.items()]
+        states = [write_state(state, {"plan": self._live[name].fingerprint()}) for name, state in self._states.items()]
         table = pa.table({"state": pa.array(states, pa.large_binary())}).replace_schema_metadata({_MARK: json.dumps(told).encode()})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -222,7 +222,7 @@ class RuleStream:
         keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
         stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
-            if live.plan.fingerprint() != read_about(each)["plan"]:
+            if live.fingerprint() != read_about(each)["plan"]:
                 raise EventError(f"state: this release plans pattern {name!r} in another way; load it with the release that saved it")
             stream._states[name] = read_state(each, live.schema)
         stream._clock = Clock(**told["clock"])

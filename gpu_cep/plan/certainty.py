@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.analysis.bound import BoundPattern, TimeWindow
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan, Plan, PlannedBranch
+from gpu_cep.plan.settings import Settings
 
 # The outputs whose rows say when a match is certain.
 _OUTPUTS = ("matches", "indices")
@@ -56,17 +57,10 @@ def check_detection(plan: EventPlan) -> EventPlan:
     settings, asked = plan.settings, "detected_at=True"
     if not settings.detected_at:
         return plan
-    faults = []
-    if not isinstance(plan.query.window, TimeWindow):
-        hint = "give the window a length of time, such as WITHIN 5 minutes"
-        faults.append(Diagnostic(f"{asked} needs a window of time, by which a match is certain", hint=hint))
-    if settings.output not in _OUTPUTS:
-        faults.append(Diagnostic(f"{asked} is not supported with output={settings.output!r}; supported: {', '.join(_OUTPUTS)}"))
-    if settings.algorithm == "brute_force":
-        faults.append(Diagnostic(f"{asked} is not supported with algorithm='brute_force'", hint="leave algorithm= out"))
+    faults = detection_faults(plan.query, settings, asked)
     if settings.limit_per_start is not None:
         faults.append(Diagnostic(f"{asked} is not supported with limit_per_start=: which matches are kept is known later"))
-    if settings.after_match == "skip_past_last" and certainty_of(plan) is not Certain.WITH_LAST_EVENT:
+    if not is_reported_in_time(plan):
         message = f"{asked} is not supported with after_match='skip_past_last' where a match is certain later than with its last event"
         faults.append(Diagnostic(f"{message}: which matches are kept is known later still", hint="leave after_match= out"))
     if faults:
@@ -74,13 +68,25 @@ def check_detection(plan: EventPlan) -> EventPlan:
     return plan
 
 
+def detection_faults(query: BoundPattern, settings: Settings, asked: str) -> list[Diagnostic]:
+    """Return why rows cannot say when they are certain, which is what is `asked` for."""
+    faults = []
+    if not isinstance(query.window, TimeWindow):
+        hint = "give the window a length of time, such as WITHIN 5 minutes"
+        faults.append(Diagnostic(f"{asked} needs a window of time: what comes out is certain when it is over, at the latest", hint=hint))
+    if settings.output not in _OUTPUTS:
+        faults.append(Diagnostic(f"{asked} is not supported with output={settings.output!r}; supported: {', '.join(_OUTPUTS)}"))
+    if settings.algorithm == "brute_force":
+        faults.append(Diagnostic(f"{asked} is not supported with algorithm='brute_force'", hint="leave algorithm= out"))
+    return faults
+
+
 def is_reported_in_time(plan: Plan) -> bool:
     """Return whether a match comes out of a stream as soon as it is certain.
 
     Under ``skip_past_last`` one waits until those that end before it are certain, too.
     """
-    certain = certainty_of(plan)
-    return plan.settings.after_match != "skip_past_last" or certain is Certain.WITH_LAST_EVENT
+    return plan.settings.after_match != "skip_past_last" or certainty_of(plan) is Certain.WITH_LAST_EVENT
 
 
 def waiting_branches(plan: EventPlan) -> frozenset[int]:

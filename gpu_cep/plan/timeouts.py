@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import BoundPattern, TimeWindow
+from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.plan.certainty import detection_faults
 from gpu_cep.plan.settings import Settings
 
 # The kinds of rows.
 MATCH, TIMEOUT = "match", "timeout"
 # Strategies under which a run goes on by a rule of its own, whatever becomes of it.
 _STRATEGIES = ("skip_till_next_match", "partition_contiguity", "strict_contiguity")
-_OUTPUTS = ("matches", "indices")
 # Pruning steps that leave out events which no run binds. All others leave out starts without a match.
 _PRUNING = ("filter", "partition")
 
@@ -36,12 +36,6 @@ def check_kinds(query: BoundPattern, settings: Settings) -> None:
     if query.strategy not in _STRATEGIES:
         supported = ", ".join(_STRATEGIES)
         faults.append(Diagnostic(f"timeouts=True is not supported under {query.strategy}; supported: {supported}"))
-    if not isinstance(query.window, TimeWindow):
-        hint = "give the window a length of time, such as WITHIN 5 minutes"
-        faults.append(Diagnostic("timeouts=True needs a window of time: a timeout comes when it is over", hint=hint))
-    if settings.output not in _OUTPUTS:
-        faults.append(Diagnostic(f"timeouts=True is not supported with output={settings.output!r}; supported: {', '.join(_OUTPUTS)}"))
-    if settings.algorithm == "brute_force":
-        faults.append(Diagnostic("timeouts=True is not supported with algorithm='brute_force'", hint="leave algorithm= out"))
+    faults += detection_faults(query, settings, "timeouts=True")
     if faults:
         raise UnsupportedError(faults)
