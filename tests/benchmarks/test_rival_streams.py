@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 import gpu_cep as cep
+from benchmarks.record import followed as record
 from benchmarks.rivals import streams
 from benchmarks.spark.streaming import QUERY, events
 
@@ -27,6 +29,14 @@ def test_a_stream_in_the_process_has_the_matches_of_a_batch() -> None:
     assert matches == cep.match(table, text, time_unit="us", output="indices").num_rows > 0
 
 
+def test_events_of_one_time_may_come_in_two_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "PUSH", 3)
+    table = pa.table(
+        {"ts": pa.array([1, 1, 2, 2, 3, 3], pa.int64()), "type": list("AABBCC"), "k": [0, 1, 0, 1, 0, 1], "x": [1.0, 1, 2, 2, 3, 3]}
+    )
+    assert streams.in_the_process(table, 2, QUERY.partition(" RETURN ")[0])[1] == 2
+
+
 def test_ratios_say_how_much_faster_gpu_match_is() -> None:
-    ours, other = streams.Followed(streams.OURS, 10, 100, rate=600.0, cores=2.0), streams.Followed("other", 10, 100, rate=200.0, cores=10.0)
-    assert streams.table([ours, other]).splitlines()[-1] == "| 10 | other | 100 | 200 | 10.00 µs | 3.00 | 5.00 |"
+    ours, other = record.Followed(record.OURS, 10, 100, rate=600.0, cores=2.0), record.Followed("other", 10, 100, rate=200.0, cores=10.0)
+    assert record.table([ours, other]).splitlines()[-1] == "| 10 | other | 100 | 200 | 10.00 µs | 3.00 | 5.00 |"
