@@ -1,4 +1,4 @@
-"""The figures that the README, docs/performance.md and docs/event-files.md show, written between marks in these pages from the records.
+"""The figures that pages show, written between marks in them from the records.
 
 ``python -m benchmarks.record.headline`` writes them, and so does ``make pages``. A page shows a block of figures between
 ``<!-- figures: NAME -->`` and ``<!-- end of figures -->``; each block stands in every page with the same figures.
@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.record import layouts, pages
+from benchmarks.record import followed, layouts, pages, pushes
 from benchmarks.record.folders import RESULTS, ROOT
 
-PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md", ROOT / "docs" / "event-files.md")
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams")))
 # The records that are shown; a new measurement is named here.
 RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
 RIVALS_KINDS = RESULTS / "rivals-kinds-amd-epyc-2026-11-24.json"
@@ -25,6 +25,8 @@ DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
 KINDS = RESULTS / "kinds-amd-epyc-2026-11-24.json"
 ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-25.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
+PUSHES = RESULTS / "pushes-amd-epyc-2026-11-25.json"
+STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-25.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
@@ -193,10 +195,23 @@ def file_layouts() -> str:
     return f"{shown}\n\n{record['machine']}, {record['date']}, {record['events']:,} events: `benchmarks/results/{LAYOUTS.stem}.md`."
 
 
+def streamed() -> str:
+    """Return what pushes into a stream take, in milliseconds of processor time, by question and events in the window."""
+    record = pages.read(PUSHES)
+    shown = pushes.medians([pushes.Pushed(**each) for each in record["pushes"]])
+    return f"{shown}\n\n{_source(PUSHES)} {record['threads']} thread."
+
+
+def streams_followed() -> str:
+    """Return what ways to follow a stream take, beside gpu_match over a streaming DataFrame."""
+    shown = followed.table([followed.Followed(**each) for each in pages.read(STREAMS)["ways"]])
+    return f"{shown}\n\n{_source(STREAMS)}"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
     "row patterns": row_patterns,
-    "layouts": file_layouts,
+    "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
 }  # fmt: skip
 
 
