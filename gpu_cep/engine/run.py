@@ -24,8 +24,9 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, searches
+from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import first_of_starts, select_matches, settle_matches, take_runs_apart
+from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.last_variables import ending_late
@@ -108,11 +109,8 @@ def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
 
 def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Matcher, batch: Batch) -> Matches:
     """Return the matches in a batch; of each first event no more than the plan keeps, so that no others wait in memory."""
-    found, limit = matcher.find(batch), run.plan.settings.limit_per_start
-    if limit is None or not len(found):
-        return found
-    kept = first_of_starts(run.plan, run.columns, ordered, found, limit)
-    return found if len(kept) == len(found) else found.reorder(kept)
+    found, limit = matcher.find(batch), start_limit(run.plan, run.columns, ordered)
+    return found if limit is None else limit.keep(found, tuple(range(len(run.plan.query.positives))), run.budget)
 
 
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:

@@ -34,7 +34,7 @@ class Algorithm:
     `does`: what it does, in words, for explain.
     `engines`: what can run its phase 1; only joins can run their phase 2 on a GPU.
     `contending`: whether ``auto`` may choose it.
-    `selecting`: whether it can skip matches that `after_match` drops.
+    `selecting`: whether it can drop matches while others are still to be found, or skip them.
     Where these may be exponentially many, by a Kleene closure, ``auto`` takes `selecting` ones only.
     """
 
@@ -142,7 +142,7 @@ def may_cut(settings: Settings) -> bool:
 
 def _contending(query: BoundPattern, settings: Settings) -> list[Algorithm]:
     """Return the algorithms among which ``auto`` chooses for a query."""
-    selecting = may_cut(settings) and _iterates(query)
+    selecting = (may_cut(settings) or settings.limit_per_start is not None) and _iterates(query)
     return [each for each in _ALGORITHMS if each.runs(query) and each.contending and each.selecting >= selecting]
 
 

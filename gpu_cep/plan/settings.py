@@ -18,6 +18,9 @@ ALGORITHMS = get_args(Algorithm)
 ENGINES = get_args(Engine)
 AFTER_MATCH = get_args(AfterMatch)
 
+# Searches hold at most so many matches of a first event to leave out those that come after them.
+MOST_HELD = 1 << 10
+
 _KNOWN = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 
 
@@ -60,8 +63,9 @@ class Settings:
 
     @property
     def searched(self) -> str:
-        """The value of `after_match` whose matches suffice: of each first event the first in result order is the first to complete."""
-        return "skip_to_next" if self.limit_per_start == 1 and self.order_matches_by is None else self.after_match
+        """The value of `after_match` by which searches leave matches out: those kept of a first event are the first to complete."""
+        first = self.limit_per_start is not None and self.limit_per_start <= MOST_HELD and self.order_matches_by is None
+        return "skip_to_next" if first else self.after_match
 
 
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +14,12 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.analysis.ranking import read_ranking
+from gpu_cep.engine.accounting import match_budget
+from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.plan import settings
 from tests.conformance.expectation import LIMIT, answered
 from tests.conformance.test_conformance import applicable
 from tests.drawn.queries import Case
@@ -65,6 +69,13 @@ def test_same_matches_as_the_oracle(case, data):
     assert matches_of(answered(case, algorithm=algorithm, output="indices")) == expected(case)
 
 
+@examples(100, 1_000)
+@given(cases(), st.integers(1, 3), st.sampled_from(("ses_automaton", "backtracking")))
+def test_matches_that_are_cut_while_others_are_found_agree(case, most, algorithm):
+    with patch.object(ses_automaton, "_LARGEST_OUTPUT", most), patch.object(settings, "MOST_HELD", 2):
+        assert matches_of(answered(case, algorithm=algorithm, output="indices")) == expected(case)
+
+
 @examples(60, 500)
 @given(cases())
 def test_same_numbers_and_the_same_graph(case):
@@ -107,6 +118,28 @@ def test_the_best_of_each_start_is_found_by_searches_that_skip(algorithm):
 def test_equal_matches_are_kept_in_the_order_of_results():
     assert found(limit_per_start=2, order_matches_by="a.x") == found(limit_per_start=2)
     assert found(limit_per_start=2, order_matches_by="a.x desc") == found(limit_per_start=2)
+
+
+MANY = pa.table({"ts": range(42), "type": ["A", *"B" * 40, "C"], "x": [1] * 42})
+SUBSETS = "PATTERN SEQ(A a, B b+, C c) WHERE skip_till_any_match { } WITHIN 99"
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "ses_automaton", "backtracking"])
+def test_few_of_very_many_matches_are_found_at_once(algorithm):
+    rows = found(MANY, SUBSETS, limit_per_start=3, algorithm=algorithm, max_steps=10_000)
+    assert [row["b"] for row in rows] == [[1], [1, 2], [1, 2, 3]]
+    counted = gpu_cep.match(MANY, SUBSETS, limit_per_start=3, algorithm=algorithm, output="count", max_steps=10_000)
+    assert counted["count"].to_pylist() == [3]
+
+
+def test_what_a_ranking_drops_takes_no_memory():
+    events = pa.concat_tables([MANY.slice(0, 15), MANY.slice(41)])
+    kept, best = {"limit_per_start": 2, "order_matches_by": "count(b) desc"}, [list(range(1, 14)), list(range(1, 15))]
+    little = patch.object(match_budget, "memory_for_results", lambda concurrent: 1 << 20)
+    with little, patch.object(ses_automaton, "_LARGEST_OUTPUT", 1_000):
+        assert [row["b"] for row in found(events, SUBSETS, algorithm="ses_automaton", **kept)] == best
+        with pytest.raises(gpu_cep.MatchLimitExceeded, match="takes more than"):
+            found(events, SUBSETS, algorithm="ses_automaton")
 
 
 def test_slices_of_time_agree(tmp_path):

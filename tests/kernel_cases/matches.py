@@ -236,6 +236,7 @@ def automaton(
     patience: int = 0,
     remembered: int = 0,
     kept: int = KEEP_ALL,
+    limit: int = 1,
     exclusive: bool | None = None,
     **given: Any,
 ) -> Call:
@@ -256,7 +257,7 @@ def automaton(
     jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
     output = MatchTable(np.zeros(most, np.int64), counts, np.zeros(most * 8, np.int64), totals)
-    run = new_path(_DEPTH, pattern, judged, kept)
+    run = new_path(_DEPTH, pattern, judged, kept, limit)
     dead_ends = new_dead_ends(_STATES, remembered, 0)
     shortcuts, mode = Shortcuts(jumping, dead_ends), Mode(strategy.value, counting, steps)
     return Call(1, (*inputs, Criteria(pattern, judged, rules_out), shortcuts, mode, run, output))
@@ -448,6 +449,8 @@ MATCH_CASES: tuple[KernelCase, ...] = (
             "disjoint-any": {"strategy": Strategy.ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
             "disjoint-robust": {"strategy": Strategy.ROBUST, "kept": KEEP_DISJOINT},
             "earliest-any": {"strategy": Strategy.ANY, "kept": KEEP_EARLIEST},
+            "first-any": {"strategy": Strategy.ANY, "kept": KEEP_EARLIEST, "limit": 3},
+            "first-counted": {"strategy": Strategy.ANY, "kept": KEEP_EARLIEST, "limit": 3, "counting": True},
             "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
             "jumping-any": {"strategy": Strategy.ANY, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "patience": 1},
             "jumping-robust": {"strategy": Strategy.ROBUST, "conditions": JUMPING, "programs": JUMPING_PROGRAMS, "steps": 20},

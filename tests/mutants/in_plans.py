@@ -64,8 +64,8 @@ ANALYSIS = (
     Fault(
         "limit-per-start-by-value-searches-one",
         "gpu_cep/plan/settings.py",
-        "if self.limit_per_start == 1 and self.order_matches_by is None else",
-        "if self.limit_per_start == 1 else",
+        "first = self.limit_per_start is not None and self.limit_per_start <= MOST_HELD and self.order_matches_by is None",
+        "first = self.limit_per_start is not None and self.limit_per_start <= MOST_HELD",
         ("tests/conformance/test_limit_per_start.py",),
     ),
     Fault(

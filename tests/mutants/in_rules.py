@@ -55,6 +55,20 @@ RULES = (
         ("tests/engine/matchers/test_overlap.py::test_of_matches_with_one_end_the_first_start_is_taken",),
     ),
     Fault(
+        "cut-by-the-first-of-several",
+        "kernels/gpu_cep_kernels/rules/cut.py",
+        "    if cut.state[CutState.HELD] == limit:\n",
+        "    if cut.state[CutState.HELD] > 0:\n",
+        ("tests/kernels/automaton/test_enumeration.py",),
+    ),
+    Fault(
+        "held-matches-by-last-event-only",
+        "kernels/gpu_cep_kernels/rules/cut.py",
+        "order = order if order != 0 else cut.counts[m, v] - cut.counts[n, v]",
+        "order = 0",
+        ("tests/kernels/automaton/test_enumeration.py",),
+    ),
+    Fault(
         "running-sum-wraps-around",
         "kernels/gpu_cep_kernels/rules/running.py",
         "count = SUM_OVERFLOWED if wrapped else count + 1",

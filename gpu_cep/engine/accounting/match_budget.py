@@ -60,6 +60,8 @@ class Account(Protocol):
 
     def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None: ...
 
+    def give_back(self, matches: int, events: int) -> None: ...
+
 
 @dataclass
 class Budget:
@@ -123,6 +125,11 @@ class Budget:
             if self.max_steps is not None and self.steps > self.max_steps:
                 raise BudgetExceeded(start_of(matches), f"more than max_steps={self.max_steps:,} steps")
 
+    def give_back(self, matches: int, events: int) -> None:
+        """Take back the bytes of matches that are dropped; they count as found all the same."""
+        with self._lock:
+            self.bytes -= self.footprint.of(matches, events)
+
 
 @dataclass
 class Spent:
@@ -180,6 +187,10 @@ class Meter:
             self.events += events
             self.steps += steps
         self.budget.spend(matches, events, steps, start_of)
+
+    def give_back(self, matches: int, events: int) -> None:
+        """Take back bytes as :meth:`Budget.give_back` does."""
+        self.budget.give_back(matches, events)
 
     def take_back(self) -> None:
         """Take back from the budget all that was counted here: it is to be done again."""

@@ -168,6 +168,14 @@ class Matches:
         spread(lambda span: split_binding(*span, v, matches, rows, ranks, places, bound), slices(len(self), threads), threads)
         return bound, places
 
+    def widen(self, places: tuple[int, ...], variables: int) -> Matches:
+        """Return them as matches of so many variables: variable v becomes number ``places[v]``, and the others bind nothing."""
+        if places == tuple(range(variables)):
+            return self
+        counts: Counts = np.zeros((len(self), variables), np.int32)
+        counts[:, list(places)] = self.counts
+        return Matches(self.first, counts, self.events)
+
     def reorder(self, order: Indices) -> Matches:
         """Return the matches in the order given; some may be left out, none is taken twice."""
         if self.single:

@@ -18,6 +18,7 @@ from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
+from gpu_cep.engine.matchers.start_limit import StartLimit, start_limit
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.errors import EventError
@@ -47,7 +48,8 @@ class Search:
     ``successor[e]`` is the event that follows event e in its partition. The
     array is empty if that is always the next event. `state_keys` says what
     identifies a state of the automaton; it is None if no states are remembered.
-    Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`.
+    Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`. `limit` is that of the
+    matches of one first event (None: all are kept).
     """
 
     plan: EventPlan
@@ -61,6 +63,7 @@ class Search:
     own: Own = WHOLE
     threads: int = 1
     device: Device | None = None
+    limit: StartLimit | None = None
 
     @property
     def variable_count(self) -> int:
@@ -76,6 +79,11 @@ class Search:
     def kept_matches(self) -> int:
         """Which matches must be found at least, as a constant of :mod:`gpu_cep_kernels.rules.cut`."""
         return _KEPT_MATCHES[self.plan.settings.searched] if "overlap" in self.plan.pruning else KEEP_ALL
+
+    @property
+    def kept_limit(self) -> int:
+        """How many matches of each first event must be found at least, if not all must be."""
+        return 1 if self.kept_matches == KEEP_ALL else self.plan.settings.limit_per_start or 1
 
     @property
     def nfab_cuts_runs(self) -> bool:
@@ -129,6 +137,7 @@ def searches(run: EventRun, ordered: OrderedEvents, device: Device | None = None
             own=run.own,
             threads=run.threads,
             device=device,
+            limit=start_limit(plan, run.columns, ordered),
         )
         for tables, split in zip(run.tables, splits, strict=True)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.matchers.search import Matcher, Search
 
 # Gives a matcher for each branch in a batch.
@@ -52,6 +52,4 @@ class Union:
 
 def widen(matches: Matches, search: Search, variables: int) -> Matches:
     """Return a branch's matches as matches of the query: the variables that the branch lacks bind nothing."""
-    counts: Counts = np.zeros((len(matches), variables), np.int32)
-    counts[:, list(search.tables.branch.positives)] = matches.counts
-    return Matches(matches.first, counts, matches.events)
+    return matches.widen(search.tables.branch.positives, variables)

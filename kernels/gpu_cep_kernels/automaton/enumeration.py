@@ -50,7 +50,7 @@ from gpu_cep_kernels.automaton.lookahead import (
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
-from gpu_cep_kernels.rules.path import bind, earliest_place, is_match, unbind, write_if_taken
+from gpu_cep_kernels.rules.path import bind, count_match, earliest_place, is_match, unbind, write_if_taken
 from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, EventTable, MatchTable, PathState, PatternTable, Status, Strategy
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
@@ -359,7 +359,7 @@ def enumerate_matches(
                 path.led[depth] = True
                 begin_searches(jumps.patience, path)
                 if counting:
-                    matches.totals[w] += 1
+                    count_match(w, matches, path)
                 else:
                     write_if_taken(w, depth, matches, path)
             phase = SEARCH if strategy == Strategy.ANY else TAKE

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import final_conditions_hold
-from gpu_cep_kernels.rules.cut import cut_search_off, cuts_searches, may_be_taken
+from gpu_cep_kernels.rules.cut import cut_search_off, cuts_searches, end_search, has_enough, may_be_taken
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, PatternTable
@@ -112,3 +112,11 @@ def write_if_taken(w: int, depth: int, matches: MatchTable, path: EventPath) -> 
         write_match(w, matches, path)
         if cuts_searches(path):
             cut_search_off(begin, last, matches.events, path)
+
+
+@rule
+def count_match(w: int, matches: MatchTable, path: EventPath) -> None:
+    """Count the path as a match of candidate w; end the search if no further one is asked for."""
+    matches.totals[w] += 1
+    if has_enough(matches.totals[w], path):
+        end_search(path)

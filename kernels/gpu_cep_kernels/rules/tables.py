@@ -312,7 +312,7 @@ class EventPath(NamedTuple):
     - near: where the last scope of negations was found: its stream, then for each negation its first place.
     - aggregates: the values of the aggregates at each place.
     - registers: where the programs of conditions work.
-    - cut: the match that cuts the search off.
+    - cut: the matches that cut the search off.
     """
 
     event: Ints
@@ -378,8 +378,11 @@ class Status(IntEnum):
     NO_ROOM = 6  # the match buffer or the runs of NFA^b are full
 
 
-def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL) -> EventPath:
-    """Return an empty path with room for `depth` events, for one thread; `kept` says which matches are asked for."""
+def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: int = KEEP_ALL, limit: int = 1) -> EventPath:
+    """Return an empty path with room for `depth` events, for one thread.
+
+    `kept` says which matches are asked for, and `limit` how many of each first event if these are the first ones.
+    """
     roles, registers = max(1, conditions.table.roles), max(1, conditions.programs.registers)
     variables, values = len(pattern.order), len(conditions.aggregates.step)
     # negated variables never bind, but conditions read them
@@ -412,7 +415,7 @@ def new_path(depth: int, pattern: PatternTable, conditions: Conditions, kept: in
             floats=np.zeros(registers, np.float64),
             nulls=np.zeros(registers, np.bool_),
         ),
-        cut=new_cut(kept, variables, depth),
+        cut=new_cut(kept, limit, variables, depth),
     )
 
 
@@ -426,7 +429,7 @@ def deepen_path(path: EventPath) -> EventPath:
     """Return `path` with room for twice as many events."""
     by_place = ("event", "bound_to", "earlier", "choice_event", "choices", "left", "led")
     grown: dict[str, Any] = {name: double_rows(getattr(path, name), 0) for name in by_place}
-    cut = path.cut._replace(events=double_rows(path.cut.events))
+    cut = path.cut._replace(events=double_rows(path.cut.events, 1))
     return path._replace(**grown, aggregates=AggregateValues(*(double_rows(values, 1) for values in path.aggregates)), cut=cut)
 
 

@@ -68,7 +68,7 @@ class Enumeration:
 
     def __init__(
         self, pattern, stream, strategy, negations=(), counting=False, path=64, matches=AMPLE // 64, steps=AMPLE, places=0,
-        kept=KEEP_ALL, order=None,
+        kept=KEEP_ALL, limit=1, order=None,
     ):  # fmt: skip
         self.pattern, self.strategy, self.counting, self.steps = pattern, strategy, counting, steps
         self.variables = len(pattern.level)
@@ -81,7 +81,7 @@ class Enumeration:
         self.events = EventTable(arrays.next_events.after, arrays.next_events.occurrence, stream.successors())
         self.conditions = no_conditions(self.variables + len(negations))
         self.negations = stream.negation_table(self.variables, negations)
-        self.run = new_path(path, pattern.table(), self.conditions, kept)
+        self.run = new_path(path, pattern.table(), self.conditions, kept, limit)
         counts, totals = np.empty((matches, self.variables), np.int32), np.zeros(len(self.starts), np.int64)
         self.output = MatchTable(np.empty(matches, np.int64), counts, np.empty(64 * matches, np.int64), totals)
         self.dead_ends = new_dead_ends(counts_of(pattern), places, 0)
@@ -333,6 +333,45 @@ def test_a_cut_spares_only_matches_that_are_never_taken(strategy, kept):
             assert disjoint(found) == disjoint(wanted)
 
     check()
+
+
+def first_of_starts(matches, limit):
+    """At most so many matches of each first event, the first ones by last event and bindings."""
+    ordered = sorted(matches, key=lambda match: (first(match), last(match), match))
+    return [match for place, match in enumerate(ordered) if sum(first(other) == first(match) for other in ordered[:place]) < limit]
+
+
+@STRATEGIES
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_a_cut_spares_only_matches_behind_the_first_ones_of_their_start(strategy, limit):
+    @given(negated_problems(max_size=8), st.integers(1, 3), st.integers(0, 3), st.booleans())
+    def check(problem, path, steps, counting):
+        pattern, stream, negations = problem
+        wanted = reference.matches(pattern, stream, strategy, negations)
+        kept = first_of_starts(wanted, limit)
+        cut = Enumeration(
+            pattern, stream, strategy, negations, counting=counting, path=path, matches=2, steps=steps, kept=KEEP_EARLIEST, limit=limit
+        ).finished()
+        if counting:
+            least = [sum(first(match) == start for match in kept) for start in cut.starts.tolist()]
+            assert np.minimum(cut.output.totals, limit).tolist() == least
+        else:
+            assert set(cut.found) <= set(wanted)
+            assert first_of_starts(cut.found, limit) == kept
+
+    check()
+
+
+@pytest.mark.parametrize("counting", [False, True])
+def test_of_exponentially_many_matches_few_are_found(counting):
+    """A hundred b's have more than 10**30 subsets."""
+    pattern, stream = of_characters("a" + "b" * 100 + "c", (1, 1, 1), ((1, 1), (1, None), (1, 1)), length=200)
+    cut = Enumeration(pattern, stream, Strategy.ANY, counting=counting, kept=KEEP_EARLIEST, limit=5).finished()
+    assert cut.run.state[PathState.STEPS] < 20_000
+    if counting:
+        assert cut.output.totals.tolist() == [5]
+    else:
+        assert first_of_starts(cut.found, 5) == [((0,), (1,), (101,)), *(((0,), tuple(range(1, n)), (101,)) for n in range(3, 7))]
 
 
 def test_a_complete_run_is_no_match_because_its_extension_is_cut_off():

@@ -18,6 +18,7 @@ from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
+from gpu_cep.engine.matchers.start_limit import StartLimit
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep_kernels.automaton.chain_judgements import Chain
@@ -151,14 +152,14 @@ class _Enumeration:
             backwards=backwards,
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
-            run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches),
+            run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches, search.kept_limit),
             walks=_walks(search),
         )
 
     def find(self) -> Matches:
-        """Return all matches, in order of first event, last event and bindings."""
+        """Return all matches that may be kept, in order of first event, last event and bindings."""
         found: list[Matches] = []
-        capacity = len(self.starts) + 16
+        fresh, capacity = 0, len(self.starts) + 16
         output = self._new_output(capacity, _PATH)
         status = Status.OUTPUT_FULL
         while status != Status.FINISHED:
@@ -168,14 +169,25 @@ class _Enumeration:
                 # copies, all three: the output is written again unless it was full
                 first, counts = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken].copy()
                 found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
+                fresh += filled
             self._spend(taken, filled, output.starts.item)
             self.run.state[PathState.MATCHES] = self.run.state[PathState.EVENTS] = 0
             if status == Status.OUTPUT_FULL:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
                 output = self._new_output(capacity, len(self.run.event))
+            if fresh > _LARGEST_OUTPUT and self.search.limit is not None:
+                found, fresh = [self._ascending([self._limited(found, self.search.limit)])], 0
+        return self._ascending(found).sort_within_starts()
+
+    def _ascending(self, found: list[Matches]) -> Matches:
+        """Return matches from the order in which they are found in that of their first events, or the other way."""
         matches = concatenate_matches(found, self.search.variable_count)
-        ascending = matches.reorder(np.arange(len(matches))[::-1]) if self.backwards else matches
-        return ascending.sort_within_starts()
+        return matches.reorder(np.arange(len(matches))[::-1]) if self.backwards else matches
+
+    def _limited(self, found: list[Matches], limit: StartLimit) -> Matches:
+        """Return those of the matches found so far that the limit keeps, in order of first event, last event and bindings."""
+        matches = self._ascending(found).sort_within_starts()
+        return limit.keep(matches, self.search.tables.branch.positives, self.search.budget)
 
     def _new_output(self, matches: int, path: int) -> MatchTable:
         """Return room for so many matches, one of which may bind as many events as a `path`."""
@@ -218,7 +230,7 @@ class _Enumeration:
 
     def _restart(self, begin: int, end: int) -> _Enumeration:
         """Return the search through the candidates [begin, end) before its first step."""
-        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept_matches)
+        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept_matches, self.search.kept_limit)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
     def _sample_until_abandoned(self, steps: int) -> tuple[Sample, int]:
