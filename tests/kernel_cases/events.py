@@ -133,6 +133,12 @@ def _sorting(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> 
     return Call(len(offsets) - 1, (offsets, times, ranks, np.zeros(size, np.int64), np.zeros(size, np.int64)))
 
 
+def _numbering(size: int, random: Random, slots: int) -> Call:
+    words = 3 * size // 64 + 1
+    values = random.integers(0, 3 * size + 1, size)
+    return Call(1, (values, np.zeros(words, np.uint64), np.zeros(words, np.int64), np.zeros(size, np.int32)))
+
+
 def _stream_numbers(size: int, random: Random, slots: int) -> Call:
     events = np.sort(random.integers(0, size, size // 2)) if size else np.empty(0, np.int64)
     return Call(1, (events, stream_offsets(size, random), np.zeros(len(events), np.int64)))
@@ -225,6 +231,7 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.sort_streams, _sorting, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.streams_of, _stream_numbers, {"": {}}),
+    *cases(ordering.number_distinct, _numbering, {"": {}}),
     *cases(input_buffers.count_labels, _label_counts, _WORDS),
     *cases(input_buffers.fill_buffers, _buffers, _WORDS),
 )

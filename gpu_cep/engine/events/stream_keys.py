@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
@@ -13,10 +14,13 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.text_predicates import Values
+from gpu_cep_kernels.phase_one.ordering import number_distinct
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
 SPARSE = 4
 _ROOM = 1 << 16
+# Pairs are numbered by a bit for each that there may be, up to so many bits for each event; beyond, they are sorted.
+_BITS = 64
 # Up to so many keys are ranked before streams are formed; if there are more, only those with matches are, at the end.
 RANKED = 1 << 16
 
@@ -110,9 +114,22 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
     """Return codes for the pairs of two columns."""
     if left.codes is None or right.codes is None:
         return right if left.codes is None else left
-    codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, SPARSE * length + _ROOM)
+    largest = SPARSE * length + _ROOM
+    if largest <= left.count * right.count < _BITS * length:
+        pairs = left.codes.astype(np.int64) * right.count + right.codes
+        codes, distinct = _number_pairs(pairs, left.count * right.count)
+        return StreamKeys(Pieces.of([codes]), len(distinct), _combined_ranks(left, right, distinct))
+    codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, largest)
     ranks = _combined_ranks(left, right, np.arange(count) if distinct is None else distinct)
     return StreamKeys(Pieces.of([codes.astype(np.int32)]), count, ranks)
+
+
+def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], Indices]:
+    """Return a code for each of some pairs, which are below `most`, and the pair of each code; codes ascend with the pairs."""
+    words = most // 64 + 1
+    marks, codes = np.zeros(words, np.uint64), np.empty(len(pairs), np.int32)
+    number_distinct(pairs, marks, np.empty(words, np.int64), codes)
+    return codes, np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little"))
 
 
 def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:

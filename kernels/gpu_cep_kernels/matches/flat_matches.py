@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.scalars import bit
+from gpu_cep_kernels.rules.scalars import bit, count_bits
 
 
 class FlatMatches(NamedTuple):
@@ -96,15 +96,6 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
-@rule
-def _count_bits(word: Any) -> int:
-    """Return how many bits of a 64-bit word are set."""
-    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bytewise = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return int((bytewise * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
 @sequential(writes=("order",), scratch=("marks", "before"))
 def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
     """``order``: the matches by the row of each, if no two have the same; return how many rows there are.
@@ -117,11 +108,11 @@ def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
     count = 0
     for w in range(marks.size):
         before[w] = count
-        count += _count_bits(marks[w])
+        count += count_bits(marks[w])
     if count == rows.size:
         for m in range(rows.size):
             w, own = rows[m] >> 6, bit(rows[m] & 63)
-            order[before[w] + _count_bits(marks[w] & (own - np.uint64(1)))] = m
+            order[before[w] + count_bits(marks[w] & (own - np.uint64(1)))] = m
     return count
 
 

@@ -92,6 +92,15 @@ def bit(variable: int) -> np.uint64:
 
 
 @rule
+def count_bits(word: Any) -> int:
+    """Return how many bits of a 64-bit word are set."""
+    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    bytewise = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return int((bytewise * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@rule
 def is_labelled(event: int, variable: int, labels: Any) -> bool:
     """Whether the event satisfies the properties of a variable."""
     return (labels[variable // LABEL_BITS, event] & bit(variable % LABEL_BITS)) != 0

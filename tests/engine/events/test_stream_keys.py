@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -92,6 +94,19 @@ def test_more_key_values_than_events_allow_to_count():
     counts = cep.match(table, "PATTERN a", partition_by=["j", "k"], output="count")
     assert counts["count"].to_pylist() == [1] * size
     assert counts["j"].to_pylist() == table["j"].to_pylist()
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_pairs_of_many_values_are_numbered_as_they_occur(text):
+    """Of 120,000 pairs that there may be few occur: more than streams are counted for, and fewer than are sorted."""
+    random = np.random.default_rng(3)
+    first, second = random.integers(0, 300, 5_000), random.integers(0, 400, 5_000)
+    keys = [f"{value:04}" for value in second.tolist()] if text else second.tolist()
+    table = pa.table({"ts": range(5_000), "j": first, "k": keys})
+    counts = cep.match(table, "PATTERN a", partition_by=["j", "k"], output="count").to_pylist()
+    assert [(row["j"], row["k"], row["count"]) for row in counts] == [
+        (*pair, count) for pair, count in sorted(Counter(zip(first.tolist(), keys, strict=True)).items())
+    ]
 
 
 @pytest.mark.parametrize("condition", ["", " WHERE a.k = b.k"])
