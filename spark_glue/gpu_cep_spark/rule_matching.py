@@ -35,7 +35,7 @@ from gpu_cep_spark.rule_shuffles import RuleShuffle, choose_shuffles
 from gpu_cep_spark.rule_worker import RuleWork
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.shuffle_tasks import shuffle
-from gpu_cep_spark.slices import Slicing, in_slices, number_of
+from gpu_cep_spark.slices import in_slices, number_of
 from gpu_cep_spark.worker import Work
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def gpu_match_all(
         only workers see, such as a limit that is reached, ends the job; its message names the pattern.
     split
         Whether the result is a dictionary of DataFrames by name. Each is computed when it is used;
-        what they share is shared in one DataFrame only.
+        a job that uses several shuffles the events once for those whose streams have keys.
     worker_memory
         As in :func:`gpu_match`.
     **keywords
@@ -112,21 +112,17 @@ def gpu_match_all(
     report_failures(failed, failures)
     job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"))
     shuffles = choose_shuffles(queries, partial(known_of, df))
-    shared = [(shuffle.queries, job.match(shuffle)) for shuffle in shuffles.shared]
-    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in shuffles.alone}
+    # Spark shuffles slices once for each DataFrame, so that there is nothing to share
+    shared = [shuffle for shuffle in shuffles.shared if shuffle.slicing is None or not split]
+    together = {name for shuffle in shared for name in shuffle.queries}
+    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in queries if name not in together}
     alone = {name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **rule.options) for name, rule in own.items()}
     if split:
-        apart = {name: _of_one(found, name) for group, found in shared for name in group}
-        return {name: (apart | alone)[name] for name in queries}
-    frames = [found for _, found in shared]
+        found = {name: frame for shuffle in shared for name, frame in job.match_each(shuffle).items()} | alone
+        return {name: found[name] for name in queries}
+    frames = [job.match(shuffle) for shuffle in shared]
     frames += [frame.select(F.lit(name).alias(PATTERN), *map(column, frame.columns)) for name, frame in alone.items()]
     return reduce(DataFrame.unionAll, frames)
-
-
-def _of_one(found: DataFrame, name: str) -> DataFrame:
-    """Return the matches of one rule."""
-    mark, *columns = found.columns
-    return found.filter(column(mark) == F.lit(name)).select(*map(column, columns))
 
 
 def plan_spark_rules(
@@ -147,6 +143,16 @@ def plan_spark_rules(
 
 
 @dataclass(frozen=True, slots=True)
+class _Shuffled:
+    """Events in the columns `events`, of which `places` are the keys by which they are shuffled; or `sliced`, by slices of time."""
+
+    frame: DataFrame
+    events: pa.Schema
+    places: tuple[int, ...] = ()
+    sliced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class _Job:
     """One call of :func:`gpu_match_all`: its events, the session's time zone and the worker's memory."""
 
@@ -155,29 +161,42 @@ class _Job:
     memory: int | None
 
     def match(self, shared: RuleShuffle) -> DataFrame:
-        """Return the matches of rules after one shuffle."""
-        schema = arrow_schema(self.df.schema, self.zone)
-        events = events_of_rules(shared.queries.values(), schema)
-        queries = {name: _query_over(query, events) for name, query in shared.queries.items()}
+        """Return the matches of rules after one shuffle, with the name of the pattern first; their results have the same columns."""
+        return self._found(shared.queries, self._shuffled(shared))
+
+    def match_each(self, shared: RuleShuffle) -> dict[str, DataFrame]:
+        """Return the matches of each rule; a job that needs several of these shuffles the events once."""
+        shuffled = self._shuffled(shared)
+        found = {name: self._found({name: query}, shuffled) for name, query in shared.queries.items()}
+        return {name: frame.select(*map(column, frame.columns[1:])) for name, frame in found.items()}
+
+    def _shuffled(self, shared: RuleShuffle) -> _Shuffled:
+        """Return the events that rules share, as workers get them."""
+        events = events_of_rules(shared.queries.values(), arrow_schema(self.df.schema, self.zone))
+        plans = [_query_over(query, events).plan for query in shared.queries.values()]
+        given = self._narrow(plans, events)
+        if shared.slicing is None:
+            places = tuple(number for number, name in enumerate(events.names) if name in shared.keys)
+            return _Shuffled(shuffle(given, [F.col(f"c{key}") for key in places]), events, places)
+        cut = in_slices(given, [], F.col(f"c{plans[0].query.timestamp}"), time_kind(plans[0]), shared.slicing)
+        return _Shuffled(shuffle(cut, [number_of(F.col(cut.columns[-1]))]), events, sliced=True)
+
+    def _found(self, own: Mapping[str, NarrowQuery], given: _Shuffled) -> DataFrame:
+        """Return the matches of rules among shuffled events, with the name of the pattern first."""
+        queries = {name: _query_over(query, given.events) for name, query in own.items()}
+        if given.sliced:
+            return self._in_slices(given.frame, queries)
         rules = tuple(PlannedRule(name, query.plan) for name, query in queries.items())
-        given = self._narrow(rules, events)
-        if shared.slicing is not None:
-            return self._in_slices(given, queries, rules, shared.slicing)
-        result = spark_schema(result_of_rules(rules, events))
-        places = tuple(number for number, name in enumerate(events.names) if name in shared.keys)
-        shuffled = shuffle(given, [F.col(f"c{key}") for key in places])
-        warn_of_types(shuffled, events.names, result)
-        work = Work(rules[0].plan, "", events, {}, places, batch_schema(result, self.zone), self.memory)
-        found = shuffled.mapInArrow(make_stage(RuleWork(work, rules)), result)
+        result = spark_schema(result_of_rules(rules, given.events))
+        warn_of_types(given.frame, given.events.names, result)
+        work = Work(rules[0].plan, "", given.events, {}, given.places, batch_schema(result, self.zone), self.memory)
+        found = given.frame.mapInArrow(make_stage(RuleWork(work, rules)), result)
         return self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
 
-    def _in_slices(
-        self, given: DataFrame, queries: Mapping[str, NarrowQuery], rules: Sequence[PlannedRule], slicing: Slicing
-    ) -> DataFrame:  # fmt: skip
+    def _in_slices(self, shuffled: DataFrame, queries: Mapping[str, NarrowQuery]) -> DataFrame:
         """Return the matches of rules without keys, whose stream is cut into slices of time."""
+        rules = tuple(PlannedRule(name, query.plan) for name, query in queries.items())
         plan, names = rules[0].plan, result_of_rules(rules, next(iter(queries.values())).events).names
-        cut = in_slices(given, [], F.col(f"c{plan.query.timestamp}"), time_kind(plan), slicing)
-        shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1]))])
         sliced = {name: SlicedQuery.of(query) for name, query in queries.items()}
         first, own = next(iter(sliced.values())), tuple(PlannedRule(name, query.plan) for name, query in sliced.items())
         result = spark_schema(result_of_rules(own, first.schema))
@@ -190,13 +209,13 @@ class _Job:
             return self._total(found.select(found.columns[0], found.columns[-1]), rules)
         return assemble(found, first.plan, output, names, beside=1)
 
-    def _narrow(self, rules: Sequence[PlannedRule], events: pa.Schema) -> DataFrame:
+    def _narrow(self, plans: Sequence[AnyPlan], events: pa.Schema) -> DataFrame:
         """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, …."""
         read = read_columns(self.df, events.names)
-        dropped = [untimed(rule.plan.query, read.schema) for rule in rules if rule.plan.query.drops_untimed]
-        if len(dropped) == len(rules) and len({rule.plan.query.timestamp for rule in rules}) == 1:
+        dropped = [untimed(plan.query, read.schema) for plan in plans if plan.query.drops_untimed]
+        if len(dropped) == len(plans) and len({plan.query.timestamp for plan in plans}) == 1:
             read = read.filter(~dropped[0])
-        condition = _any_filter([rule.plan for rule in rules], read)
+        condition = _any_filter(plans, read)
         bindable = read if condition is None else read.filter(condition)
         return bindable.select(*(column(name).alias(f"c{number}") for number, name in enumerate(events.names)))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.engine.answers import answer_schema
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.narrow_queries import NarrowQuery, time_kind
@@ -17,16 +16,19 @@ from gpu_cep_spark.slices import Slicing
 from gpu_cep_spark.stream_costs import ASSUMED_CORES
 
 Keys = frozenset[str]
+Columns = frozenset[str]
 
 # The most sets of keys that no rule has and of which a sample is taken.
 _MOST_SAMPLES = 16
+# To read the events once more costs as much as to shuffle so many further columns of them.
+_READING = 3
 # Keys spread rows well if the largest stream has at most this share of what a core does.
 _SHARE_OF_CORE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class RuleShuffle:
-    """Rules that share one shuffle and one Python stage, whose results have the same columns.
+    """Rules that share one shuffle: of the columns that some of them reads.
 
     Rows with equal values of `keys` come together. Without keys, those of one slice of time do if there is a `slicing`, else all.
     """
@@ -62,13 +64,14 @@ def choose_shuffles(queries: Mapping[str, NarrowQuery], known_of: Callable[[Narr
         if (reason := _reason_to_be_alone(query)) is not None:
             alone[name] = reason
         else:
-            keyless.setdefault((_time_of(query), _columns(query)), {})[name] = query
+            keyless.setdefault(_time_of(query), {})[name] = query
     shared = _by_keys(queries, lambda keys: _spreads(known_of(next(iter(queries.values())), keys)))
-    for (time, _), group in keyless.items():
-        if len(group) == 1:
-            alone |= dict.fromkeys(group, "no other pattern without keys is matched in the same way")
-        else:
-            shared.append(RuleShuffle(group, slicing=None if time is None else _slicing(group, known_of)))
+    for time, every in keyless.items():
+        for group in _by_columns(every):
+            if len(group) == 1:
+                alone |= dict.fromkeys(group, "no other pattern without keys is matched in the same way")
+            else:
+                shared.append(RuleShuffle(group, slicing=None if time is None else _slicing(group, known_of)))
     return Shuffles(tuple(shared), {name: alone[name] for name in queries if name in alone})
 
 
@@ -77,20 +80,50 @@ def keys_of(query: NarrowQuery) -> Keys:
     return frozenset(query.events.names[key] for key in keys_of_shuffle(query.plan))
 
 
-def _columns(query: NarrowQuery) -> tuple[tuple[str, str], ...]:
-    """Return the columns of a query's result."""
-    return tuple((field.name, str(field.type)) for field in answer_schema(query.plan, query.events))
-
-
 def _by_keys(queries: Mapping[str, NarrowQuery], spreads: Callable[[Keys], bool]) -> list[RuleShuffle]:
     """Return the shuffles of the rules whose streams have keys."""
     keys = {name: keys_of(query) for name, query in queries.items()}
     serving = keys_of_shuffles([own for own in keys.values() if own], spreads)
-    groups: dict[tuple[Keys, Any], dict[str, NarrowQuery]] = {}
+    groups: dict[Keys, dict[str, NarrowQuery]] = {}
     for name, query in queries.items():
         if keys[name]:
-            groups.setdefault((serving[keys[name]], _columns(query)), {})[name] = query
-    return [RuleShuffle(group, serving) for (serving, _), group in groups.items()]
+            groups.setdefault(serving[keys[name]], {})[name] = query
+    return [RuleShuffle(group, keys) for keys, every in groups.items() for group in _by_columns(every)]
+
+
+def _by_columns(queries: Mapping[str, NarrowQuery]) -> list[dict[str, NarrowQuery]]:
+    """Return rules that may share a shuffle in groups, so that what each reads together costs less than shuffles by themselves."""
+    columns = {name: frozenset(query.events.names) for name, query in queries.items()}
+    found: dict[frozenset[Columns], dict[str, NarrowQuery]] = {}
+    group_of = {own: group for group in groups_of_columns(columns.values()) for own in group}
+    for name, query in queries.items():
+        found.setdefault(group_of[columns[name]], {})[name] = query
+    return list(found.values())
+
+
+def groups_of_columns(wanted: Iterable[Columns]) -> list[frozenset[Columns]]:
+    """Return sets of columns that are shuffled together; those of most columns come first.
+
+    Filters may leave each rule other rows. Then a shuffle of them together has the rows of both, with the columns of both, but
+    the events are read once.
+
+    >>> few, more, many = frozenset("kt"), frozenset("ktx"), frozenset("ktabcdefghij")
+    >>> [len(group) for group in groups_of_columns([few, more, many])]
+    [1, 2]
+    """
+    groups: list[frozenset[Columns]] = []
+    for own in sorted(set(wanted), key=_order, reverse=True):
+        joined = next((group for group in groups if _pays(frozenset().union(*group), own)), None)
+        if joined is None:
+            groups.append(frozenset((own,)))
+        else:
+            groups[groups.index(joined)] = joined | {own}
+    return groups
+
+
+def _pays(left: Columns, right: Columns) -> bool:
+    """Return whether one shuffle of the columns of both costs less than two, if both have as many rows and none in common."""
+    return 2 * len(left | right) <= len(left) + len(right) + 2 * _READING
 
 
 def keys_of_shuffles(wanted: Collection[Keys], spreads: Callable[[Keys], bool]) -> dict[Keys, Keys]:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep_spark.failures import workers_errors
-from gpu_cep_spark.rule_shuffles import keys_of_shuffles
+from gpu_cep_spark.rule_shuffles import groups_of_columns, keys_of_shuffles
 from tests.effort import examples
 from tests.spark.samples import QUERIES, as_set, physical_plan, streams
 
@@ -90,6 +90,36 @@ def test_keys_that_contain_those_of_another_share_its_shuffle(frame: DataFrame) 
     found = cep.gpu_match_all(frame, rules)
     assert physical_plan(found).count("MapInArrow") == 1
     assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules))
+
+
+SPLIT = {
+    "sum": "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 20 RETURN a.n + b.n AS total",
+    "times": "PARTITION BY key PATTERN SEQ(B a, C b) WHERE b.x < a.x WITHIN 20 RETURN b.ts - a.ts AS lasted, a.user AS user",
+    "near": "PATTERN SEQ(A a, B b) WHERE a.n < b.n WITHIN 2 RETURN a.n AS n",
+    "far": "PATTERN SEQ(A a, C b) WHERE a.n <= b.n WITHIN 9 RETURN a.n AS n, b.x AS x",
+}
+
+
+def test_patterns_with_other_results_share_a_shuffle(frame: DataFrame) -> None:
+    names = ("sum", "times")
+    assert "one shuffle by key: sum, times" in str(cep.explain_all(frame, SPLIT))
+    assert "one shuffle by slices of time of 144 ticks: their events are one stream: near, far" in str(cep.explain_all(frame, SPLIT))
+    found, expected = cep.gpu_match_all(frame, SPLIT, split=True), cep.match_all(EVENTS, SPLIT, split=True)
+    assert list(found) == list(expected)
+    for name, own in expected.items():
+        assert found[name].columns == own.column_names
+        assert as_set(found[name].toArrow()) == as_set(own)
+    left, right = (found[name].select(found[name].columns[-1]) for name in names)
+    both = left.unionAll(right)
+    assert len(both.collect()) == sum(expected[name].num_rows for name in names)
+    assert "ReusedExchange" in physical_plan(both)
+
+
+def test_columns_that_few_patterns_read_are_shuffled_apart() -> None:
+    few, more, many = frozenset("kt"), frozenset("ktx"), frozenset("ktabcdefghij")
+    assert groups_of_columns([few, more, few]) == [frozenset((few, more))]
+    assert set(groups_of_columns([few, many, more])) == {frozenset((few, more)), frozenset((many,))}
+    assert groups_of_columns([]) == []
 
 
 def keys(*columns: str) -> frozenset[str]:
