@@ -31,7 +31,7 @@ RULE_SETS = (
     Fault("strongest-of-all-constants", _PAIRS, '"gt": min, "ge": min', '"gt": max, "ge": max', _MATCH_ALL),
     Fault("values-of-the-first-member", _PAIRS, "tests = list(family.values(member))", "tests = list(family.values(0))", _MATCH_ALL),
     Fault("fixed-properties-forgotten", _PAIRS, "(*labelled, *fixed, *related)", "(*labelled, *related)", _MATCH_ALL),
-    Fault("windows-one-event-short", _NEAR, "(own, candidates) + batch.low", "(own, candidates) + batch.low - 1", _MATCH_ALL),
+    Fault("windows-one-event-short", _NEAR, "(candidate_ends(own, candidates))", "(candidate_ends(own, candidates) - 1)", _MATCH_ALL),
     Fault("rows-near-negations-dropped", _NEAR, "return all(negation.after", "return all(True", _MATCH_ALL),
     Fault("shuffled-by-other-keys", _SHUFFLES, "in known if fewer <= own)", "in known if True)", _SPARK),
     Fault("slices-of-the-shortest-window", _SHUFFLES, "longest = max(", "longest = min(", _SPARK),

@@ -23,19 +23,23 @@ from gpu_cep_kernels.compile.launch import slices, spread
 
 Rows = npt.NDArray[np.int32]
 
+# Rows of several groups are marked among all rows, and not sorted, if they are at least this share of them.
+_MARKED = 32
+
 
 @dataclass(frozen=True, slots=True)
 class RowLists:
     """The rows of each group of values, ascending, one group behind the other.
 
     ``rows[offsets[g]:offsets[g + 1]]`` are those of group g. `groups` are the groups of each plan, `of_value` is the
-    group of each value.
+    group of each value. All `size` rows are numbered below that.
     """
 
     rows: Rows
     offsets: npt.NDArray[np.int64]
     groups: Sequence[tuple[int, ...]]
     of_value: Mapping[int | str, int]
+    size: int
 
     def count(self, groups: tuple[int, ...]) -> int:
         """Return the number of rows of some groups."""
@@ -44,7 +48,14 @@ class RowLists:
     def of(self, groups: tuple[int, ...]) -> Rows:
         """Return the rows of some groups, ascending."""
         parts = [self.rows[self.offsets[group] : self.offsets[group + 1]] for group in groups]
-        return parts[0] if len(parts) == 1 else np.sort(np.concatenate([np.empty(0, np.int32), *parts]))
+        if len(parts) == 1:
+            return parts[0]
+        if _MARKED * self.count(groups) < self.size:
+            return np.sort(np.concatenate([np.empty(0, np.int32), *parts]))
+        marked = np.zeros(self.size, np.bool_)
+        for rows in parts:
+            marked[rows] = True
+        return np.flatnonzero(marked).astype(np.int32)
 
 
 def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], threads: int) -> RowLists:
@@ -75,7 +86,7 @@ def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], thre
     parts = spread(find, slices(len(codes), threads), threads)
     offsets, rows = sort_by_stream(parts, codes, count + 1, np.empty(0, np.int64), threads)
     groups = [tuple(sorted({of_value[value] for value in values})) for values in wanted]
-    return RowLists(rows, offsets, groups, of_value)
+    return RowLists(rows, offsets, groups, of_value, len(codes))
 
 
 def _group_values(wanted: Sequence[Values]) -> dict[int | str, int]:
