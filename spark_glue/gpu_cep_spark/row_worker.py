@@ -104,7 +104,7 @@ def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Tabl
         profile.add("parts", 1)
         profile.add("events", part.num_rows)
         with profile.stage("matching"):
-            rows = in_order(work, _named(work, part))
+            rows = _named(work, part)
             found = _of_slices(work, rows, cores) if work.sliced else _of_partitions(work, rows, cores)
         if work.bound.query.rows == "one":
             profile.add("matches", found.num_rows)
@@ -115,26 +115,14 @@ def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Tabl
 
 
 def _of_partitions(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
-    return answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps)
+    return answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps, ties=work.ties)
 
 
 def _of_slices(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
     """Return what the pattern returns for slices, without their numbers."""
     own = rows.column(rows.num_columns - 1).to_numpy()
     given = rows.select(range(rows.num_columns - 1))
-    return answer_slices(work.bound, given, own, threads=cores, max_steps=work.max_steps).remove_column(0)
-
-
-def in_order(work: RowWork, rows: pa.Table) -> pa.Table:
-    """Return the rows in an order in which those that ORDER BY leaves equal stand alike, however Spark had spread them."""
-    if not work.ties:
-        return rows
-    sorting = [(each.column, "descending" if each.descending else "ascending") for each in work.bound.order_by]
-    keys = [(column, "ascending") for column in work.bound.partition_by]
-    ties = [(column, "ascending") for column in work.ties]
-    # by number: a user's columns may have any names
-    plain = rows.rename_columns([f"c{number}" for number in range(rows.num_columns)])
-    return rows.take(pc.sort_indices(plain, sort_keys=[(f"c{column}", order) for column, order in (*keys, *sorting, *ties)]))
+    return answer_slices(work.bound, given, own, threads=cores, max_steps=work.max_steps, ties=work.ties).remove_column(0)
 
 
 def _named(work: RowWork, batches: pa.Table) -> pa.Table:

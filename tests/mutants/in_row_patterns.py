@@ -45,8 +45,8 @@ ROW_PATTERNS = (
     Fault(
         "rows-alike-stay-as-spark-had-them",
         "spark_glue/gpu_cep_spark/row_worker.py",
-        "for column, order in (*keys, *sorting, *ties)]",
-        "for column, order in (*keys, *sorting)]",
+        "max_steps=work.max_steps, ties=work.ties)\n",
+        "max_steps=work.max_steps)\n",
         _SPARK,
     ),
     Fault(

@@ -32,7 +32,7 @@ _MOST_ROWS = 1 << 25
 @ending_in(MatchLimitExceeded, "matching", "match fewer rows at a time, whole partitions of them")
 def answer_row_pattern(
     bound: BoundRowPattern, options: Options, table: pa.Table, *, threads: int | None = None, max_steps: int | None = None,
-    profile: Profile | None = None,
+    profile: Profile | None = None, ties: tuple[int, ...] = (),
 ) -> pa.Table:  # fmt: skip
     """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
 
@@ -50,6 +50,8 @@ def answer_row_pattern(
         The most steps of a search whose conditions read the match; None for any number.
     profile
         Receives the counts of rows, partitions, matches and, of a search, steps.
+    ties
+        The columns that order rows which ORDER BY leaves equal, before their numbers do.
 
     Raises
     ------
@@ -63,7 +65,7 @@ def answer_row_pattern(
     threads = available_threads() if threads is None else threads
     plan = plan_row_pattern(bound)
     columns = row_columns(plan, table)
-    ordered = order_rows(bound, columns, threads)
+    ordered = order_rows(bound, columns, threads, ties)
     matches = find_matches(plan, columns, ordered, threads, max_steps)
     if profile is not None:
         for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, SortColumn
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
@@ -47,21 +47,22 @@ class OrderedRows:
         return ordered if self.rows is None else self.rows[ordered]
 
 
-def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int) -> OrderedRows:
-    """Return the rows by PARTITION BY, NULL first, then by ORDER BY, then by their numbers."""
+def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int, ties: tuple[int, ...] = ()) -> OrderedRows:
+    """Return the rows by PARTITION BY, NULL first, then by ORDER BY, then by the columns `ties`, NULL last, then by their numbers."""
+    keys = (*bound.order_by, *(SortColumn(column, descending=False, nulls_first=False) for column in ties))
     grouped = _group(columns, bound.partition_by, threads)
-    if not bound.order_by or not len(columns):
+    if not keys or not len(columns):
         return grouped
-    first, *others = (sort_codes(columns, key) for key in bound.order_by)
+    first = sort_codes(columns, keys[0])
     ordered = _sort(grouped, first, _UNRANKED, threads)
-    if not others:
+    if not keys[1:]:
         return ordered
     tied = find_ties(np, ordered.offsets[:-1], ordered.take(first))
     if not tied.size:
         return ordered
     # ranking costs far more than sorting by one column: only rows that need it are ranked
     ranks = np.zeros(len(ordered), np.int64)
-    ranks[tied] = _rank([codes[ordered.numbers(tied)] for codes in others])
+    ranks[tied] = _rank([sort_codes(columns, key)[ordered.numbers(tied)] for key in keys[1:]])
     return _sort(ordered, first, ranks, threads)
 
 

@@ -41,7 +41,9 @@ def skips_rows(bound: BoundRowPattern) -> bool:
     return skip is None or skip.to == "PAST LAST ROW"
 
 
-def answer_slices(bound: BoundRowPattern, table: pa.Table, own: Flags, *, threads: int, max_steps: int | None) -> pa.Table:
+def answer_slices(
+    bound: BoundRowPattern, table: pa.Table, own: Flags, *, threads: int, max_steps: int | None, ties: tuple[int, ...] = ()
+) -> pa.Table:
     """Return the rows of the result that the matches of slices show, with :data:`ENDS` behind them if they are candidates.
 
     Parameters
@@ -52,6 +54,8 @@ def answer_slices(bound: BoundRowPattern, table: pa.Table, own: Flags, *, thread
         The rows of slices.
     own
         Whether a row belongs to its slice, and is no copy.
+    threads, max_steps, ties
+        As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern` takes them.
 
     Raises
     ------
@@ -60,7 +64,7 @@ def answer_slices(bound: BoundRowPattern, table: pa.Table, own: Flags, *, thread
     """
     plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))))
     columns = row_columns(plan, table)
-    ordered = order_rows(bound, columns, threads)
+    ordered = order_rows(bound, columns, threads, ties)
     matches = find_matches(plan, columns, ordered, threads, max_steps)
     kept = ordered.take(own)[matches.firsts]
     if not skips_rows(bound):
