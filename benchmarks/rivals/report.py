@@ -220,9 +220,29 @@ The texts are in `benchmarks/rivals/sql`, each the fastest of those that were tr
 - `rise_fall` has no overlaps: a rise of one step that begins where the match before ends is left out. So the matches of a row of such
   rises alternate from the last rise of which it is known, and their distance to it decides."""
 
+_ROWS_NOTES = """\
+Rates are events per second of the median warm run, of wall time and of processor time of all threads; the load average is
+that of the minute before. Flink has the events as objects on the heap of the JVM of its local cluster, in the order of time, and
+discards the rows of the matches, which were compared with the library's before. The library has them in columns, must put them in
+order by partition and time, and returns a table. Flink plans in every run, and its cluster starts a job; the library
+remembers the plan of a query's text."""
+
+_ROWS_CHANGES = """\
+## What was changed so that the matches are the same
+
+- The clause is the same for both, word for word, but for the name of the time and for the length of the window: the end of Flink's
+  window is outside of it, so it is a millisecond longer there.
+- Flink reads rows before the current one by `LAST` alone, and has no PREV. It ends no pattern with a greedy quantifier, and
+  does not take a row back that such a quantifier has. So each pattern ends with one row, and no row leaves a choice.
+- Where a match that begins later may end before, Flink takes that one first. There, each first row has a match
+  (`SKIP TO NEXT ROW`), and a window bounds what Flink tries.
+- Times are unique, and Flink has numbers for partitions and types as text. It runs in its streaming mode, which is as fast as its
+  batch mode here."""
+
+_NOT_AT_HAND = "DuckDB's release on PyPI has none, and Trino is a server that no index of packages has"
 _RECURSION = "whether a match begins depends on where the one before it ended, which only a recursive query finds"
 _ONE_PER_ROW = "a row pattern gives one match per first row, skip_till_any_match all"
-THREE, KINDS_GROUP = "three", "kinds"
+THREE, KINDS_GROUP, ROWS = "three", "kinds", "rows"
 GROUPS = {
     THREE: Group(
         "rivals",
@@ -239,5 +259,17 @@ GROUPS = {
         _KINDS_NOTES,
         _KINDS_CHANGES,
         tuple(Absent("DuckDB", name, _RECURSION) for name in KINDS if name not in IN_SQL),
+    ),
+    ROWS: Group(
+        "rivals-row-patterns",
+        "Row patterns beside Flink's SQL",
+        {"Flink": 100},
+        _ROWS_NOTES,
+        _ROWS_CHANGES,
+        (
+            Absent("Flink SQL", "permutations, alternatives, groups, anchors and exclusion", "its patterns have none of these"),
+            Absent("Flink SQL", "ALL ROWS PER MATCH", "it has ONE ROW PER MATCH alone"),
+            Absent("DuckDB, Trino", "MATCH_RECOGNIZE", _NOT_AT_HAND),
+        ),
     ),
 }

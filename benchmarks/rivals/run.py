@@ -1,9 +1,9 @@
 """Measure gpu_cep against other engines: DuckDB, Spark SQL, Flink SQL, Flink CEP and pandas-match-recognize.
 
-``python -m benchmarks.rivals.run [--questions GROUP …] [--kinds NAME …] [--only RIVAL …] [--scale FACTOR] [--repeats N]`` runs each
-rival in an environment of its own, checks that it finds the library's matches, and times both on the same events. The groups are
-the three questions that all rivals can be asked, and the kinds of questions, which DuckDB is asked. For each group it prints
-Markdown and writes it with the JSON record to ``benchmarks/results/``.
+``python -m benchmarks.rivals.run [--questions GROUP …] [--kinds NAME …] [--rows NAME …] [--only RIVAL …] [--scale FACTOR] [--repeats N]``
+runs each rival in an environment of its own, checks that it finds the library's matches, and times both on the same events. The
+groups are the three questions that all rivals can be asked, the kinds of questions, which DuckDB is asked, and the row patterns, which
+Flink's SQL is asked. For each group it prints Markdown and writes it with the JSON record to ``benchmarks/results/``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.questions import QUESTIONS, Asked
-from benchmarks.rivals.report import GROUPS, KINDS_GROUP, THREE, Absent, Comparison, write
+from benchmarks.rivals.report import GROUPS, KINDS_GROUP, ROWS, THREE, Absent, Comparison, write
+from benchmarks.rivals.row_patterns import ROW_QUESTIONS
 
 THREADS = 2
 OURS_REPEATS = 9
 KIND_EVENTS = 10_000_000
+ROW_EVENTS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,17 @@ def kind_entries(scale: float = 1.0, names: Sequence[str] = IN_SQL) -> list[Entr
     return [Entry("DuckDB", "duckdb", each.name, each.hand_written(), each.count) for each in kinds]
 
 
+def row_entries(names: Sequence[str] = tuple(ROW_QUESTIONS)) -> list[Entry]:
+    """Return an entry for each row pattern, in Flink's SQL."""
+    return [
+        Entry("Flink SQL, MATCH_RECOGNIZE", "flink", name, ROW_QUESTIONS[name].in_flink(), ROW_EVENTS, mode="STREAMING") for name in names
+    ]
+
+
 def asked(entry: Entry) -> Asked:
     """Return the question of an entry."""
-    return QUESTIONS[entry.question] if entry.question in QUESTIONS else KindInSql(KINDS[entry.question], entry.events)
+    known: dict[str, Asked] = {**QUESTIONS, **ROW_QUESTIONS}
+    return known.get(entry.question) or KindInSql(KINDS[entry.question], entry.events)
 
 
 def compare(entry: Entry, python: Path, repeats: int) -> Comparison:
@@ -151,12 +161,17 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Measure gpu_cep against other engines.")
     parser.add_argument("--questions", nargs="+", choices=GROUPS, default=list(GROUPS), help="some groups of questions instead of all")
     parser.add_argument("--kinds", nargs="+", choices=IN_SQL, default=list(IN_SQL), metavar="NAME", help="some kinds instead of all")
+    parser.add_argument("--rows", nargs="+", choices=ROW_QUESTIONS, default=list(ROW_QUESTIONS), metavar="NAME", help="some row patterns")
     parser.add_argument("--only", nargs="+", choices=sorted(REQUIREMENTS), help="the rivals of these environments instead of all")
     parser.add_argument("--scale", type=float, default=1.0, help="so many times the events")
     parser.add_argument("--repeats", type=int, default=3, help="the median of so many warm runs of a rival counts")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder for the report")
     options = parser.parse_args(argv)
-    offered = {THREE: [_scaled(each, options.scale) for each in entries()], KINDS_GROUP: kind_entries(options.scale, options.kinds)}
+    offered = {
+        THREE: [_scaled(each, options.scale) for each in entries()],
+        KINDS_GROUP: kind_entries(options.scale, options.kinds),
+        ROWS: [_scaled(each, options.scale) for each in row_entries(options.rows)],
+    }
     for name in options.questions:
         chosen = [each for each in offered[name] if not options.only or each.environment in options.only]
         if not chosen:

@@ -72,7 +72,7 @@ public final class FlinkRival {
                         .column("ts", DataTypes.BIGINT().notNull())
                         .column("streamKey", DataTypes.INT().notNull())
                         .column("type", DataTypes.STRING().notNull())
-                        .column("price", DataTypes.DOUBLE().notNull())
+                        .column("price", DataTypes.DOUBLE())
                         .columnByMetadata("event_time", DataTypes.TIMESTAMP_LTZ(3), "rowtime")
                         .watermark("event_time", "SOURCE_WATERMARK()")
                         .build();
