@@ -31,7 +31,7 @@ READING = (
     "PREV(LAST(CLASSIFIER(U), 1)) = 'B'", "PREV(CLASSIFIER(), 2) = 'A'", "PREV(FIRST(CLASSIFIER(U), 1), 2) = 'A'", "x >= FIRST(A.x, 1)",
     "x <= LAST(x, 2)", "PREV(LAST(U.x, 1)) = x", "count(DISTINCT x) < 3", "count(DISTINCT A.c) < 2", "count(DISTINCT y) < 3",
     "count(DISTINCT CLASSIFIER()) < 3", "count(DISTINCT U.m) <= count(DISTINCT x)", "count(DISTINCT x + y) = 1", "upper(FIRST(c)) = 'A'",
-    "length(LAST(A.c, 1)) = 1",
+    "length(LAST(A.c, 1)) = 1", "sum(A.x) / count(B.*) >= 1", "avg(x) <= y", "sum(y) > LAST(y, 1)", "count(x) = LAST(A.x)",
 )  # fmt: skip
 MEASURES = (
     "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",
@@ -107,10 +107,11 @@ def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
 
 
 @st.composite
-def clauses(draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READING) -> Drawn:
-    """Draw a whole clause: all keys, measures, rows, skip modes and windows."""
+def clauses(draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READING, shapes: st.SearchStrategy[str] | None = None) -> Drawn:
+    """Draw a whole clause: all keys, measures, rows, skip modes and windows; `shapes` are the patterns, None for any."""
     rows = draw(st.sampled_from(["", *(f"ALL ROWS PER MATCH {empty}" for empty in ("", "OMIT EMPTY MATCHES", "WITH UNMATCHED ROWS"))]))
-    pattern = draw(patterns if rows.endswith("UNMATCHED ROWS") else st.one_of(patterns, patterns, excluding))
+    given = patterns if rows.endswith("UNMATCHED ROWS") else st.one_of(patterns, patterns, excluding)
+    pattern = draw(given if shapes is None else shapes)
     used = [name for name in VARIABLES if name in pattern.replace("PERMUTE", "")]
     subset = f"SUBSET U = ({', '.join(draw(st.lists(st.sampled_from(used), min_size=1, unique=True)))})"
     defined = [name for name in used if name != "X"]

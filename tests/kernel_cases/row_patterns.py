@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
-from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, totals
+from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, totals, walk
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Arguments, Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn
+from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable
+from gpu_cep_kernels.row_patterns.runs import NO_RUN, NO_TOTAL, RunTable, Side
 from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable, SkipTo
 from gpu_cep_kernels.rules.running import AGGREGATIONS
-from gpu_cep_kernels.rules.tables import AggregateValues, Registers
+from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, BY_PROGRAM, AggregateValues, ColumnBank, Registers
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, column_bank, event_times, flags, floats, integers, label_words, stream_offsets
 from tests.kernel_cases.tables import program_registers, program_table
@@ -23,6 +25,15 @@ _AUTOMATON = RowAutomatonTable(
     move_first=np.array([0, 2, 5, 8, 9, 11]),
     moves=np.array([0, -1, 1, 2, -1, 2, 1, -1, 0, 0, 1], np.int32),
     ends=np.array([True, True, False]),
+    target=np.array([False, True, True]),
+    choices=np.empty((0, 0), np.int32),
+)
+# A B C+, in which no row leaves a choice.
+_STRAIGHT = RowAutomatonTable(
+    variable=np.array([0, 1, 2], np.uint16),
+    move_first=np.array([0, 1, 2, 4, 5, 6]),
+    moves=np.array([1, 2, 2, -1, 0, 0], np.int32),
+    ends=np.array([False, False, True]),
     target=np.array([False, True, True]),
     choices=np.empty((0, 0), np.int32),
 )
@@ -193,18 +204,39 @@ def _borders(size: int, random: Random, slots: int, back: int) -> Call:
     return Call(len(offsets) - 1, (offsets, back, np.uint8(5), np.full(size, np.uint8(7))))
 
 
-def _condition_table() -> MatchConditionTable:
-    """B is not less than the first row of the match, by a program, and C so by a comparison; rows of B are kept, and their sum."""
+# A column at a place with another one, and with totals of the match.
+_COMPARED: Variants = {
+    "columns": {"kind": Operand.COLUMN, "means": BY_INTS},
+    "constant": {"kind": Operand.CONSTANT, "means": BY_FLOATS},
+    "count": {"kind": Operand.COUNT, "means": BY_INTS},
+    "sum": {"kind": Operand.TOTAL, "means": BY_INTS},
+    "least": {"kind": Operand.TOTAL, "means": BY_FLOATS},
+    "mean": {"kind": Operand.MEAN_OF_INTS, "means": BY_FLOATS},
+}
+
+
+def _condition_table(kind: Operand = Operand.COLUMN, means: int = BY_INTS) -> MatchConditionTable:
+    """B is not less than the first row of the match, by a program, and C is not less than an operand; rows of B are kept, and their sum."""
+    number = int(kind in (Operand.TOTAL, Operand.COLUMN) and means == BY_FLOATS)
+    operands = OperandTable(
+        np.array([0, int(kind)]), np.array([0, number]), np.array([1, 0]), np.array([0, 2]), np.array([0.0, 0.5])
+    )  # fmt: skip
     return MatchConditionTable(
         condition=np.array([-1, 0, 1]), code_first=np.array([0, 0]), code_last=np.array([3, 3]), result=np.array([2, 2]),
-        means=np.array([0, 1]), comparison=np.array([0, 5]), left_column=np.array([0, 1]), left_place=np.array([0, 1]),
-        right_column=np.array([0, 0]), right_place=np.array([0, 0]),
+        means=np.array([BY_PROGRAM, means]), comparison=np.array([0, 5]), left=np.array([0, 0]), right=np.array([0, 1]), operands=operands,
         place_first=np.array([0, 2, 4]), place=np.array([0, 1, 0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
         offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
         step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"], COUNT_DISTINCT]),
         argument=np.array([[-1, 0, -1], [1, 1, 1], [2, -1, 2], [3, 3, -1]]), stand_in=np.zeros(4, np.int64),
         classifier=1, spelling=np.array([7, 8, 9]),
     )  # fmt: skip
+
+
+def _run_table(kind: Operand) -> RunTable:
+    """Rows of C change the total with which they are compared: the second one, or none at all."""
+    total = 1 if kind == Operand.TOTAL else NO_TOTAL
+    side = Side.RUNNING if total >= 0 else Side.FIXED
+    return RunTable(np.array([NO_RUN, NO_RUN, total]), np.array([0, 0, int(Side.FIXED)]), np.array([0, 0, int(side)]))
 
 
 def _memo(slots: int) -> Memo:
@@ -225,6 +257,31 @@ def _keeping(size: int, random: Random, slots: int) -> Call:
     return Call(1, (keys, 2, larger))
 
 
+def _match_room(size: int, random: Random) -> tuple[ColumnBank, Arguments, Mapped]:
+    """The columns that conditions read, the arguments of totals, and the room for what is mapped."""
+    bank = column_bank(size + 1, random)
+    ints, reals = integers(4 * size, random).reshape(4, size), floats(4 * size, random).reshape(4, size)
+    ints[3] = random.integers(0, 5, size)
+    arguments = Arguments(ints, reals, random.integers(0, 3, (4, size), np.uint8))
+    registers = Registers(np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4), np.zeros(4, np.bool_))
+    values = AggregateValues(np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1)))
+    codes, covered = np.zeros((4, size + 1), np.int64), np.zeros(4, np.int64)
+    rows, places = np.zeros((1, size), np.int64), np.zeros((4, 5), np.int64)
+    return bank, arguments, Mapped(rows, np.zeros(1, np.int64), values, covered, codes, places, registers)
+
+
+def _walking(
+    size: int, random: Random, slots: int, to: SkipTo, kind: Operand = Operand.COLUMN, means: int = BY_INTS, most_steps: int = 9
+) -> Call:
+    offsets = _partitions(size, random)
+    bank, arguments, mapped = _match_room(size, random)
+    every = Reach(np.full((size, 1), 7, np.uint8), _NOTHING, np.empty(0, np.int64))
+    numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
+    table, runs = _condition_table(kind, means), _run_table(kind)
+    lengths = np.full(size, -1, np.int32)
+    return Call(1, (offsets, _STRAIGHT, every, int(to), table, runs, _PROGRAM, bank, arguments, most_steps, mapped, numbers, lengths))
+
+
 def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: int = 1 << 20, opened: bool = False) -> Call:
     pieces, known = _reach(size, random, windows=opened)
     offsets = _borders_of(pieces)
@@ -233,14 +290,7 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
         ends = np.repeat(offsets[1:], np.diff(offsets))
         known = known._replace(limits=np.where(known.limits == ends - 1, ends, known.limits))
         firsts[::3] += 1
-    bank = column_bank(size + 1, random)
-    ints, reals = integers(4 * size, random).reshape(4, size), floats(4 * size, random).reshape(4, size)
-    ints[3] = random.integers(0, 5, size)
-    arguments = Arguments(ints, reals, random.integers(0, 3, (4, size), np.uint8))
-    registers = Registers(np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4), np.zeros(4, np.bool_))
-    values = AggregateValues(np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1), np.int64), np.zeros((4, size + 1)))
-    codes, covered = np.zeros((4, size + 1), np.int64), np.zeros(4, np.int64)
-    mapped = Mapped(np.zeros((1, size), np.int64), np.zeros(1, np.int64), values, covered, codes, np.zeros((4, 5), np.int64), registers)
+    bank, arguments, mapped = _match_room(size, random)
     known_ends = _memo(16)
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
     state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
@@ -274,7 +324,8 @@ def _medians(size: int, random: Random, slots: int) -> Call:
     )
 
 
-_SKIPS: Variants = {to.name.lower(): {"to": to} for to in SkipTo}
+_NAMED = {to.name.lower(): to for to in SkipTo}
+_SKIPS: Variants = {name: {"to": to} for name, to in _NAMED.items()}
 
 ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(labels.mask_by_rows_beside, _beside, {"": {}}),
@@ -305,6 +356,14 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         search.search_row_matches,
         _searching,
         {**_SKIPS, "paused": {"to": SkipTo.NEXT_ROW, "most_steps": 9}, "opened": {"to": SkipTo.NEXT_ROW, "opened": True}},
+    ),
+    *cases(
+        walk.walk_row_matches,
+        _walking,
+        {
+            **{name: {"to": to, "most_steps": 1 << 20} for name, to in _NAMED.items()},
+            **{name: {"to": SkipTo.NEXT_ROW, **of} for name, of in _COMPARED.items()},
+        },
     ),
     *cases(memo.keep_dead_ends, _keeping, {"": {}}),
     *cases(

@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 _LANG = ("tests/lang/test_row_patterns.py",)
 _RULES = ("tests/analysis/test_row_patterns.py",)
 _ORACLE = ("tests/oracle/test_row_patterns.py",)
-_ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "work"))
+_ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "walks", "work"))
 
 _SPARK = ("tests/spark/test_row_patterns.py",)
 
@@ -48,6 +48,41 @@ ROW_PATTERNS = (
         "max_steps=work.max_steps, ties=work.ties)\n",
         "max_steps=work.max_steps)\n",
         _SPARK,
+    ),
+    Fault(
+        "quotients-by-zero",
+        "kernels/gpu_cep_kernels/row_patterns/operands.py",
+        "null = null or divisor == 0",
+        "null = null or divisor < 0",
+        _ENGINE,
+    ),
+    Fault(
+        "runs-read-null",
+        "kernels/gpu_cep_kernels/row_patterns/runs.py",
+        "going = compare(comparison, low, high) and not (one_null or other_null)",
+        "going = compare(comparison, low, high)",
+        _ENGINE,
+    ),
+    Fault(
+        "runs-forget-their-total",
+        "kernels/gpu_cep_kernels/row_patterns/runs.py",
+        "mapped.totals.ints[t, i], mapped.totals.floats[t, i] = count, whole, real",
+        "mapped.totals.ints[t, i], mapped.totals.floats[t, i] = count, 0, 0.0",
+        _ENGINE,
+    ),
+    Fault(
+        "walks-end-only-with-the-partition",
+        "kernels/gpu_cep_kernels/row_patterns/walk.py",
+        "else k < behind and automaton.moves[behind - 1] < 0",
+        "else False",
+        _ENGINE,
+    ),
+    Fault(
+        "ways-with-a-choice-are-walked",
+        "gpu_cep/plan/row_patterns/automaton.py",
+        "for move in moves) <= 1 for moves in lists)",
+        "for move in moves) <= 2 for moves in lists)",
+        _ENGINE,
     ),
     Fault(
         "rows-spilled-by-one-key",

@@ -41,38 +41,45 @@ def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:
     return np.arange(plan.variables) if places is None else places[: plan.variables]
 
 
-def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout) -> ColumnBank:
-    """Return the columns of `layout` as the bank that programs read: one row for each ordered row, and one of NULLs behind them."""
+def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout, none: bool = True) -> ColumnBank:
+    """Return the columns of `layout` as the bank that is read: one row for each ordered row, and with `none` one of NULLs behind them."""
     return ColumnBank(
-        ints=_matrix(plan, columns, ordered, layout.ints, np.int64),
-        floats=_matrix(plan, columns, ordered, layout.floats, np.float64),
-        int_nulls=_null_words(plan, columns, ordered, layout.ints),
-        float_nulls=_null_words(plan, columns, ordered, layout.floats),
+        ints=_matrix(plan, columns, ordered, layout.ints, np.int64, none),
+        floats=_matrix(plan, columns, ordered, layout.floats, np.float64, none),
+        int_nulls=_null_words(plan, columns, ordered, layout.ints, none),
+        float_nulls=_null_words(plan, columns, ordered, layout.floats, none),
         vectors=np.empty((0, 0, 0), np.float64),
     )
 
 
-def _matrix(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike) -> Array:
-    matrix = np.zeros((len(wanted), len(ordered) + 1), kind)
+def _matrix(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike, none: bool
+) -> Array:  # fmt: skip
+    length = len(ordered)
+    if len(wanted) == 1 and wanted[0] < plan.columns.classifier and not none:
+        return ordered.take(columns.values(wanted[0])).astype(kind, copy=False).reshape(1, length)
+    matrix = np.zeros((len(wanted), length + none), kind)
     for place, column in enumerate(wanted):
         if column == plan.columns.classifier:
             matrix[place] = len(columns.text_values(column))
         elif column == plan.columns.present:
             matrix[place] = 1
         else:
-            matrix[place, :-1] = ordered.take(columns.values(column))
+            matrix[place, :length] = ordered.take(columns.values(column))
             # a text predicate looks up the code of NULL as well
-            matrix[place, -1] = len(columns.text_values(column)) if columns.type(column).kind is Kind.STRING else 0
+            matrix[place, length:] = len(columns.text_values(column)) if columns.type(column).kind is Kind.STRING else 0
     return matrix
 
 
-def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...]) -> Array:
-    if not wanted:
+def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], none: bool) -> Array:
+    """Return the words that mark NULLs; none if there are none."""
+    masks = [columns.null_mask(column) if column < plan.columns.classifier else None for column in wanted]
+    if not wanted or (not none and all(mask is None for mask in masks)):
         return np.empty(0, np.uint64)
-    words = np.zeros(len(ordered) + 1, np.uint64)
-    for place, column in enumerate(wanted):
-        nulls = columns.null_mask(column) if column < plan.columns.classifier else None
-        if nulls is not None:
-            words[:-1] |= ordered.take(nulls).astype(np.uint64) << np.uint64(place)
-    words[-1] = np.iinfo(np.uint64).max
+    length = len(ordered)
+    words = np.zeros(length + none, np.uint64)
+    for place, mask in enumerate(masks):
+        if mask is not None:
+            words[:length] |= ordered.take(mask).astype(np.uint64) << np.uint64(place)
+    words[length:] = np.iinfo(np.uint64).max
     return words

@@ -12,9 +12,9 @@ from gpu_cep.analysis.bound import Bound, Field
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.lowering.pattern_tables import single_comparison
 from gpu_cep.engine.lowering.programs import assemble, run_program, tabulator
 from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
+from gpu_cep.engine.row_patterns.operands import Operands
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.plan.programs import compile_program, is_float, leaves
 from gpu_cep.plan.properties import place_leaves
@@ -22,7 +22,7 @@ from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
 from gpu_cep_kernels.rules.running import AGGREGATIONS
-from gpu_cep_kernels.rules.tables import BY_PROGRAM, ColumnBank, ProgramTable
+from gpu_cep_kernels.rules.tables import ProgramTable
 
 
 class SearchTables(NamedTuple):
@@ -49,9 +49,9 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     condition = np.full(plan.variables, NO_CONDITION, np.int64)
     for number, each in enumerate(search.conditions):
         condition[each.variable] = number
-    # BY_PROGRAM stands for all that is no comparison of two columns
-    compared = np.array([single_comparison(each.program) or (BY_PROGRAM,) * 6 for each in search.conditions], np.int64).reshape(-1, 6)
-    means, comparison, left_column, left_place, right_column, right_place = compared.T.copy()
+    operands = Operands()
+    compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 4)
+    means, comparison, left, right = compared.T.copy()
     rows, arguments = _arguments(plan, search.totals, columns, ordered)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
@@ -61,10 +61,9 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
         result=np.array([each.program.result for each in search.conditions], np.int64),
         means=means,
         comparison=comparison,
-        left_column=left_column,
-        left_place=left_place,
-        right_column=right_column,
-        right_place=right_place,
+        left=left,
+        right=right,
+        operands=operands.table(),
         place_first=np.array([0, *accumulate(map(len, reads))], np.int64),
         place=np.array([place for read in reads for place in read], np.int64),
         place_set=np.array([-1 if place.members is None else sets.index(place.members) for place in search.places], np.int64),
@@ -122,6 +121,8 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
             if covers(total, variable):
                 argument = _Argument(total.argument, _is_coded(total), variable if by_variable else None)
                 rows[t, variable] = known.setdefault(argument, len(known))
+    if len(known) == 1 and _is_plain(next(iter(known))):
+        return rows, _column(next(iter(known)).expression, columns, ordered)  # type: ignore[arg-type]
     length = len(ordered)
     ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
     arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
@@ -131,6 +132,24 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
     for coded in dict.fromkeys(each.expression for each in known if each.coded):
         _encode(coded, [row for each, row in known.items() if each.coded and each.expression == coded], arguments)
     return rows, arguments
+
+
+def _is_plain(argument: _Argument) -> bool:
+    """Return whether an argument is a column as it stands."""
+    return isinstance(argument.expression, Field) and argument.variable is None and not argument.coded
+
+
+def _column(field: Field, columns: EventColumns, ordered: OrderedRows) -> Arguments:
+    """Return a column as the only argument; nothing is copied if its rows are in order."""
+    length, nulls = len(ordered), columns.null_mask(field.column)
+    values = ordered.take(columns.values(field.column))
+    states = np.zeros((1, length), np.uint8) if nulls is None else ordered.take(nulls).view(np.uint8).reshape(1, length)
+    ints, floats = np.empty((1, 0), np.int64), np.empty((1, 0), np.float64)
+    if is_float(field.type):
+        floats = values.astype(np.float64, copy=False).reshape(1, length)
+    else:
+        ints = values.astype(np.int64, copy=False).reshape(1, length)
+    return Arguments(ints, floats, states)
 
 
 def _is_coded(total: Total) -> bool:
@@ -149,10 +168,12 @@ def _compute(
     plan: RowPlan, argument: Bound, variable: int | None, columns: EventColumns, ordered: OrderedRows, row: int, arguments: Arguments
 ) -> None:  # fmt: skip
     """Write the values of an expression over one row, at all rows, as if each were mapped to `variable`."""
-    layout, slots = place_leaves(leaves(argument))
     if isinstance(argument, Field) and variable is None:
-        _copy(argument, ordered_bank(plan, columns, ordered, layout), row, arguments)
+        nulls = columns.null_mask(argument.column)
+        (arguments.floats if is_float(argument.type) else arguments.ints)[row] = ordered.take(columns.values(argument.column))
+        arguments.states[row] = PRESENT if nulls is None else ordered.take(nulls)
         return
+    layout, slots = place_leaves(leaves(argument))
     program = compile_program(argument, slots.__getitem__)
     table, _ = assemble([program], tabulator(columns))
     bank = ordered_bank(plan, columns, ordered, layout)
@@ -161,11 +182,3 @@ def _compute(
     results = run_program(program, table, bank)
     (arguments.floats if program.is_float else arguments.ints)[row] = (results.floats if program.is_float else results.ints)[:-1]
     arguments.states[row] = np.where(results.failed[:-1], FAILED, np.where(results.nulls[:-1], MISSING, PRESENT))
-
-
-def _copy(field: Field, bank: ColumnBank, row: int, arguments: Arguments) -> None:
-    """Write the values of the one column that a bank holds."""
-    floating = is_float(field.type)
-    values, nulls = (bank.floats, bank.float_nulls) if floating else (bank.ints, bank.int_nulls)
-    (arguments.floats if floating else arguments.ints)[row] = values[0, :-1]
-    arguments.states[row] = np.where(nulls[:-1] & np.uint64(1), MISSING, PRESENT)

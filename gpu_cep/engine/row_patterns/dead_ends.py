@@ -44,7 +44,7 @@ def make_memo(
     reads_place, reads_total = behind @ places > 0, behind @ totals > 0
     bound = np.array([windows or bool(p.any() or t.any()) for p, t in zip(reads_place & varied, reads_total, strict=True)], np.bool_)
     # a state to which one way leads meets what it reads again only in a match that begins with another row
-    useful = np.array([bool(each.any()) for each in behind], np.bool_) & (~bound | met_on_several_ways(automaton))
+    useful = behind.any(axis=1) & may_be_met_again(automaton) & (~bound | met_on_several_ways(automaton))
     width = MemoColumn.READ + int(place_first[-1]) + 3 * len(conditions.totals)
     slots = min(_DEAD_ENDS, _most_slots(width)) if useful.any() else 1
     counted = np.array([_counted(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
@@ -99,7 +99,7 @@ def _columns_read(conditions: MatchConditions, place: int) -> list[tuple[bool, i
 
 def _vary(bank: ColumnBank, columns: list[tuple[bool, int]]) -> bool:
     """Return whether a sample of rows has mostly different values in some columns."""
-    rows = np.unique(np.linspace(0, bank.ints.shape[1] - 1, _SAMPLED).astype(np.int64))
+    rows = np.unique(np.linspace(0, max(0, bank.ints.shape[1] - 1), min(_SAMPLED, bank.ints.shape[1])).astype(np.int64))
     values = [(bank.floats if floating else bank.ints)[column, rows] for floating, column in columns]
     return len(set(zip(*values, strict=True))) > len(rows) / 4
 
@@ -145,6 +145,13 @@ def conditions_behind(automaton: RowAutomaton, table: MatchConditionTable) -> Fl
                     behind[q, conditions[move]] = True
         changed = bool(behind.sum() > before)
     return behind
+
+
+def may_be_met_again(automaton: RowAutomaton) -> Flags:
+    """Return which states may be dead ends that are met again: a match ends in none of them, and not only the first row has them."""
+    found = np.zeros(len(automaton.moves), np.bool_)
+    found[[move for moves in automaton.moves for move in _states(moves)]] = True
+    return found & np.array([ACCEPT not in moves for moves in automaton.moves], np.bool_)
 
 
 def met_on_several_ways(automaton: RowAutomaton) -> Flags:

@@ -12,7 +12,9 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.row_patterns.matches import map_rows
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
 
 States = npt.NDArray[np.int32]
 Lengths = npt.NDArray[np.int32]
@@ -101,6 +103,22 @@ class RowMatches:
 def known_states(states: States) -> Callable[[RowMatches], States]:
     """Return a function that returns states that are known."""
     return lambda matches: states
+
+
+def followed_states(automaton: RowAutomatonTable, reach: Reach, threads: int) -> Callable[[RowMatches], States]:
+    """Return a function that finds the states of rows again: behind each the preferred one from which a match can end."""
+
+    def find(matches: RowMatches) -> States:
+        states = np.empty(matches.places[-1], np.int32)
+        limits = reach.limits[matches.firsts] if reach.limits.size else matches.ends - 1
+
+        def fill(span: tuple[int, int]) -> None:
+            map_rows(*span, matches.firsts, matches.begins, matches.places, automaton, reach, limits, states)
+
+        spread(fill, slices(len(matches), threads), threads)
+        return states
+
+    return find
 
 
 def matches_of(

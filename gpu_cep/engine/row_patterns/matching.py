@@ -9,7 +9,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
-from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, States, matches_of
+from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
@@ -18,8 +18,8 @@ from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
-from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, map_rows, mend_row_matches
+from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, mend_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, RowAutomatonTable, SkipTo
 
 
@@ -79,13 +79,10 @@ def _read_off(
     if cut:
         mend_row_matches(pieces, automaton, reach, to, lengths, chains, trail)
 
-    def states_of(wanted: RowMatches) -> States:
-        return _states(wanted, automaton, reach, threads)
-
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
         return _shared_rows(ordered, lengths, automaton, reach, members, threads)
 
-    matches = matches_of(ordered, lengths, states_of, rows_of if shared else None)
+    matches = matches_of(ordered, lengths, followed_states(automaton, reach, threads), rows_of if shared else None)
     failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
         raise target_fault(plan, columns, ordered, automaton, matches, int(chains.faults[failed[0]]))
@@ -110,15 +107,3 @@ def _shared_rows(
 
     spread(find, stream_slices(ordered.offsets, threads), threads)
     return first, last
-
-
-def _states(matches: RowMatches, automaton: RowAutomatonTable, reach: Reach, threads: int) -> States:
-    """Return the states of the rows of matches, which are found again."""
-    states = np.empty(matches.places[-1], np.int32)
-    limits = reach.limits[matches.firsts] if reach.limits.size else matches.ends - 1
-
-    def fill(span: tuple[int, int]) -> None:
-        map_rows(*span, matches.firsts, matches.begins, matches.places, automaton, reach, limits, states)
-
-    spread(fill, slices(len(matches), threads), threads)
-    return states

@@ -41,6 +41,12 @@ class RowAutomaton:
         """Whether a match may have no row."""
         return ACCEPT in (*self.starts_first, *self.starts_later)
 
+    @property
+    def leaves_no_choice(self) -> bool:
+        """Whether each row can be mapped in one way at most, whatever rows there are: one state comes behind each."""
+        lists = (*self.moves, self.starts_first, self.starts_later)
+        return all(sum(move != ACCEPT for move in moves) <= 1 for moves in lists)
+
 
 def row_automaton(pattern: PatternNode) -> RowAutomaton:
     """Return the automaton of a pattern; variables are numbered in order of first appearance.

@@ -24,6 +24,7 @@ _ROWS = {
 }
 _BY_LABELS = "ordered automaton over labels: backwards, from which states a match can end; then forwards, along the preferred moves"
 _BY_SEARCH = "search in order of preference along the moves from which labels let a match end, with a memory of dead ends"
+_BY_WALK = "walk: each row leaves one move at most; where dead ends may be met again, a search with a memory of them"
 _LINEAR = "grows with the rows, whatever the pattern"
 _SEVERAL = "steps grow with the rows, times the different rows and variables that conditions read at one row"
 _PAIRS = "steps may grow with the rows, times the rows of the longest match that is tried"
@@ -100,9 +101,15 @@ def _plan_lines(plan: RowPlan) -> Iterator[str]:
         yield from (f"  {_names(bound, each)}: {each.text}" for each in reading)
     states = len(plan.automaton.variable)
     yield f"pattern    {_number(states, 'state')} of {_number(plan.variables, 'variable')}"
-    yield f"algorithm  {_BY_SEARCH if reading else _BY_LABELS}"
+    yield f"algorithm  {_algorithm(plan)}"
     yield f"cost       {_cost(plan)}"
     yield f"rows       {_ROWS[bound.query.rows]}"
+
+
+def _algorithm(plan: RowPlan) -> str:
+    if plan.search is None:
+        return _BY_LABELS
+    return _BY_WALK if plan.automaton.leaves_no_choice else _BY_SEARCH
 
 
 def _cost(plan: RowPlan) -> str:

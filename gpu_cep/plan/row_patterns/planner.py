@@ -29,7 +29,7 @@ from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunctio
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import row_automaton
 from gpu_cep.plan.row_patterns.distances import fixed_distances
-from gpu_cep.plan.row_patterns.places import Placement, row_columns
+from gpu_cep.plan.row_patterns.places import Placement, Total, row_columns
 from gpu_cep.plan.row_patterns.row_plan import (
     Judged,
     JudgedCondition,
@@ -193,11 +193,13 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
         for leaf in leaves(each.placed):
             if isinstance(leaf, Aggregation) and leaf.function not in _SEARCHED:
                 _refuse(each, f"{leaf.function}()", "conditions read count, sum, avg, min and max, MEASURES read all aggregates")
-    layout = layout_of(_columns_of(each.placed for each in conjuncts))
+    layout, kept = layout_of(_columns_of(each.placed for each in conjuncts)), _kept_totals(placement.totals)
+    totals = tuple(dict.fromkeys(kept))
 
     def place(leaf: Leaf) -> Slot:
         if isinstance(leaf, Aggregation):
-            return Slot(is_float(leaf.type), leaf.variable, leaf.variable, is_aggregate=True)
+            number = totals.index(kept[leaf.variable])
+            return Slot(is_float(leaf.type), number, number, is_aggregate=True)
         assert isinstance(leaf, Field), "conditions read fields and aggregates"
         return _slot(leaf, layout, leaf.variable)
 
@@ -208,7 +210,17 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
         MatchCondition(variable, compile_program(_all([each.placed for each in own]), place), own[0].text)
         for variable, own in by_variable.items()
     )
-    return MatchConditions(conditions, layout, tuple(placement.places), tuple(placement.totals))
+    return MatchConditions(conditions, layout, tuple(placement.places), totals)
+
+
+def _kept_totals(totals: Sequence[Total]) -> list[Total]:
+    """Return for each total the one that a search keeps for it: a sum of floats says of how many values it is."""
+    sums = {replace(each, function="count"): each for each in totals if each.function == "sum" and _adds_floats(each)}
+    return [sums.get(each, each) for each in totals]
+
+
+def _adds_floats(total: Total) -> bool:
+    return total.argument is not None and is_float(total.argument.type)
 
 
 def _all(conditions: Sequence[Bound]) -> Bound:

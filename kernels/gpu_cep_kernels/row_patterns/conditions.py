@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.rules.conditions import comparison_holds
+from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable, float_operand, int_operand
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
-from gpu_cep_kernels.rules.scalars import add_ints, mix_hash
-from gpu_cep_kernels.rules.tables import BY_PROGRAM, AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
+from gpu_cep_kernels.rules.scalars import add_ints, compare, mix_hash
+from gpu_cep_kernels.rules.tables import BY_INTS, BY_PROGRAM, AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
 
 NO_CONDITION = -1
 
@@ -31,8 +31,9 @@ class MatchConditionTable(NamedTuple):
 
     - condition[v]: the condition of a variable, or NO_CONDITION.
     - code_first[c], code_last[c], result[c]: its program, and the register of its truth.
-    - means[c], comparison[c]: how it is judged, as of ConditionTable: by its program, or as one comparison of two columns.
-    - left_column[c], left_place[c], right_column[c], right_place[c]: these columns, and the places at which they are read.
+    - means[c]: how it is judged: by its program, or as one comparison of int64 or of float64 (BY_PROGRAM, BY_INTS, BY_FLOATS).
+    - comparison[c], left[c], right[c]: this comparison, and its operands.
+    - operands: these operands.
     - place, place_first: for each condition the places that it reads; a place is a role.
     - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
     - in_set[j, v]: whether a set has a variable.
@@ -49,10 +50,9 @@ class MatchConditionTable(NamedTuple):
     result: Ints
     means: Ints
     comparison: Ints
-    left_column: Ints
-    left_place: Ints
-    right_column: Ints
-    right_place: Ints
+    left: Ints
+    right: Ints
+    operands: OperandTable
     place_first: Ints
     place: Ints
     place_set: Ints
@@ -105,6 +105,15 @@ class Mapped(NamedTuple):
 
 
 @rule
+def reset(mapped: Mapped) -> None:
+    """Take back all rows."""
+    for j in range(mapped.counts.size):
+        mapped.counts[j] = 0
+    for t in range(mapped.covered.size):
+        mapped.covered[t] = 0
+
+
+@rule
 def map_row(row: int, v: int, table: MatchConditionTable, arguments: Arguments, bank: ColumnBank, mapped: Mapped) -> None:
     """Map a row to variable v."""
     for j in range(table.in_set.shape[0]):
@@ -144,9 +153,8 @@ def _next_float(step: int, first: bool, total: float, value: float) -> float:
 
 
 @rule
-def _add(t: int, before: int, a: int, row: int, step: int, arguments: Arguments, totals: AggregateValues) -> None:
-    """Set total t after one more row."""
-    count, whole, real = totals.counts[t, before], totals.ints[t, before], totals.floats[t, before]
+def next_total(step: int, a: int, row: int, count: int, whole: int, real: float, arguments: Arguments) -> tuple[int, int, float]:
+    """Return a total after one more row, of whose argument a: of how many values it is, and what it is of int64 and of float64."""
     if step == Aggregation.COUNT_EVENTS:
         count += 1
     elif count == SUM_OVERFLOWED or arguments.states[a, row] == FAILED:
@@ -162,6 +170,13 @@ def _add(t: int, before: int, a: int, row: int, step: int, arguments: Arguments,
         else:
             number = arguments.ints[a, row]
             whole = number if first else min(whole, number) if step == Aggregation.MIN_INTS else max(whole, number)
+    return count, whole, real
+
+
+@rule
+def _add(t: int, before: int, a: int, row: int, step: int, arguments: Arguments, totals: AggregateValues) -> None:
+    """Set total t after one more row."""
+    count, whole, real = next_total(step, a, row, totals.counts[t, before], totals.ints[t, before], totals.floats[t, before], arguments)
     totals.counts[t, before + 1] = count
     totals.ints[t, before + 1] = whole
     totals.floats[t, before + 1] = real
@@ -240,7 +255,27 @@ def judge(c: int, here: Here, table: MatchConditionTable, programs: ProgramTable
         error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
         truth = 1 if holds(table.result[c], registers) else 0
     else:
-        left = row_or_none(row_at(table.left_place[c], here, table, mapped), bank)
-        right = row_or_none(row_at(table.right_place[c], here, table, mapped), bank)
-        truth = 1 if comparison_holds(c, left, right, table, bank) else 0
+        truth, error = _compare_operands(c, here, table, bank, mapped)
     return truth if error == 0 else -1
+
+
+@rule
+def row_of_operand(o: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> int:
+    """Return the row that operand o reads, −1 if there is none; any row if it reads no column."""
+    return row_at(table.operands.other[o], here, table, mapped) if table.operands.kind[o] == Operand.COLUMN else 0
+
+
+@rule
+def _compare_operands(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[int, int]:
+    """Return (whether the comparison that condition c is holds, whether it cannot be computed); with NULL it does not hold."""
+    one, other, operands, totals, covered = table.left[c], table.right[c], table.operands, mapped.totals, mapped.covered
+    one_row, other_row = row_of_operand(one, here, table, mapped), row_of_operand(other, here, table, mapped)
+    if table.means[c] == BY_INTS:
+        whole, one_null, one_failed = int_operand(one, one_row, operands, bank, totals, covered)
+        other_whole, other_null, other_failed = int_operand(other, other_row, operands, bank, totals, covered)
+        true = compare(table.comparison[c], whole, other_whole)
+    else:
+        real, one_null, one_failed = float_operand(one, one_row, operands, bank, totals, covered)
+        other_real, other_null, other_failed = float_operand(other, other_row, operands, bank, totals, covered)
+        true = compare(table.comparison[c], real, other_real)
+    return 1 if true and not (one_null or other_null) else 0, 1 if one_failed or other_failed else 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.row_patterns.conditions import Here, Mapped, MatchConditionTable, at_distance, row_or_none
+from gpu_cep_kernels.row_patterns.conditions import Here, Mapped, MatchConditionTable, at_distance
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import mix_hash
 from gpu_cep_kernels.rules.tables import ColumnBank, Flags, Ints
@@ -84,13 +84,12 @@ def _value_of(k: int, i: int, row: int, bank: ColumnBank, memo: Memo) -> np.int6
     """Return the i-th number that says what place k reads in a row: the bits of each column, then whether it is NULL."""
     at = memo.column_first[k] + (i >> 1)
     column, real = memo.column[at], memo.is_float[at]
-    there = row_or_none(row, bank)
-    missing = is_null(bank.float_nulls if real else bank.int_nulls, column, there)
+    missing = row < 0 or is_null(bank.float_nulls if real else bank.int_nulls, column, row)
     bits = np.int64(missing)
     if i & 1 == 0:
         bits = np.int64(0)
         if not missing:
-            bits = np.float64(bank.floats[column, there]).view(np.int64) if real else bank.ints[column, there]
+            bits = np.float64(bank.floats[column, row]).view(np.int64) if real else bank.ints[column, row]
     return bits
 
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
-from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, judge, map_row, unmap_row
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, judge, map_row, reset, unmap_row
 from gpu_cep_kernels.row_patterns.matches import next_start
 from gpu_cep_kernels.row_patterns.memo import Memo, knows_dead_end, learn_dead_end
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable, first_source, leads_on, limit_of
@@ -55,14 +55,6 @@ SearchNumber = _SearchNumber()
 
 
 @rule
-def _reset(mapped: Mapped) -> None:
-    for j in range(mapped.counts.size):
-        mapped.counts[j] = 0
-    for t in range(mapped.covered.size):
-        mapped.covered[t] = 0
-
-
-@rule
 def _target_rows(start: int, depth: int, path: Any, automaton: RowAutomatonTable) -> tuple[int, int]:
     """Return the first and the last row of a match that is mapped to the variable to skip to, −1 if there is none."""
     first, last = -1, -1
@@ -101,7 +93,7 @@ def search_row_matches(
         if start < 0:
             start, depth = firsts[p], 0
             cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
-            _reset(mapped)
+            reset(mapped)
             if start >= end:
                 numbers[SearchNumber.PARTITION] = p + 1
                 continue
@@ -170,7 +162,7 @@ def search_row_matches(
                     outcome = Outcome.NO_TARGET
             if outcome < 0:
                 start, depth = target, 0
-                _reset(mapped)
+                reset(mapped)
                 cursor[0] = automaton.move_first[first_source(start, begin, automaton)]
                 if start >= end:
                     firsts[p] = start

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.events import stream_keys
-from gpu_cep.engine.row_patterns import answers, dead_ends, labels, matching, pieces, reach, searching
+from gpu_cep.engine.row_patterns import answers, dead_ends, labels, matching, pieces, reach, search_parts, searching
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
@@ -44,7 +44,7 @@ def test_each_row_is_looked_at_a_few_times(pattern, skip, monkeypatch):
 
 
 def test_rows_that_matches_share_are_followed_once(monkeypatch):
-    monkeypatch.setattr(matching, "map_rows", None)
+    monkeypatch.setattr("gpu_cep.engine.row_patterns.found.map_rows", None)
     rows = 5000
     asked = "count(*) AS k, FIRST(A.n) AS f, LAST(A.n) AS l, LAST(B.n) AS u, PREV(FIRST(B.n)) AS p"
     clauses = f"ORDER BY n MEASURES {asked} AFTER MATCH SKIP TO NEXT ROW PATTERN (A+ B+ C?) DEFINE A AS n >= 0, B AS n >= 0, C AS n < 0"
@@ -99,8 +99,8 @@ GROWTH = {
 @pytest.mark.parametrize("kind", GROWTH)
 def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
     spent = []
-    spend = searching._Account.spend
-    monkeypatch.setattr(searching._Account, "spend", lambda account, steps: (spent.append(steps), spend(account, steps)))
+    spend = search_parts.Account.spend
+    monkeypatch.setattr(search_parts.Account, "spend", lambda account, steps: (spent.append(steps), spend(account, steps)))
     clauses, most = GROWTH[kind]
     counts = []
     for rows in (150, 600):
@@ -115,7 +115,7 @@ def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
 
 def test_rows_of_matches_that_do_not_fit_in_memory_are_an_error(monkeypatch):
     monkeypatch.setattr(searching, "memory_for_results", lambda threads: 1 << 20)
-    define = "PATTERN (A+) DEFINE A AS n >= FIRST(n)"
+    define = "PATTERN (A+ B*) DEFINE A AS n >= FIRST(n), B AS n < 0"
     rows = pa.table({"n": np.arange(2_000)})
     with pytest.raises(MatchLimitExceeded, match=r"have .* rows or more, .* do not fit in memory; shorten matches by WITHIN"):
         ask(f"ORDER BY n MEASURES count(*) AS k AFTER MATCH SKIP TO NEXT ROW {define}", rows, threads=1)
@@ -147,7 +147,7 @@ def test_memory_of_dead_ends_grows(monkeypatch):
 @given(clauses(ALONE + BESIDE + READING))
 def test_pauses_blocks_and_parts_change_nothing(drawn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "_STEPS", 3)
+        patch.setattr(search_parts.Account, "STEPS", 3)
         patch.setattr(dead_ends, "_DEAD_ENDS", 2)
         patch.setattr(searching, "_FOUND", 1)
         patch.setattr(labels, "BLOCK", 2)

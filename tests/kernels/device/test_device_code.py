@@ -47,6 +47,7 @@ SEARCHES = {
     "order_matches",
     "search_row_matches",
     "walk_chains",
+    "walk_row_matches",
     "walk_windows",
 }
 

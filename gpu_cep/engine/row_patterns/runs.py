@@ -1,0 +1,54 @@
+"""Say which variables' rows are run along one after the other, and what their conditions read there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpu_cep.plan.row_patterns.places import RowPlace
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, MatchConditionTable
+from gpu_cep_kernels.row_patterns.operands import Operand
+from gpu_cep_kernels.row_patterns.runs import NO_RUN, NO_TOTAL, RunTable, Side
+from gpu_cep_kernels.rules.tables import BY_PROGRAM
+
+
+def run_table(table: MatchConditionTable, places: Sequence[RowPlace]) -> RunTable:
+    """Return how the rows of each variable are run along; `places` are those that the conditions read."""
+    found = [_run(v, table, places) or (NO_RUN, Side.FIXED, Side.FIXED) for v in range(len(table.condition))]
+    total, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
+    return RunTable(total, left, right)
+
+
+def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tuple[int, int, int] | None:
+    """Return the total that rows of a variable change, and the sides of its condition; None if they are no runs."""
+    changed = np.flatnonzero(table.argument[:, v] >= 0).tolist()
+    if table.classifier >= 0 or table.in_set[:, v].any() or len(changed) > 1 or (table.step[changed] == COUNT_DISTINCT).any():
+        return None
+    total, c = changed[0] if changed else NO_TOTAL, table.condition[v]
+    if c < 0:
+        return total, Side.FIXED, Side.FIXED
+    if table.means[c] == BY_PROGRAM:
+        return None
+    sides = [_side(o, total, table, places) for o in (table.left[c], table.right[c])]
+    return None if None in sides else (total, *sides)  # type: ignore[return-value]
+
+
+def _side(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:
+    """Return what an operand is in a run that changes one total; None if it is none of these."""
+    kind, number, other = table.operands.kind[o], table.operands.number[o], table.operands.other[o]
+    if kind == Operand.COLUMN:
+        return _side_of_place(places[other])
+    if kind == Operand.CONSTANT:
+        return Side.FIXED
+    read = {number} if kind in (Operand.TOTAL, Operand.COUNT) else {number, other}
+    if total not in read:
+        return Side.FIXED
+    return Side.RUNNING if read == {total} and kind != Operand.MEAN_OF_INTS else None
+
+
+def _side_of_place(place: RowPlace) -> Side | None:
+    """Return what a column at a place is; the rows of a run are in the set of no place."""
+    if place.from_first or place.members is not None:
+        return Side.FIXED
+    return None if place.offset or place.distance else Side.CURRENT

@@ -1,0 +1,82 @@
+"""Read what a condition compares: a column at a place, a constant, or a total of the match so far."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.rules.running import is_null
+from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Floats, Ints
+
+
+class Operand(IntEnum):
+    """Name what an operand is."""
+
+    COLUMN = 0
+    CONSTANT = 1
+    TOTAL = 2
+    COUNT = 3  # of how many values a total is
+    MEAN_OF_INTS = 4  # a total over the count of another one
+    MEAN_OF_FLOATS = 5
+
+
+class OperandTable(NamedTuple):
+    """Hold operands; o is one.
+
+    - kind[o]: what it is (Operand).
+    - number[o]: a column of the bank, or a total.
+    - other[o]: the place at which the column is read, or the total whose count divides a mean.
+    - whole[o], real[o]: a constant.
+    """
+
+    kind: Ints
+    number: Ints
+    other: Ints
+    whole: Ints
+    real: Floats
+
+
+@rule
+def int_operand(
+    o: int, row: int, operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
+) -> tuple[int, bool, bool]:
+    """Return an operand of int64, whether it is NULL, and whether it cannot be computed; a column is read in `row`, −1 for none.
+
+    ``covered[t]`` is the place of the current value of total t.
+    """
+    kind, n = operands.kind[o], operands.number[o]
+    value, null, failed = operands.whole[o], False, False
+    if kind == Operand.COLUMN:
+        value, null = bank.ints[n, row], row < 0 or is_null(bank.int_nulls, n, row)
+    elif kind != Operand.CONSTANT:
+        count = totals.counts[n, covered[n]]
+        value = count
+        if kind == Operand.TOTAL:
+            value, null, failed = totals.ints[n, covered[n]], count == 0, count < 0
+    return value, null, failed
+
+
+@rule
+def float_operand(
+    o: int, row: int, operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
+) -> tuple[float, bool, bool]:
+    """As :func:`int_operand`, for float64."""
+    kind, n = operands.kind[o], operands.number[o]
+    value, null, failed = operands.real[o], False, False
+    if kind == Operand.COLUMN:
+        value, null = bank.floats[n, row], row < 0 or is_null(bank.float_nulls, n, row)
+    elif kind != Operand.CONSTANT:
+        i = covered[n]
+        count = totals.counts[n, i]
+        value, null, failed = totals.floats[n, i], count == 0, count < 0
+        if kind == Operand.MEAN_OF_INTS:
+            value = np.float64(totals.ints[n, i])
+        if kind != Operand.TOTAL:
+            other = operands.other[o]
+            divisor = totals.counts[other, covered[other]]
+            value = value / np.float64(divisor)
+            null = null or divisor == 0
+    return value, null, failed
