@@ -19,7 +19,6 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_field
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 
@@ -90,7 +89,6 @@ def decide_reading(
     if against is not None:
         _refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
         return DecidedReading(whole, narrow, files, None, against)
-    assert isinstance(whole, EventPlan), "others are not cut"
     refuse_known_missing(whole, files)
     choice = choose_cut(files, whole, memory)
     _refuse_beyond(memory, choice.needed, _LARGE)
@@ -100,7 +98,6 @@ def decide_reading(
 def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None) -> SlicedRun:
     """Return the run over the slices that were decided on; raises as :func:`plan_slices`."""
     assert decided.choice is not None, "the files are cut"
-    assert isinstance(decided.whole, EventPlan), "others are not cut"
     given = decided.files
     choice = bring_into_slices(decided.choice, decided.whole)
     _refuse_beyond(memory, choice.needed, _LARGE)
@@ -124,8 +121,6 @@ def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
 def plan_over_slices(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> SlicedPlan:
     """Return the plan for slices of events of `schema`; raises any error of the query."""
     whole = make_plan(pattern, schema, options, settings)
-    assert isinstance(whole, EventPlan), "others are not cut"
     added = added_fields(whole, schema, {*schema.names, *answer_schema(whole, schema).names})
     plan = make_plan(pattern, pa.schema([*schema, *added]), options, slice_settings(settings, tuple(schema.names)))
-    assert isinstance(plan, EventPlan), "it is the same query"
     return sliced_plan(whole, plan, tuple(field.name for field in added))

@@ -17,6 +17,7 @@ from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
+from gpu_cep.engine.slices.carried_events import Carried, carry_on
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
@@ -65,11 +66,14 @@ def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
         if run.files.counts is not None:
             run.profile.add_groups(run.files.counts.read, run.files.counts.all)
     with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_read, run, slices[0])
+        ahead, carried = reader.submit(_read, run, slices[0]), Carried.nothing(run.files.schema)
         for number, own in enumerate(slices, 1):
             part = ahead.result()
             if number < len(slices):
                 ahead = reader.submit(_read, run, slices[number])
+            refuse_missing_of(run.sliced.whole, run.given, part.table)
+            if run.sliced.carries:
+                part, carried = carry_on(run.sliced.whole, carried, part, own)
             yield _matched(run, own, part, spent), own.end
             # not held while the next one is awaited
             del part
@@ -82,7 +86,6 @@ def _read(run: SlicedRun, own: FileSlice) -> PartOfFiles:
 
 def _matched(run: SlicedRun, own: FileSlice, part: PartOfFiles, spent: Spent) -> pa.Table:
     """Return the matches that start in a slice, with the columns that are added."""
-    refuse_missing_of(run.sliced.whole, run.given, part.table)
     table, origin = add_columns(run.sliced, part)
     within = TimeSlice(own.begin, own.end)
     return answer(run.sliced.plan, table, origin=origin, own=within, threads=run.threads, profile=run.profile, spent=spent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpu_cep.analysis.bound_intervals import BoundIntervals
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 
 INTERVAL_PLAN_VERSION = 4
 
@@ -22,3 +22,7 @@ class IntervalPlan(Plan):
     query: BoundIntervals
     algorithm: str
     version: int = INTERVAL_PLAN_VERSION
+
+
+# A plan of either kind.
+AnyPlan = EventPlan | IntervalPlan

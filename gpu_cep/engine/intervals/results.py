@@ -23,6 +23,7 @@ from gpu_cep.engine.output.result_tables import (
     carried_columns,
     check_schema,
     count_fields,
+    end_fields,
     event_fields,
     event_number_columns,
     index_fields,
@@ -46,7 +47,7 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
         The result would hold a column of a type that Arrow cannot copy.
     """
     fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
-    return check_schema(plan, schema, fields)
+    return check_schema(plan, schema, fields + end_fields(plan, schema))
 
 
 _TIMES = (MATCH_START, MATCH_END, DETECTED_AT)
@@ -65,6 +66,7 @@ def interval_table(
     schema = interval_schema(plan, columns.schema)
     carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
+    made += _end_columns(plan, columns, events, matches, situations)
     return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
 
 
@@ -91,6 +93,18 @@ def _event_columns(
     return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
 
 
+def _end_columns(
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations
+) -> list[ColumnOf]:  # fmt: skip
+    """Return functions that make the columns of the plan's `ends`, for each match or for each event of one."""
+    if not plan.ends:
+        return []
+    repeats = _sizes(situations).sum(axis=1) if plan.settings.output == "events" else 1
+    last = np.maximum.reduce([own.last[places] for own, places in zip(situations.names, situations.places, strict=True)])
+    ends = [pa.array(np.repeat(events.input_rows(bound), repeats)) for bound in (matches.first, last)]
+    return [partial(columns.take, column, rows) for rows in ends for column in plan.ends]
+
+
 def _stream_numbers(situations: MatchedSituations) -> Indices:
     """Return ascending stream numbers for matches that are sorted by stream."""
     streams = situations.names[0].stream[situations.places[0]]
@@ -102,8 +116,7 @@ def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
 
     The second array is the number of events, [match, name].
     """
-    bindings = [own.binding(0) for own in situations.names]
-    sizes = np.stack([np.diff(places)[own] for (_, places), own in zip(bindings, situations.places, strict=True)], axis=1)
+    bindings, sizes = [own.binding(0) for own in situations.names], _sizes(situations)
     ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
     rows = new_values(int(sizes.sum()), np.int64)
     for v, ((bound, places), own) in enumerate(zip(bindings, situations.places, strict=True)):
@@ -111,6 +124,11 @@ def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
         within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
         rows[np.repeat(begin, size) + within] = bound[np.repeat(places[:-1][own], size) + within]
     return rows, sizes
+
+
+def _sizes(situations: MatchedSituations) -> Indices:
+    """Return the number of events, [match, name]."""
+    return np.stack([np.diff(own.binding(0)[1])[places] for own, places in zip(situations.names, situations.places, strict=True)], axis=1)
 
 
 def _index_columns(

@@ -71,7 +71,7 @@ def _known_schema(plan: Identity[Plan], schema: pa.Schema) -> pa.Schema:
 def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     """Return the schema as :func:`result_schema` does."""
     fields = with_kinds(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
-    return check_schema(plan, schema, fields + _end_fields(plan, schema))
+    return check_schema(plan, schema, fields + end_fields(plan, schema))
 
 
 def check_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
@@ -158,7 +158,7 @@ def _key_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
     return [schema.field(column) for column in plan.query.partition_by]
 
 
-def _end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+def end_fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
     """Return the fields of the plan's `ends`: columns at a match's first event, then at its last."""
     return [schema.field(column).with_name(f"{schema.names[column]}_{end}") for end in ("first", "last") for column in plan.ends]
 
@@ -202,7 +202,7 @@ def match_table(
 
 
 def _end_columns(plan: Plan, events: MatchedEvents, final: Flags | None) -> list[ColumnOf]:
-    """Return functions that make the columns of :func:`_end_fields`, NULL for `final` matches."""
+    """Return functions that make the columns of :func:`end_fields`, NULL for `final` matches."""
     if not plan.ends:
         return []
     matches = events.matches

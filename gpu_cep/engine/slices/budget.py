@@ -10,7 +10,7 @@ from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Most, Reach, TimeCut, cut_by_budget
 from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, Sample, bring_in_order, sample_times, spans_for
 from gpu_cep.engine.slices.sliced_plan import reach_of
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 
 # Share of the free memory that events may take if the caller does not say how much.
 SHARE = 0.5
@@ -68,7 +68,7 @@ class Choice(NamedTuple):
         return f"files are read in {slices}: {at_once}, {allowed}"
 
 
-def choose_cut(files: GroupedFiles, plan: EventPlan, memory: int | None) -> Choice:
+def choose_cut(files: GroupedFiles, plan: AnyPlan, memory: int | None) -> Choice:
     """Return how files are to be read within `memory` bytes; None stands for a share of what is free.
 
     Files that lie in no order of time must be written in order first if they do not fit.
@@ -91,7 +91,7 @@ def choose_cut(files: GroupedFiles, plan: EventPlan, memory: int | None) -> Choi
     return _in_order(files, plan, allowed, needed)
 
 
-def _in_order(files: GroupedFiles, plan: EventPlan, allowed: int, needed: int) -> Choice:
+def _in_order(files: GroupedFiles, plan: AnyPlan, allowed: int, needed: int) -> Choice:
     """Return the choice for files that must be written in order first; they are read at once if windows are too long for that."""
     query, reach, most = plan.query, reach_of(plan), allowed // IN_SLICES
     timestamp, size, rows = query.column_name(query.timestamp), bytes_of(files.groups), int(files.groups.rows.sum())
@@ -103,7 +103,7 @@ def _in_order(files: GroupedFiles, plan: EventPlan, allowed: int, needed: int) -
     return Choice(files, None, IN_SLICES * least, allowed, Rewrite(sample, spans_for(size, most, rows)))
 
 
-def bring_into_slices(choice: Choice, plan: EventPlan) -> Choice:
+def bring_into_slices(choice: Choice, plan: AnyPlan) -> Choice:
     """Return the choice with its slices; files that must be are written in order for it, to temporary files.
 
     Raises

@@ -19,7 +19,7 @@ from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.time_cut import Reach
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.groups import order_by_group
 
 Rows = npt.NDArray[np.int64]
@@ -68,7 +68,7 @@ def sample_times(files: GroupedFiles, timestamp: str) -> Sample:
     return Sample(times, rows / max(1, len(times)))
 
 
-def bring_in_order(files: GroupedFiles, plan: EventPlan, sample: Sample, memory: int, spans: int) -> GroupedFiles:
+def bring_in_order(files: GroupedFiles, plan: Plan, sample: Sample, memory: int, spans: int) -> GroupedFiles:
     """Return the same events in temporary files, cut into about so many spans of time; rows keep their numbers.
 
     Events without a time are left out if the query of the plan says so. Parts of the files are read one after the other, and each is

@@ -18,6 +18,7 @@ from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.time_cut import Reach, TimeCut
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.settings import Settings
 
@@ -31,8 +32,8 @@ class SlicedPlan:
     `added`: the names of these columns: `keys` copies of stream keys, and for ``skip_past_last`` a time and a place.
     """
 
-    whole: EventPlan
-    plan: EventPlan
+    whole: AnyPlan
+    plan: AnyPlan
     added: tuple[str, ...]
     keys: int
 
@@ -40,6 +41,11 @@ class SlicedPlan:
     def takes(self) -> bool:
         """Whether a match is kept or dropped by those of other slices."""
         return self.whole.settings.after_match == "skip_past_last"
+
+    @property
+    def carries(self) -> bool:
+        """Whether a run needs the last event of each stream before its slice."""
+        return isinstance(self.whole, IntervalPlan)
 
     @property
     def totals(self) -> bool:
@@ -53,6 +59,7 @@ class SlicedPlan:
 
     def counting_ones(self) -> SlicedPlan:
         """Return the same plan with a row of 1 for each match instead of counts."""
+        assert isinstance(self.plan, EventPlan), "situations keep all matches"
         one = ReturnColumn("count", Constant(1, INTEGER))
         query, settings = replace(self.plan.query, returns=(one,)), replace(self.plan.settings, output="matches")
         return replace(self, plan=replace(self.plan, query=query, settings=settings, returns=(plan_return(one.expression),)))
@@ -70,10 +77,11 @@ class SlicedRun:
     profile: Profile | None = None
 
 
-def reason_against(plan: Plan) -> str | None:
+def reason_against(plan: AnyPlan) -> str | None:
     """Return why a query cannot be answered by slices of time, as words behind "it cannot be"; None if it can."""
-    if not isinstance(plan, EventPlan):
-        return "for an interval pattern"
+    if isinstance(plan, IntervalPlan) and plan.query.gap is not None:
+        # the event behind a gap says that the situation has ended, however late it comes
+        return "with gap="
     match plan.query.window:
         case None:
             return "without a window"
@@ -84,13 +92,14 @@ def reason_against(plan: Plan) -> str | None:
     return "with algorithm='brute_force'" if plan.algorithm == "brute_force" else None
 
 
-def reach_of(plan: EventPlan) -> Reach:
+def reach_of(plan: AnyPlan) -> Reach:
     """Return how far the matches of a slice reach beyond it."""
     assert isinstance(plan.query.window, TimeWindow), "only queries with such a window are cut"
-    return Reach(plan.query.window.length, any(not negation.after for branch in plan.branches for negation in branch.negations))
+    branches = plan.branches if isinstance(plan, EventPlan) else ()
+    return Reach(plan.query.window.length, any(not negation.after for branch in branches for negation in branch.negations))
 
 
-def added_fields(plan: EventPlan, schema: pa.Schema, taken: set[str]) -> list[pa.Field]:
+def added_fields(plan: Plan, schema: pa.Schema, taken: set[str]) -> list[pa.Field]:
     """Return the columns that slices add, with names unlike those `taken`: keys that results lack, time and place."""
     query, suffix = plan.query, ""
     while any(name.startswith(f"slice{suffix}") for name in taken):
@@ -111,7 +120,7 @@ def slice_settings(settings: Settings, names: tuple[str, ...]) -> Settings:
     return replace(settings, columns=columns, after_match="skip_to_next", max_matches=None)
 
 
-def sliced_plan(whole: EventPlan, plan: EventPlan, added: tuple[str, ...]) -> SlicedPlan:
+def sliced_plan(whole: AnyPlan, plan: AnyPlan, added: tuple[str, ...]) -> SlicedPlan:
     """Return the plan for slices, from one over events with the columns `added` at their end."""
     keys = len(whole.query.partition_by) if whole.settings.output in ("events", "indices") else 0
     count = len(plan.query.schema.attributes)
@@ -140,7 +149,7 @@ def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin
     return table, Origin(schema, numbers)
 
 
-def _places(whole: EventPlan, table: pa.Table, numbers: Rows) -> Rows:
+def _places(whole: Plan, table: pa.Table, numbers: Rows) -> Rows:
     """Return numbers that ascend with the order of events of one stream and time, the same in every slice."""
     if not whole.query.order_by:
         return numbers

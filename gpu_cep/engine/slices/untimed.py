@@ -7,16 +7,16 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.times import missing_times
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import Plan
 
 
-def refuse_known_missing(plan: EventPlan, files: GroupedFiles) -> None:
+def refuse_known_missing(plan: Plan, files: GroupedFiles) -> None:
     """Raise EventError if footers tell that timestamps are NULL, and the query does not leave such events out."""
     if not plan.query.drops_untimed and (files.all.missing > 0).any():
         refuse_missing(plan, files)
 
 
-def refuse_missing_of(plan: EventPlan, files: GroupedFiles, part: pa.Table) -> None:
+def refuse_missing_of(plan: Plan, files: GroupedFiles, part: pa.Table) -> None:
     """Raise EventError if timestamps in a part of the files are NULL or NaN, and the query does not leave such events out."""
     times = part.column(plan.query.column_name(plan.query.timestamp))
     nan = pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py()
@@ -24,7 +24,7 @@ def refuse_missing_of(plan: EventPlan, files: GroupedFiles, part: pa.Table) -> N
         refuse_missing(plan, files)
 
 
-def refuse_missing(plan: EventPlan, files: GroupedFiles) -> None:
+def refuse_missing(plan: Plan, files: GroupedFiles) -> None:
     """Raise EventError for the timestamps of all files that are NULL, or else NaN."""
     name = plan.query.column_name(plan.query.timestamp)
     nulls, nans, events = files.count_missing(name)

@@ -162,7 +162,7 @@ def test_what_fits_is_read_at_once(steps):
         ("PATTERN SEQ(A a, B b)", {}, "it cannot be answered by slices of time without a window"),
         ("PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", {}, "with a window of a number of events"),
         (QUERY, {"output": "compressed"}, "with output='compressed'"),
-        ("DEFINE P AS x > 3, Q AS x > 9 PATTERN P overlaps Q WITHIN 4", {}, "for an interval pattern"),
+        ("DEFINE P AS x > 3, Q AS x > 9 PATTERN P overlaps Q WITHIN 4", {"gap": 2}, "with gap="),
         ("PATTERN SEQ(A a, B b) WITHIN 300", {}, "the window is long, or row groups are large"),
     ],
 )

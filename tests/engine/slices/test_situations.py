@@ -1,0 +1,94 @@
+"""Situations in files that are matched slice by slice are those of the table: of any files, cuts and options."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+import gpu_cep as cep
+from tests.conformance.test_untimed_events import holes
+from tests.drawn.queries import Case
+from tests.drawn.situations import Size, situation_cases
+from tests.effort import examples
+from tests.engine.input.test_parquet_files import files_of, told
+from tests.engine.slices.test_slices import OUTPUTS, in_slices
+
+CASES = situation_cases(Size(events=24, names=3)).filter(lambda case: "WITHIN" in case.text)
+
+
+def without_gap(case: Case) -> Case:
+    """The same without a gap, by which no query can be cut."""
+    return replace(case, options={name: value for name, value in case.options.items() if name != "gap"})
+
+
+@examples(200, 2_000)
+@given(CASES.map(without_gap), st.sampled_from(OUTPUTS), st.integers(2, 8), st.data())
+def test_slices_answer_as_the_table_does(case, output, number, data):
+    events, options = case.events, {}
+    if data.draw(st.booleans()):
+        events = events.sort_by("ts")
+    nulls = data.draw(st.sampled_from((None, None, "error", "drop")))
+    if nulls is not None:
+        events, _ = data.draw(holes(events, "ts"))
+        options["nulls"] = nulls
+    group, cut = data.draw(st.sampled_from((1, 1, 2, 3))), data.draw(st.integers(0, events.num_rows))
+    files = files_of(events, group, cut, data.draw(st.sampled_from(("file", "folder", "glob", "dataset"))))
+    with files as (given_, table):
+        expected = told(table, case, output=output, **options)
+        with in_slices(number, sorts=data.draw(st.booleans())):
+            assert told(given_, case, output=output, **options) == expected
+
+
+# `on` holds for the first half of each ten events, and `odd` for two events at a time, of two keys in turn
+STEPS = pa.table(
+    {
+        "ts": range(400),
+        "k": ["x", "y"] * 200,
+        "on": [step % 10 < 5 for step in range(400)],
+        "odd": [step // 4 % 2 == 1 for step in range(400)],
+    }
+)
+QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlaps P WITHIN 30"
+
+
+@pytest.fixture
+def steps(tmp_path: Path) -> str:
+    parquet.write_table(STEPS, tmp_path / "steps.parquet", row_group_size=10)
+    return str(tmp_path / "steps.parquet")
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("detect", ["final", "early"])
+def test_a_run_holds_no_more_than_it_may(steps, output, detect, monkeypatch):
+    monkeypatch.setattr("gpu_cep.sliced_plans._MANY_ROWS", 0)
+    profile = cep.Profile()
+    found = cep.match(steps, QUERY, memory=16_000, output=output, detect=detect, profile=profile)
+    assert found.equals(cep.match(STEPS, QUERY, output=output, detect=detect))
+    assert found.num_rows
+    assert profile.slices is not None
+    assert profile.slices[0] > 2
+
+
+def test_a_situation_of_many_slices_begins_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("gpu_cep.sliced_plans._MANY_ROWS", 0)
+    long = STEPS.set_column(2, "on", pa.array([step > 7 for step in range(400)]))
+    parquet.write_table(long, tmp_path / "long.parquet", row_group_size=10)
+    profile = cep.Profile()
+    query = "DEFINE P AS on, Q AS odd PATTERN P before Q; P contains Q; P overlaps Q; P starts Q; Q starts P; P equals Q WITHIN 30"
+    options = {"detect": "early", "output": "indices"}
+    found = cep.match(tmp_path / "long.parquet", query, memory=9_000, profile=profile, **options)
+    assert profile.slices is not None
+    assert profile.slices[0] > 1
+    assert found.equals(cep.match(long, query, **options))
+    assert {rows[0] for rows in found["P"].to_pylist()} == {8}
+
+
+def test_situations_that_a_gap_ends_are_not_cut(steps):
+    with pytest.raises(cep.UnsupportedError, match="it cannot be answered by slices of time with gap="):
+        cep.match(steps, QUERY, memory=16_000, gap=3)
