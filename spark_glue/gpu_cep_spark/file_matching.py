@@ -131,7 +131,7 @@ def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share
         _part(int(files[begin]), groups[begin:end].tolist(), scan, footers)
         for begin, end in zip([0, *borders.tolist()], [*borders.tolist(), len(files)], strict=True)
     )
-    return Share(number, parts, piece.own, piece.low, piece.high)
+    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached)
 
 
 def _part(file: int, groups: Sequence[int], scan: FileScan, footers: Footers) -> FilePart:

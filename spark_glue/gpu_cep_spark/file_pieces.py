@@ -36,13 +36,15 @@ _LARGEST = 1.5
 class Piece:
     """What a task reads and matches: row groups, by their places among all of the scan.
 
-    Matches start in `own`; no event earlier than `low` or later than `high` bears on them.
+    Matches start in `own`; no event earlier than `low` or later than `high` bears on them. Those of earlier pieces have no event
+    later than `reached`.
     """
 
     places: Numbers
     own: TimeSlice = WHOLE
     low: Tick | None = None
     high: Tick | None = None
+    reached: Tick | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,4 +178,5 @@ def _timed(cut: FileSlice, reach: Reach) -> Piece:
     """Return a slice as a piece, with bounds that no event which bears on its matches is beyond."""
     low = None if cut.begin is None else window_begin(cut.begin, reach.window) if reach.back else cut.begin
     high = None if cut.end is None else window_end(cut.end, reach.window)
-    return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high)
+    reached = None if cut.begin is None else window_end(cut.begin, reach.window)
+    return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high, reached)

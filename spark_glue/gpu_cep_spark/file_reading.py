@@ -17,6 +17,7 @@ from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
+from gpu_cep_spark.slice_marks import APART_BIT, EACH, OWN_BIT
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Expression
@@ -38,7 +39,7 @@ class FilePart:
 class Share:
     """A piece as a task gets it: what to read, when matches start, and the times beyond which no event matters.
 
-    `number` numbers the slices of a query over slices.
+    `number` numbers the slices of a query over slices. `reached` is the latest time of an event of earlier slices' matches.
     """
 
     number: int
@@ -46,6 +47,7 @@ class Share:
     own: TimeSlice
     low: Tick | None
     high: Tick | None
+    reached: Tick | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +89,7 @@ def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Shar
 def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, timed: bool) -> pa.Table:
     """Return the events of a share, in columns called c0, c1, ….
 
-    If `marked`, the last column holds twice the share's number, plus one for the events in which its
-    matches start. If `timed`, events without a time are left out.
+    If `marked`, the last column holds marks (:mod:`gpu_cep_spark.slice_marks`). If `timed`, events without a time are left out.
 
     Raises
     ------
@@ -141,7 +142,8 @@ def _near(events: pa.Table, timestamp: int, share: Share, *, marked: bool, timed
     if not known.all():
         near = near & known if timed else near | ~known
     if marked:
-        marks = 2 * share.number + share.own.holds(times).astype(np.int64)
+        apart = np.ones(len(times), np.bool_) if share.reached is None else times > share.reached
+        marks = EACH * share.number + APART_BIT * apart.astype(np.int64) + OWN_BIT * share.own.holds(times)
         events = events.append_column(f"c{events.num_columns}", pa.array(marks, pa.int64()))
     return _where(events, near)
 

@@ -19,6 +19,7 @@ from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 from gpu_cep.engine.row_patterns.slices import answer_slices
 from gpu_cep.errors import CepError
 from gpu_cep_spark.run_report import add_figures
+from gpu_cep_spark.slice_marks import FLAG_BITS, OWN_BIT
 from gpu_cep_spark.spill import Hashes, Room, stream_hashes, whole_streams
 from gpu_cep_spark.worker import as_promised, cast_column, in_batches, room_of
 
@@ -131,6 +132,6 @@ def _named(work: RowWork, batches: pa.Table) -> pa.Table:
         columns = [cast_column(column, field) for column, field in zip(batches.columns, work.rows, strict=True)]
         return pa.Table.from_arrays(columns, schema=work.rows)
     *columns, marks = batches.columns
-    number, own = pc.shift_right(marks, 1), pc.equal(pc.bit_wise_and(marks, 1), 1)
+    number, own = pc.shift_right(marks, FLAG_BITS), pc.equal(pc.bit_wise_and(marks, OWN_BIT), OWN_BIT)
     named = [cast_column(column, field) for column, field in zip([*columns, number], work.rows, strict=True)]
     return pa.Table.from_arrays([*named, own], schema=pa.schema([*work.rows, OWN]))

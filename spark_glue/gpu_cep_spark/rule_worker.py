@@ -64,7 +64,7 @@ def _match_rules(given: RuleWork, events: pa.Table, cores: int, concurrent: int,
     for rule in given.rules:
         with naming(rule.name):
             refuse_untimed(given.work, rule.plan, events)
-    events, own = separate_own_rows(given.work.plan, events) if given.work.sliced else (events, WHOLE)
+    events, own, _ = separate_own_rows(given.work.plan, events) if given.work.sliced else (events, WHOLE, None)
     shared = PlannedRules(InputEvents(events), events, given.rules, {}, {})
     found = run_shared(shared, share_events(shared, cores), cores, None, _fail, concurrent=concurrent, spent=spent, own=own)
     return one_table({rule.name: found[rule.name] for rule in given.rules}, {}, named=False)

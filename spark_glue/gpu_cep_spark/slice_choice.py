@@ -23,7 +23,7 @@ WINDOWS, FEWEST_WINDOWS = 16, 4
 # sake of slices that are longer than `WINDOWS`.
 SLICES_PER_TASK, FEWEST_PER_TASK = 32, 8
 # The shortest length of a slice in whole ticks.
-_SHORTEST = 4
+_SHORTEST = 8
 
 
 @dataclass(frozen=True, slots=True)

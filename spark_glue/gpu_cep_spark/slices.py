@@ -18,9 +18,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep_spark.numbers_of_events import CELLS, PLACES, place_by_count
+from gpu_cep_spark.slice_marks import APART_BIT, EACH, FLAG_BITS, OWN_BIT
 
-# The largest number and length of a slice.
-LONGEST = 2**61
+# The largest length of a slice, and the largest number: marks have bits behind it.
+LONGEST, _LARGEST = 2**61, 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class Slicing:
 def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slicing: Slicing) -> DataFrame:
     """Return each row of `df` once for each slice that holds it.
 
-    The last column of the result is new: twice the slice's number, plus one in
-    the slice's own rows. `time` is the column of times, of type `kind`, and
-    `keys` are the columns of the streams' keys. A row without a time goes to
-    some slice, where the engine reports it.
+    The last column of the result is new: the row's mark (:mod:`gpu_cep_spark.slice_marks`).
+    `time` is the column of times, of type `kind`, and `keys` are the columns of
+    the streams' keys. A row without a time goes to some slice, where the engine
+    reports it.
     """
     mark = f"c{len(df.columns)}"
     if slicing.before or slicing.behind:
@@ -61,8 +62,9 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
 def _repeat(placed: DataFrame, columns: Sequence[str], mark: str) -> DataFrame:
     """Return each row once for each slice from its first to its last."""
     home, first, last = map(F.col, PLACES)
-    held = placed.select(*columns, home, F.explode(F.sequence(first, last)).alias("held_by"))
-    return held.select(*columns, (2 * F.col("held_by") + (home == F.col("held_by")).cast("long")).alias(mark))
+    held = placed.select(*columns, home, first, F.explode(F.sequence(first, last)).alias("held_by"))
+    flags = APART_BIT * (first == home).cast("long") + OWN_BIT * (home == F.col("held_by")).cast("long")
+    return held.select(*columns, (EACH * F.col("held_by") + flags).alias(mark))
 
 
 def _with_neighbours(df: DataFrame, time: Column, kind: Kind, slicing: Slicing, mark: str) -> DataFrame:
@@ -72,9 +74,10 @@ def _with_neighbours(df: DataFrame, time: Column, kind: Kind, slicing: Slicing, 
     of slices.
     """
     home, first, last = _places(time, kind, slicing)
-    marks = [(2 * home + 1).alias("own"), F.when(first < home, 2 * first).alias("before")]
+    own = EACH * home + APART_BIT * (first == home).cast("long") + OWN_BIT
+    marks = [own.alias("own"), F.when(first < home, EACH * first).alias("before")]
     if slicing.looks_back:
-        marks.append(F.when(last > home, 2 * last).alias("behind"))
+        marks.append(F.when(last > home, EACH * last).alias("behind"))
     placed = df.select("*", *marks)
     held = placed.unpivot([*df.columns], [*placed.columns[len(df.columns) :]], "place", mark).drop("place")
     return held.filter(F.col(mark).isNotNull())
@@ -82,7 +85,7 @@ def _with_neighbours(df: DataFrame, time: Column, kind: Kind, slicing: Slicing, 
 
 def number_of(marked: Column) -> Column:
     """Return the slice's number, from the column that :func:`in_slices` adds."""
-    return F.shiftright(marked, 1)
+    return F.shiftright(marked, FLAG_BITS)
 
 
 def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
@@ -127,7 +130,7 @@ def _of_floats(time: Column, slicing: Slicing) -> tuple[Column, Column, Column]:
     moment = F.coalesce(time.cast("double"), F.lit(0.0))
 
     def number(at: Column) -> Column:
-        bounded = F.greatest(F.lit(-float(LONGEST)), F.least(F.lit(float(LONGEST)), at / F.lit(slicing.length)))
+        bounded = F.greatest(F.lit(-float(_LARGEST)), F.least(F.lit(float(_LARGEST)), at / F.lit(slicing.length)))
         return F.floor(bounded)
 
     home = number(moment)

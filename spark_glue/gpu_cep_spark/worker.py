@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
-from gpu_cep.engine.events.settling import Borders, borders_of
+from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
@@ -26,6 +25,7 @@ from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.file_reading import Reading, read_share, shares_of
 from gpu_cep_spark.own_rows import separate_own_rows
 from gpu_cep_spark.run_report import add_figures
+from gpu_cep_spark.slice_marks import OWN_BIT
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.worker_memory import bytes_of_events, tasks_at_once
 
@@ -56,7 +56,7 @@ class Work:
     memory
         The most bytes that a worker may take; None for a share of what there is.
     sliced
-        Whether streams are slices. The last column then holds twice the slice's number, plus one for own events.
+        Whether streams are slices. The last column then holds marks.
     reports
         Whether the last row of the result holds figures for a report, in the last column.
     files
@@ -76,14 +76,10 @@ class Work:
 
 
 class Part(NamedTuple):
-    """Events that are matched together, and the time in which matches start.
-
-    `cut` is the slice of the files that they are; None if their streams are whole, or were cut elsewhere.
-    """
+    """Events that are matched together, and the time in which matches start."""
 
     events: pa.Table
     time: TimeSlice
-    cut: TimeSlice | None = None
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -119,7 +115,7 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
         held = events.to_batches()[::-1]
         del events
         for streams in whole_streams((held.pop() for _ in range(len(held))), room):
-            yield Part(streams, WHOLE, share.own) if work.sliced else Part(streams, share.own)
+            yield Part(streams, WHOLE if work.sliced else share.own)
             del streams
 
 
@@ -133,7 +129,7 @@ def room_for(work: Work, context: TaskContext | None) -> Room:
     """Return the bytes that the worker holds at a time, and the folder for the other events."""
 
     def hashes(batches: pa.Table) -> Hashes:
-        events, _ = _own_events(work, Part(batches, WHOLE))
+        events, _, _ = _own_events(work, Part(batches, WHOLE))
         return stream_hashes(EventColumns(events, work.plan.query), work.keys)
 
     return room_of(work.memory, hashes if work.keys else None, context)
@@ -156,35 +152,26 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
-        events, own = _own_events(work, part)
+        events, own, borders = _own_events(work, part)
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         origin = AS_GIVEN if work.files is None else Origin(_plain(events.schema))
         matches = answer(
-            work.plan, events, origin=origin, own=own, borders=_borders(work, part), threads=cores, profile=profile,
-            concurrent=concurrent, spent=spent,
+            work.plan, events, origin=origin, own=own, borders=borders, threads=cores, profile=profile, concurrent=concurrent, spent=spent,
         )  # fmt: skip
         # freed before the next part is gathered
-        del part, events, own
+        del part, events, own, borders
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
         yield from in_batches(matches)
         del matches
 
 
-def _borders(work: Work, part: Part) -> Borders | None:
-    """Return what the part knows of the matches of other slices, if it is a slice, and others may overrule its matches."""
-    if part.cut is None or not work.plan.ends:
-        return None
-    assert isinstance(work.plan.query.window, TimeWindow), "only queries with such a window are cut"
-    return borders_of(part.cut, work.plan.query.window.length)
-
-
-def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own]:
-    """Return the events of a part, and its own events; matches start in own events only."""
+def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own, Borders | None]:
+    """Return the events of a part, its own events, in which matches start, and what settles matches within slices."""
     events = as_events(part.events, work.events, work.codes)
     refuse_untimed(work, work.plan, events)
-    return separate_own_rows(work.plan, events) if work.sliced else (events, part.time)
+    return separate_own_rows(work.plan, events) if work.sliced else (events, part.time, None)
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
@@ -198,7 +185,7 @@ def refuse_untimed(work: Work, plan: AnyPlan, events: pa.Table) -> None:
     if plan.query.drops_untimed or not (times.null_count or pa.types.is_floating(times.type)):
         return
     marks = events.column(events.num_columns - 1) if work.sliced else None
-    own = True if marks is None else pc.not_equal(pc.bit_wise_and(marks, 1), 0)
+    own = True if marks is None else pc.not_equal(pc.bit_wise_and(marks, OWN_BIT), 0)
     null, missing = pc.is_null(times), pc.is_null(times, nan_is_null=True)
     for what, flags in (("NULL", null), ("NaN", pc.xor(null, missing))):
         if pc.any(flags).as_py():

@@ -22,6 +22,7 @@ from gpu_cep_spark.row_patterns import NarrowRows
 from gpu_cep_spark.row_slices import may_be_long, reason_against
 from gpu_cep_spark.row_worker import match_rows
 from gpu_cep_spark.run_report import RunReport
+from gpu_cep_spark.slice_marks import EACH, FLAG_BITS, OWN_BIT
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.spark.samples import as_set
 
@@ -36,7 +37,7 @@ def marked(rows: pa.Table, length: int, window: int, before: int) -> pa.Table:
         earlier = np.flatnonzero(times < number * length)
         if before and earlier.size:
             held |= (times >= times[earlier[-before:][0]]) & (times < number * length)
-        parts.append(rows.filter(pa.array(held)).append_column("mark", pa.array(2 * number + own[held])))
+        parts.append(rows.filter(pa.array(held)).append_column("mark", pa.array(EACH * number + OWN_BIT * own[held])))
     return pa.concat_tables(parts)
 
 
@@ -53,7 +54,7 @@ def answer_in_slices(text: str, table: pa.Table, length: int, chance: random.Ran
     # slices of one partition of Spark, and of others
     found = []
     for odd in (0, 1):
-        part = sent.filter(pa.array([(mark >> 1) % 2 == odd for mark in cut["mark"].to_pylist()], pa.bool_()))
+        part = sent.filter(pa.array([(mark >> FLAG_BITS) % 2 == odd for mark in cut["mark"].to_pylist()], pa.bool_()))
         found += [pa.Table.from_batches(match_rows(work, part.to_batches()), work.result)]
     rows = pa.concat_tables(found)
     rows = take_matches(rows) if skips_rows(query.bound) else rows

@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep_spark import matching
+from gpu_cep_spark.assembly import assemble
 from gpu_cep_spark.statistics import time_span
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
@@ -101,6 +103,22 @@ def test_matches_past_the_last_event_of_the_one_before(spark: SparkSession, name
     assert assert_same(spark, table, QUERIES[name], after_match="skip_past_last", **options).num_rows
     kept = [cep.match(table, QUERIES[name], after_match=mode, order_by="n", ties="position").num_rows for mode in ("all", "skip_past_last")]
     assert kept[0] > kept[1]
+
+
+def test_slices_settle_what_lies_far_from_their_borders(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+
+    def counting(found: DataFrame, *rest: Any) -> DataFrame:
+        sent.append(found.count())
+        return assemble(found, *rest)
+
+    monkeypatch.setattr(matching, "assemble", counting)
+    query, table = "PATTERN SEQ(A a, B b) WITHIN 5", streams(900, seed=6).set_column(0, "ts", pa.array(range(900)))
+    options = {"after_match": "skip_past_last", "ties": "position", "order_by": "n", "output": "count"}
+    found = cep.gpu_match(spark.createDataFrame(table), query, slices=100, **options).toArrow()
+    wanted = cep.match(table, query, **options)
+    assert as_set(found) == as_set(wanted)
+    assert 2 * sent[0] < wanted["count"][0].as_py()
 
 
 @pytest.mark.parametrize(("slices", "prune", "missing"), [(WINDOW, True, None), (None, False, np.nan)])

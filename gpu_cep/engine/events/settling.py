@@ -7,20 +7,18 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.events.matches import Flags, Indices
-from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.input.ticks import Tick, window_end
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
 
 
 class Borders(NamedTuple):
-    """What a slice knows of the matches of others.
+    """What a slice knows of the matches of others, by rows of its events.
 
-    Those of earlier slices end at the time `reached` at the latest. Those of later ones begin at the time `end` at the
-    earliest. None: there are none.
+    `apart`: whether all events of earlier slices' matches come before the row.
+    `own`: whether all events of later slices' matches come behind it, since it is in the slice.
     """
 
-    reached: Tick | None
-    end: Tick | None
+    apart: Flags
+    own: Flags
 
 
 class Settled(NamedTuple):
@@ -28,11 +26,6 @@ class Settled(NamedTuple):
 
     kept: Indices
     final: Flags
-
-
-def borders_of(own: TimeSlice, window: Tick) -> Borders:
-    """Return what the slice `own` of a query with this window knows of the matches of other slices."""
-    return Borders(None if own.begin is None else window_end(own.begin, window), own.end)
 
 
 def settle(streams: Indices, first: Indices, last: Indices, begins_late: Flags, ends_early: Flags) -> Settled:

@@ -80,9 +80,7 @@ def settle_matches(
 
     The given matches are in result order, and no two have the same first event.
     """
-    times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
-    late = np.ones(len(matches), np.bool_) if borders.reached is None else times[matches.first] > borders.reached
-    early = np.ones(len(matches), np.bool_) if borders.end is None else times[matches.last] < borders.end
+    late, early = borders.apart[ordered.rows[matches.first]], borders.own[ordered.rows[matches.last]]
     kept, final = settle(streams, *_ends(plan, columns, ordered, matches), late, early)
     return matches.reorder(kept), streams[kept], final
 

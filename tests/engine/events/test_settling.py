@@ -14,7 +14,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
-from gpu_cep.engine.events.settling import are_disjoint, borders_of, settle
+from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 
@@ -24,10 +24,13 @@ WINDOW = 6
 
 def settled(streams, begins, ends, own):
     """The matches of a slice that are kept, and those kept for certain; events are numbered by their times."""
-    reached, end = borders_of(own, WINDOW)
-    late = np.ones(len(begins), np.bool_) if reached is None else begins > reached
-    early = np.ones(len(begins), np.bool_) if end is None else ends < end
-    return settle(streams, begins, ends, late, early)
+    return settle(streams, begins, ends, *told(own, WINDOW, begins, ends))
+
+
+def told(own, window, begins, ends):
+    """Whether matches begin when all of earlier slices have ended, and whether they end before those of later ones begin."""
+    late = np.ones(len(begins), np.bool_) if own.begin is None else begins > own.begin + window
+    return late, np.ones(len(ends), np.bool_) if own.end is None else ends < own.end
 
 
 def of_one_stream(begins, ends, own):
@@ -86,7 +89,8 @@ def test_results_tell_the_ends_of_matches_that_are_not_settled(output):
     table = pa.table({"ts": times, "key": list("xy" * 12), "type": [("A", "B")[time % 2] for time in times]})
     settings = Settings(output=output, after_match="skip_to_next")
     plan = replace(make_plan("PATTERN SEQ(A a, B b) WITHIN 2", table.schema, Options(partition_by=("key",)), settings), ends=(0,))
-    found = answer(plan, table, own=TimeSlice(3, 11), borders=borders_of(TimeSlice(3, 11), 2))
+    own, moments = TimeSlice(3, 11), np.array(times)
+    found = answer(plan, table, own=own, borders=Borders(*told(own, 2, moments, moments)))
     rows = found.group_by(["ts_first", "ts_last"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
     if output == "count":
         assert found.to_pylist() == [
