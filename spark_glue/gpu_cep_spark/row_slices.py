@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -11,37 +12,29 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.row_patterns.slices import skips_rows, take_matches
-from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.row_patterns.names import anchors_of
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.certainty import leads_behind, numbers_matches, rows_before
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_spark.shuffle_tasks import tasks_behind
-from gpu_cep_spark.slice_choice import AUTO, WINDOWS, Choice, default_length, given_length
+from gpu_cep_spark.slice_choice import WINDOWS, Choice, Words, default_length, given_length, settle_slices
 from gpu_cep_spark.slices import LONGEST, Slicing
 from gpu_cep_spark.statistics import time_span
 
+_ROWS = Words("partitions", "rows", " for MATCH_RECOGNIZE")
+
 
 def choose_row_slicing(plan: RowPlan, wanted: float | str | None, time_unit: str | None, df: DataFrame, rows: pa.Schema) -> Choice:
-    """Return how to cut rows into slices of the length that is `wanted`: a length of time, ``auto`` or None.
+    """Return how to cut rows into slices of the length that is `wanted`; raises as :func:`settle_slices`."""
 
-    Raises
-    ------
-    PatternError
-        `wanted` is not a length of time, lacks a unit, or is shorter than the window.
-    UnsupportedError
-        `wanted` is a length, but rows of this pattern cannot be cut.
-    """
-    if wanted is None:
-        return Choice(None, "partitions are whole: slices=None")
-    reason = reason_against(plan)
-    if wanted != AUTO:
-        if reason is not None:
-            message = f"slices={wanted!r} is not supported for MATCH_RECOGNIZE {reason}"
-            raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
-        return Choice(_slicing(plan, given_length(plan.labels.query, _window(plan), wanted, time_unit)), f"rows are cut: slices={wanted!r}")
-    if reason is not None:
-        return Choice(None, f"partitions are whole: rows cannot be cut {reason}")
+    def given(wanted: float | str) -> Slicing:
+        return _slicing(plan, given_length(plan.labels.query, _window(plan), wanted, time_unit))
+
+    return settle_slices(wanted, reason_against(plan), _ROWS, given, partial(_by_itself, plan, df, rows))
+
+
+def _by_itself(plan: RowPlan, df: DataFrame, rows: pa.Schema) -> Choice:
+    """Return the choice of ``auto`` for rows that can be cut."""
     if skips_rows(plan.bound) and may_be_long(plan.automaton):
         # from each row a match is sought, also from those that a match before has: of long matches that is far more work
         return Choice(None, "partitions are whole: matches that may be long, and skip their rows, are not cut unless slices= says how")

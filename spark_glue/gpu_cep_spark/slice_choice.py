@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
@@ -58,8 +59,54 @@ class Choice(NamedTuple):
     why: str
 
 
+class Words(NamedTuple):
+    """How messages call what stays whole, and what is cut; `kind` is the kind of query, behind "not supported"."""
+
+    whole: str
+    cut: str
+    kind: str = ""
+
+
+_STREAMS = Words("streams", "streams")
+
+
+def settle_slices(
+    wanted: float | str | None, reason: str | None, words: Words, given: Callable[[float | str], Slicing], by_itself: Callable[[], Choice]
+) -> Choice:  # fmt: skip
+    """Return how to cut into slices of the length that is `wanted`: a length of time, ``auto`` or None.
+
+    Parameters
+    ----------
+    reason
+        Why the query cannot be cut; None if it can.
+    given
+        Returns the slices of a length of time.
+    by_itself
+        Returns the choice that ``auto`` makes.
+
+    Raises
+    ------
+    PatternError
+        `wanted` is not a length of time, lacks a unit, or is shorter than the window.
+    UnsupportedError
+        `wanted` is a length, but the query cannot be cut.
+    """
+    if wanted is None:
+        return Choice(None, f"{words.whole} are whole: slices=None")
+    if wanted != AUTO:
+        if reason is not None:
+            message = f"slices={wanted!r} is not supported{words.kind} {reason}"
+            raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
+        return Choice(given(wanted), f"{words.cut} are cut: slices={wanted!r}")
+    if reason is not None:
+        return Choice(None, f"{words.whole} are whole: {'they' if words.whole == words.cut else words.cut} cannot be cut {reason}")
+    return by_itself()
+
+
 def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | None, known: Known) -> Choice:
     """Return how to cut streams into slices of the length that is `wanted`.
+
+    Raises as :func:`settle_slices`.
 
     Parameters
     ----------
@@ -71,23 +118,13 @@ def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | N
         What bare numbers count, as in :func:`gpu_cep.match`.
     known
         What is known of the events.
-
-    Raises
-    ------
-    PatternError
-        `wanted` is not a length of time, lacks a unit, or is shorter than the window.
-    UnsupportedError
-        `wanted` is a length, but streams of this query cannot be cut.
     """
-    if wanted is None:
-        return Choice(None, "streams are whole: slices=None")
-    reason = reason_against(plan)
-    if wanted != AUTO:
-        if reason is not None:
-            raise UnsupportedError([Diagnostic(f"slices={wanted!r} is not supported {reason}", hint="supported: slices='auto' or None")])
-        return Choice(_given(plan, wanted, time_unit), f"streams are cut: slices={wanted!r}")
-    if reason is not None:
-        return Choice(None, f"streams are whole: they cannot be cut {reason}")
+    given = partial(_given, plan, time_unit)
+    return settle_slices(wanted, reason_against(plan), _STREAMS, given, partial(_by_itself, plan, known))
+
+
+def _by_itself(plan: AnyPlan, known: Known) -> Choice:
+    """Return the choice of ``auto`` for streams that can be cut."""
     if not isinstance(plan.query.window, TimeWindow):
         # in a stream with bursts, a count window may need many copies
         return Choice(None, "streams are whole: slices of a window of events need a length")
@@ -115,7 +152,7 @@ def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
     return Choice(slicing, f"streams are cut: {told}") if pays else Choice(None, f"streams are whole: {told}")
 
 
-def _given(plan: AnyPlan, wanted: float | str, time_unit: str | None) -> Slicing:
+def _given(plan: AnyPlan, time_unit: str | None, wanted: float | str) -> Slicing:
     """Return the slices of the length that the user wants."""
     query = plan.query
     match query.window:
