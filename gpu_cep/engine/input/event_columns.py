@@ -282,9 +282,11 @@ class EventColumns:
         return self._nulls[column]
 
     def null_count(self, column: int) -> int:
-        """Return how many values of the column are NULL; its chunks are not joined for that unless they have dictionaries."""
+        """Return how many values of the column are NULL; its chunks are not joined for that unless they have different dictionaries."""
         source = self._chunks(column)
-        return int((self.arrow(column) if source is None or pa.types.is_dictionary(source.type) else source).null_count)
+        if source is not None and pa.types.is_dictionary(source.type):
+            return sum(chunk.null_count for chunk in self._coded_chunks(column) or [self.arrow(column)])
+        return int((self.arrow(column) if source is None else source).null_count)
 
     def _chunks(self, column: int) -> pa.ChunkedArray | None:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""

@@ -76,8 +76,12 @@ def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, opt
     check()
 
 
-def test_long_chunks_are_not_joined(monkeypatch):
-    """The times, values and types of a query; the keys have a dictionary for each chunk, and are."""
+DICTIONARY = "dictionary<values=string, indices=int32, ordered=0>"
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(True, []), (False, [DICTIONARY])])
+def test_long_chunks_are_not_joined(monkeypatch, shared, expected):
+    """Not the times, values and types of a query; the keys are if they have a dictionary for each chunk."""
     joined = []
     combine = chunks.combine_chunks
     monkeypatch.setattr(chunks, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
@@ -86,9 +90,24 @@ def test_long_chunks_are_not_joined(monkeypatch):
     types = pa.array(random.choice(list("ABC"), size)).dictionary_encode()
     part = pa.table({"ts": range(size), "type": types, "x": random.random(size), "s": random.choice(["p", "q"], size)})
     later = part.set_column(0, "ts", pa.array(range(size, 2 * size)))
-    events = pa.concat_tables([_encode_keys(part, 3), _encode_keys(later.set_column(3, "s", pa.array(["q"] * size)), 3)])
+    if not shared:
+        later = later.set_column(3, "s", pa.array(["q"] * size))
+    events = pa.concat_tables([_encode_keys(part, 3), _encode_keys(later, 3)])
     assert cep.match(events, "PATTERN SEQ(A a, B b) WHERE [s] AND b.x > a.x WITHIN 9", output="count", threads=1)
-    assert joined == ["dictionary<values=string, indices=int32, ordered=0>"]
+    assert joined == expected
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_null_keys_of_long_chunks_are_counted(shared):
+    """Events without a key are in no match, whether their chunks are joined or not."""
+    size = 1 << 16
+    keys = pa.array(["p", None] * (size // 2)).dictionary_encode()
+    other = keys if shared else pa.array([None, "q"] * (size // 2)).dictionary_encode()
+    events = pa.table(
+        {"ts": range(2 * size), "type": pa.array(["A", "A", "B", "B"] * (size // 2)), "s": pa.chunked_array([keys, other])}
+    )
+    found = cep.match(events, "PATTERN SEQ(A a, B b) WHERE [s] WITHIN 2", output="count", threads=1)
+    assert found["count"].to_pylist() == [size // 2]
 
 
 @given(st.lists(st.lists(st.integers(0, 99), max_size=4), min_size=1, max_size=5), st.data())
