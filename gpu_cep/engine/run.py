@@ -16,9 +16,10 @@ from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
-from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, OrderedMatches, concatenate_matches
+from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
+from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_matches
 from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -79,7 +80,7 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
     (search,) = searches(run, first.ordered)
     parts = _each_batch(run, first.ordered, partial(read_runs, search))
     decided = [part for part in parts if part is not None]
-    return concatenate_runs(decided, search.variable_count) if len(decided) == len(parts) else None
+    return concatenate_runs(decided, search.variable_count, run.threads) if len(decided) == len(parts) else None
 
 
 def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Table:
@@ -88,8 +89,8 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
     with run.profile.stage("results"):
         if plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived:
             runs = take_runs_apart(runs)
-        order, streams = sort_results(plan, columns, ordered, runs.first)
-        in_order = runs if order is None else runs.reorder(order)
+        order, streams = sort_results(plan, columns, ordered, runs.first, run.threads)
+        in_order = runs if order is None else runs.reorder(order, run.threads)
         runs, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(runs.first, runs.bound, run.budget, run.profile)
@@ -98,13 +99,13 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             return match_table(plan, columns, ordered.rows, streams, runs, run.threads, beside, final)
 
 
-def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches:
+def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts:
     """Return all matches, grouped by first event."""
     if first.found is not None:
         return first.found
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
     found = _each_batch(run, first.ordered, find, _joining_device(run, first))
-    return concatenate_matches(found, len(run.plan.query.positives), run.threads)
+    return join_matches(found, len(run.plan.query.positives), run.threads)
 
 
 def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Matcher, batch: Batch) -> Matches:
@@ -163,11 +164,11 @@ def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
     return first.device if run.plan.contenders == ("join_tree",) else None
 
 
-def _result(run: EventRun, ordered: OrderedEvents, found: Matches) -> pa.Table:
+def _result(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts) -> pa.Table:
     """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
-        order, streams = sort_results(plan, columns, ordered, found.first)
+        order, streams = sort_results(plan, columns, ordered, found.first, run.threads)
         in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
         matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":

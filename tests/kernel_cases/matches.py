@@ -94,12 +94,11 @@ def _binding(size: int, random: Random, slots: int, kept: float | None = None) -
     return Call(size, (1, found, np.arange(6) * 7, given, places, np.zeros(int(places[-1]), np.int64)))
 
 
-def _single(size: int, random: Random, slots: int, kept: float | None = None) -> Call:
-    call = _binding(size, random, slots, kept)
-    v, found, rows, ranks, places, _ = call.arguments
+def _placing(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
     sparse = (found.counts * (random.random(found.counts.shape) < 0.7)).astype(np.int32)
-    number = len(places) - 1
-    return Call(size, (v, found._replace(counts=sparse), rows, ranks, np.zeros(number, np.int64), np.zeros(number, np.bool_)))
+    rows = np.arange(6, dtype=np.int32) * 7
+    return Call(size, (np.array([0, 2]), found._replace(counts=sparse), rows, np.zeros((size, 2), np.int32)))
 
 
 def _singles(size: int, random: Random, slots: int) -> Call:
@@ -111,9 +110,10 @@ def _placed(size: int, random: Random, slots: int) -> Call:
     return Call(size, (events, rows, np.zeros((size, 3), np.int32)))
 
 
-def _ordering_placed(size: int, random: Random, slots: int) -> Call:
+def _ordering_placed(size: int, random: Random, slots: int, ordered: bool) -> Call:
     placed = random.integers(0, 1_000, (size, 3)).astype(np.int32)
-    return Call(size, (random.permutation(size), placed, np.zeros((3, size), np.int64)))
+    order = random.permutation(size) if ordered else np.empty(0, np.int64)
+    return Call(size, (order, placed, np.zeros((3, size), np.int64)))
 
 
 def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
@@ -125,10 +125,16 @@ def _inverting(size: int, random: Random, slots: int) -> Call:
     return Call(1, (random.permutation(size)[: size // 2], np.full(size, -1, np.int64)))
 
 
-def _distinct(size: int, random: Random, slots: int, repeated: bool) -> Call:
+def _marking(size: int, random: Random, slots: int, repeated: bool) -> Call:
     rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
     words = (size + 5) // 64 + 1
-    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64), np.zeros(size, np.int64)))
+    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64)))
+
+
+def _distinct(size: int, random: Random, slots: int) -> Call:
+    rows, marks, before = _marking(size, random, slots, repeated=False).arguments
+    match_kernels.mark_distinct(rows, marks, before)
+    return Call(size, (rows, marks, before, np.zeros(size, np.int64)))
 
 
 def _repeating(size: int, random: Random, slots: int) -> Call:
@@ -348,17 +354,13 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
     *cases(match_kernels.binding_places, _places, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),
-    *cases(
-        match_kernels.split_single,
-        _single,
-        {"": {}, "ordered": {"kept": 1.0}, "some": {"kept": 0.5}},
-        ("matches", "ranks"),
-    ),
+    *cases(match_kernels.place_bound, _placing, {"": {}}, ("matches",)),
     *cases(match_kernels.gather_singles, _singles, {"": {}}, ("events",)),
     *cases(match_kernels.place_rows, _placed, {"": {}}, ("events",)),
-    *cases(match_kernels.order_placed, _ordering_placed, {"": {}}, ("order",)),
+    *cases(match_kernels.order_placed, _ordering_placed, {"": {"ordered": True}, "as-they-are": {"ordered": False}}, ("placed",)),
     *cases(match_kernels.invert_order, _inverting, {"": {}}),
-    *cases(match_kernels.order_distinct, _distinct, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
+    *cases(match_kernels.mark_distinct, _marking, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
+    *cases(match_kernels.order_distinct, _distinct, {"": {}}, ("rows",)),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),
     *cases(
         match_kernels.split_binding,

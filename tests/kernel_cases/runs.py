@@ -130,7 +130,14 @@ def _splitting(size: int, random: Random, slots: int) -> Call:
 
 def _picking(size: int, random: Random, slots: int) -> Call:
     counts = random.integers(1, 4, (size, 3)).astype(np.int32)
-    return Call(size, (2, np.arange(size), counts, np.arange(size + 12)[::-1].copy(), np.zeros(size, np.int64)))
+    return Call(size, (np.array([0, 2]), np.arange(size), counts, np.arange(size + 12)[::-1].copy(), np.zeros((2, size), np.int64)))
+
+
+def _gathering(size: int, random: Random, slots: int) -> Call:
+    counts = random.integers(1, 4, (size, 3)).astype(np.int32)
+    given = runs.Ranges(np.arange(size), np.arange(size) + counts.sum(axis=1), counts)
+    gathered = runs.Ranges(*(np.zeros_like(array) for array in given))
+    return Call(size, (random.permutation(size), given, gathered))
 
 
 RUN_CASES: tuple[KernelCase, ...] = (
@@ -157,4 +164,5 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(runs.take_apart, _apart, {"": {}}),
     *cases(runs.split_run, _splitting, {"": {}}),
     *cases(runs.pick_rows, _picking, {"": {}}),
+    *cases(runs.gather_ranges, _gathering, {"": {}}, ("order", "given")),
 )

@@ -17,14 +17,13 @@ from gpu_cep_kernels.matches.flat_matches import (
     binding_places,
     gather_matches,
     gather_singles,
-    invert_order,
     last_events,
     match_offsets,
     order_matches,
     order_placed,
+    place_bound,
     place_rows,
     split_binding,
-    split_single,
 )
 from gpu_cep_kernels.matches.groups import order_by_group
 
@@ -61,11 +60,10 @@ class FoundMatches(Protocol):
     def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
         """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
 
-    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
-        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere).
+    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match].
 
-        The variable binds one event at most. Where it binds none, the row is 0. Not every match binds
-        one event to every variable.
+        These variables bind one event at most. Where one binds none, the row is −1.
         """
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
@@ -97,10 +95,10 @@ class Matches:
     @cached_property
     def single(self) -> bool:
         """Return whether each match binds one event to every variable."""
-        return self._of_singles or (len(self.events) == self.counts.size and bool((self.counts == 1).all()))
+        return self.of_singles or (len(self.events) == self.counts.size and bool((self.counts == 1).all()))
 
     @property
-    def _of_singles(self) -> bool:
+    def of_singles(self) -> bool:
         """Return whether no variable is quantified; then `counts` is a single 1 in memory, repeated."""
         return self.counts.strides == (0, 0)
 
@@ -127,11 +125,11 @@ class Matches:
         """
         if self.single:
             return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
-        return self._split(v, rows, _AS_THEY_ARE, _AS_THEY_ARE, threads)
+        return self.split_in_order(v, rows, AS_THEY_ARE, AS_THEY_ARE, threads)
 
-    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
-        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere)."""
-        return self._split_single(v, rows, len(self), _AS_THEY_ARE, threads)
+    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""
+        return self.some_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
@@ -140,24 +138,22 @@ class Matches:
         spread(lambda span: gather_singles(*span, events, rows, gathered), slices(len(self), threads), threads)
         return gathered
 
-    def _order_singles(self, rows: Rows, order: Indices, threads: int) -> npt.NDArray[np.int64]:
-        """Return what :meth:`rows_of_singles` does, for the matches in the given order."""
+    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
         # rows are looked up before matches are moved: then a match is all that lies far from the one before
         placed = new_values(self.counts.shape, rows.dtype)
         events = self.events.reshape(self.counts.shape)
         spread(lambda span: place_rows(*span, events, rows, placed), slices(len(self), threads), threads)
-        ordered = new_values((self.counts.shape[1], len(order)), np.int64)
-        spread(lambda span: order_placed(*span, order, placed, ordered), slices(len(order), threads), threads)
-        return ordered
+        return order_rows(order, number, placed, threads)
 
-    def _split_single(self, v: int, rows: Rows, number: int, ranks: Indices, threads: int) -> tuple[Indices, Flags | None]:
-        """Return what :meth:`single_rows` does, for so many of the matches, in the order of their `ranks`."""
+    def some_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_some` does, for so many matches in the given order (empty: as they are)."""
+        placed = new_values((len(self), len(variables)), rows.dtype)
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        bound, missing = new_values(number, np.int64), new_values(number, np.bool_)
-        spread(lambda span: split_single(*span, v, matches, rows, ranks, bound, missing), slices(len(self), threads), threads)
-        return bound, missing if missing.any() else None
+        spread(lambda span: place_bound(*span, variables, matches, rows, placed), slices(len(self), threads), threads)
+        return order_rows(order, number, placed, threads)
 
-    def _split(
+    def split_in_order(
         self, v: int, rows: Rows, order: Indices, ranks: Indices, threads: int
     ) -> tuple[Indices, Indices]:  # fmt: skip
         """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
@@ -235,100 +231,28 @@ class Matches:
         return self.group_by_starts(low, own).sort_within_starts()
 
 
-@dataclass(frozen=True)
-class OrderedMatches:
-    """Matches in the order of results: ``source[order[m]]`` is match m, and some may be left out.
-
-    Their events stay where they are. They are gathered only if somebody asks for all of them.
-    """
-
-    source: Matches
-    order: Indices
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    @cached_property
-    def first(self) -> Indices:
-        """Return the first event of each match."""
-        return self.source.first[self.order]
-
-    @cached_property
-    def last(self) -> Indices:
-        """Return the last event of each match."""
-        return self.source.last[self.order]
-
-    @cached_property
-    def counts(self) -> Counts:
-        """Return how many events each variable binds in each match, [match, variable]."""
-        variables = self.source.counts.shape[1]
-        return ones(len(self), variables) if self.single else np.take(self.source.counts, self.order, axis=0)
-
-    @property
-    def single(self) -> bool:
-        """Return whether each match binds one event to every variable."""
-        return self.source.single
-
-    @property
-    def offsets(self) -> Indices:
-        """Return where each match's events begin in `events`, and where the last match's end."""
-        return self._gathered.offsets
-
-    @property
-    def events(self) -> Indices:
-        """Return all bound events, match after match, variable after variable, in stream order."""
-        return self._gathered.events
-
-    @cached_property
-    def _gathered(self) -> Matches:
-        """Return the same matches with their events in the same order."""
-        return self.source.reorder(self.order)
-
-    @cached_property
-    def _ranks(self) -> Indices:
-        """Return the place of each match of the source in `order`; −1 if it is left out."""
-        ranks = np.full(len(self.source), -1, np.int64)
-        invert_order(self.order, ranks)
-        return ranks
-
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
-
-        As :meth:`Matches.bound_rows`. Events are read as they lie in memory.
-        """
-        if not len(self):
-            return _AS_THEY_ARE, np.zeros(1, np.int64)
-        if self.single:
-            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
-        return self.source._split(v, rows, self.order, self._ranks, threads)
-
-    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
-        """Return ``rows[e]`` of the one event e bound to variable v in each match, and where it binds none (None: nowhere)."""
-        return self.source._split_single(v, rows, len(self), self._ranks, threads)
-
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self.source._order_singles(rows, self.order, threads)
-
-    def reorder(self, order: Indices) -> OrderedMatches:
-        """Return the matches in the order given; some may be left out, none is taken twice."""
-        return OrderedMatches(self.source, self.order[order])
+AS_THEY_ARE = np.empty(0, np.int64)
 
 
-_AS_THEY_ARE = np.empty(0, np.int64)
+def order_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.NDArray[np.int64]:
+    """Return ``placed[m, v]`` of so many matches in the given order (empty: as they are), [v, match]."""
+    ordered = new_values((placed.shape[1], number), np.int64)
+    spread(lambda span: order_placed(*span, order, placed, ordered), slices(number, threads), threads)
+    return ordered
 
 
 def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
     """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]
-    first, events = (_concatenate([np.empty(0, np.int64), *own], threads) for own in ([p.first for p in parts], [p.events for p in parts]))
-    if all(part._of_singles for part in parts):
+    lists = [part.first for part in parts], [part.events for part in parts]
+    first, events = (concatenate_arrays([np.empty(0, np.int64), *own], threads) for own in lists)
+    if all(part.of_singles for part in parts):
         return Matches(first, ones(len(first), variables), events)
-    return Matches(first, _concatenate([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
+    return Matches(first, concatenate_arrays([np.empty((0, variables), np.int32), *(part.counts for part in parts)], threads), events)
 
 
-def _concatenate(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
+def concatenate_arrays(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
     """Return the arrays as one, copied by several threads."""
     ends = np.cumsum([len(array) for array in arrays])
     whole = new_values((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)

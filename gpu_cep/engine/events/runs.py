@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import Counts, Flags, Indices, Matches, Rows, ones
+from gpu_cep.engine.events.matches import Counts, Indices, Matches, Rows, concatenate_arrays, ones
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.labels_decide.runs import list_events, pick_rows, split_run
+from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, pick_rows, split_run
 from gpu_cep_kernels.matches.flat_matches import binding_places
 
 _AS_THEY_ARE = np.empty(0, np.int64)
@@ -44,7 +44,8 @@ class Runs:
     @property
     def bound(self) -> int:
         """Return how many events all matches bind together."""
-        return int((self.last - self.first).sum()) + len(self)
+        # two sums, so that nothing of their length is written
+        return int(self.last.sum() - self.first.sum()) + len(self)
 
     @cached_property
     def offsets(self) -> Indices:
@@ -74,33 +75,40 @@ class Runs:
         spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), slices(len(self), threads), threads)
         return bound, places
 
-    def single_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Flags | None]:
-        """Return ``rows[e]`` of the one event e bound to variable v in each match; it always binds one."""
-        bound: Indices = new_values(len(self), np.int64)
+    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
+        bound: npt.NDArray[np.int64] = new_values((len(variables), len(self)), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: pick_rows(*span, v, first, counts, rows, bound), slices(len(self), threads), threads)
-        return bound, None
+        spread(lambda span: pick_rows(*span, variables, first, counts, rows, bound), slices(len(self), threads), threads)
+        return bound
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return np.array([self.single_rows(v, rows, threads)[0] for v in range(self.counts.shape[1])])
+        return self.rows_of_some(np.arange(self.counts.shape[1]), rows, threads)
 
-    def reorder(self, order: Indices) -> Runs:
-        """Return the matches in the order given; some may be left out."""
-        counts = ones(len(order), self.counts.shape[1]) if self.single else np.take(self.counts, order, axis=0)
-        return Runs(self.first[order], self.last[order], counts)
+    def reorder(self, order: Indices, threads: int = 1) -> Runs:
+        """Return the matches in the order given, gathered by `threads`; some may be left out."""
+        if self.single:
+            return Runs(self.first[order], self.last[order], ones(len(order), self.counts.shape[1]))
+        given = Ranges(self.first, self.last, self.counts)
+        ends = new_values(len(order), np.int64), new_values(len(order), np.int64)
+        gathered = Ranges(*ends, new_values((len(order), self.counts.shape[1]), np.int32))
+        spread(lambda span: gather_ranges(*span, order, given, gathered), slices(len(order), threads), threads)
+        return Runs(*gathered)
 
     def matches(self) -> Matches:
         """Return the same matches with their events listed."""
         return Matches(self.first, self.counts, self.events)
 
 
-def concatenate_runs(parts: Sequence[Runs], variables: int) -> Runs:
-    """Return the matches of all parts, one part after the other."""
+def concatenate_runs(parts: Sequence[Runs], variables: int, threads: int = 1) -> Runs:
+    """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]
     nothing = np.empty(0, np.int64)
-    first, last = (np.concatenate([nothing, *ends]) for ends in ([part.first for part in parts], [part.last for part in parts]))
+    first, last = (
+        concatenate_arrays([nothing, *ends], threads) for ends in ([part.first for part in parts], [part.last for part in parts])
+    )
     single = all(part.single for part in parts)
-    counts = ones(len(first), variables) if single else np.concatenate([part.counts for part in parts])
+    counts = ones(len(first), variables) if single else concatenate_arrays([part.counts for part in parts], threads)
     return Runs(first, last, counts)

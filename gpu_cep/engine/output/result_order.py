@@ -15,7 +15,9 @@ from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults, streams_of
 
 
-def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> tuple[Indices | None, Indices]:
+def sort_results(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, threads: int = 1
+) -> tuple[Indices | None, Indices]:  # fmt: skip
     """Return the numbers of the matches in result order, and each one's `partition_by` stream number (ascending).
 
     ``first[m]`` is the first event of match m. The order is None if it is that of the matches.
@@ -26,7 +28,7 @@ def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, firs
     if ordered.keys_ordered and not plan.derived:
         return None, streams
     ranks, number = _stream_ranks(plan, columns, ordered, first, streams)
-    order = _order_in_streams(plan, columns, ordered, first) if plan.derived else None
+    order = _order_in_streams(plan, columns, ordered, first, threads) if plan.derived else None
     if order is not None and number == 1:
         return order, ranks
     by_rank, _ = order_by_group(ranks if order is None else ranks[order], number)
@@ -34,14 +36,14 @@ def sort_results(plan: Plan, columns: EventColumns, ordered: OrderedEvents, firs
     return order, ranks[order]
 
 
-def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices) -> Indices:
+def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, threads: int) -> Indices:
     """Return the matches by time, `order_by` and input position of their first events, whatever their streams.
 
     Matches with one first event keep their order.
     """
     if plan.query.order_by or not (ordered.rows_ascend or _rows_ascend(plan, columns)):
         return np.lexsort(_order_keys(plan, columns, ordered, first))
-    return order_by_row(ordered.rows[first], len(columns))
+    return order_by_row(ordered.rows[first], len(columns), threads)
 
 
 def _rows_ascend(plan: Plan, columns: EventColumns) -> bool:

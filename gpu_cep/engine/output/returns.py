@@ -164,6 +164,7 @@ class MatchedEvents(BoundEvents):
     threads: int = 1
     _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
     _gathered: npt.NDArray[np.int64] | None = None
+    _found_ones: dict[int, Indices] | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def __len__(self) -> int:
@@ -182,8 +183,9 @@ class MatchedEvents(BoundEvents):
             return pa.array(self._singles[v])
         if self.columns.query.variables[v].quantified:
             return super().event_row(v, index)
-        rows, missing = self.matches.single_rows(v, self.rows, self.threads)
-        return pa.array(rows, mask=missing)
+        rows = self._ones[v]
+        missing = rows < 0
+        return pa.array(rows, mask=missing if missing.any() else None)
 
     @property
     def _singles(self) -> npt.NDArray[np.int64]:
@@ -192,6 +194,17 @@ class MatchedEvents(BoundEvents):
             if self._gathered is None:
                 self._gathered = self.matches.rows_of_singles(self.rows, self.threads)
             return self._gathered
+
+    @property
+    def _ones(self) -> dict[int, Indices]:
+        """Return the input rows of each variable that is not quantified, by its number; −1 where it binds no event."""
+        with self._lock:
+            if self._found_ones is None:
+                query = self.columns.query
+                numbers = [v for v in range(len(query.positives)) if not query.variables[v].quantified]
+                found = self.matches.rows_of_some(np.array(numbers, np.int64), self.rows, self.threads)
+                self._found_ones = dict(zip(numbers, found, strict=True))
+            return self._found_ones
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
         if self.matches.single:

@@ -129,6 +129,28 @@ def count_bound(low: int, high: int, starts: Any, clock: Any, length: Any, seque
             place = end
 
 
+class Ranges(NamedTuple):
+    """Hold matches as ranges of events; m is a match.
+
+    - first[m], last[m]: its first and its last event.
+    - counts[m, v]: how many events it binds to variable v.
+    """
+
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int32]
+
+
+@kernel(writes=("gathered",))
+def gather_ranges(low: int, high: int, order: Any, given: Ranges, gathered: Ranges) -> None:
+    """Gather matches in a new order: match m of the result is match ``order[m]`` of the given ones."""
+    for m in range(low, high):
+        old = order[m]
+        gathered.first[m], gathered.last[m] = given.first[old], given.last[old]
+        for v in range(given.counts.shape[1]):
+            gathered.counts[m, v] = given.counts[old, v]
+
+
 @kernel(writes=("events",))
 def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, events: Any) -> None:
     """Write the events of each match w, plus `base`: those from ``starts[w]`` on, at ``offsets[w]`` and behind."""
@@ -157,10 +179,15 @@ def split_run(low: int, high: int, v: int, first: Any, counts: Any, rows: Any, p
 
 
 @kernel(writes=("out",))
-def pick_rows(low: int, high: int, v: int, first: Any, counts: Any, rows: Any, out: Any) -> None:
-    """``out[m]``: ``rows[e]`` of the only event e that match m binds to variable v."""
+def pick_rows(low: int, high: int, variables: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
+    """``out[k, m]``: ``rows[e]`` of the only event e that match m binds to variable ``variables[k]``; `variables` ascend."""
     for m in range(low, high):
-        out[m] = rows[_begin_of_binding(v, m, first, counts)]
+        event, v = first[m], 0
+        for k in range(variables.size):
+            while v < variables[k]:
+                event += counts[m, v]
+                v += 1
+            out[k, m] = rows[event]
 
 
 @sequential(writes=("starts", "last"))

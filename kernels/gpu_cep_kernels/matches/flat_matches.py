@@ -96,12 +96,13 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
-@sequential(writes=("order",), scratch=("marks", "before"))
-def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
-    """``order``: the matches by the row of each, if no two have the same; return how many rows there are.
+@sequential(writes=("marks", "before"))
+def mark_distinct(rows: Any, marks: Any, before: Any) -> int:
+    """``marks``: the bits of the rows that occur; return how many rows these are.
 
-    `marks` is given as zeros: one bit for each row that there may be. `before` has as
-    many words. Both are small, so that nothing is looked up far away.
+    `marks` is given as zeros: one bit for each row that there may be. ``before[w]``
+    is how many bits are set in the words before w. Both are small, so that nothing
+    is looked up far away.
     """
     for m in range(rows.size):
         marks[rows[m] >> 6] |= bit(rows[m] & 63)
@@ -109,11 +110,15 @@ def order_distinct(rows: Any, marks: Any, before: Any, order: Any) -> int:
     for w in range(marks.size):
         before[w] = count
         count += count_bits(marks[w])
-    if count == rows.size:
-        for m in range(rows.size):
-            w, own = rows[m] >> 6, bit(rows[m] & 63)
-            order[before[w] + count_bits(marks[w] & (own - np.uint64(1)))] = m
     return count
+
+
+@kernel(writes=("order",))
+def order_distinct(low: int, high: int, rows: Any, marks: Any, before: Any, order: Any) -> None:
+    """``order``: the matches by the row of each, of which no two are the same; the tables are those of :func:`mark_distinct`."""
+    for m in range(low, high):
+        w, own = rows[m] >> 6, bit(rows[m] & 63)
+        order[before[w] + count_bits(marks[w] & (own - np.uint64(1)))] = m
 
 
 @sequential(writes=("places",))
@@ -168,23 +173,20 @@ def split_binding(low: int, high: int, v: int, matches: FlatMatches, rows: Any, 
                 out[target + k] = rows[events[begin + k]]
 
 
-@kernel(writes=("out", "missing"))
-def split_single(low: int, high: int, v: int, matches: FlatMatches, rows: Any, ranks: Any, out: Any, missing: Any) -> None:
-    """``out[r]``: ``rows[e]`` of the only event e that variable v binds in the match of rank r.
+@kernel(writes=("placed",))
+def place_bound(low: int, high: int, variables: Any, matches: FlatMatches, rows: Any, placed: Any) -> None:
+    """``placed[m, k]``: ``rows[e]`` of the only event e that variable ``variables[k]`` binds in match m; −1 if it binds none.
 
-    If it binds none, ``missing[r]`` is True and ``out[r]`` 0. `ranks` are as for
-    :func:`split_binding`.
+    `variables` ascend.
     """
     offsets, counts, events = matches
     for m in range(low, high):
-        rank = ranks[m] if ranks.size else m
-        if rank >= 0:
-            begin = offsets[m]
-            for u in range(v):
-                begin += counts[m, u]
-            bound = counts[m, v] > 0
-            out[rank] = rows[events[begin]] if bound else 0
-            missing[rank] = not bound
+        place, v = offsets[m], 0
+        for k in range(variables.size):
+            while v < variables[k]:
+                place += counts[m, v]
+                v += 1
+            placed[m, k] = rows[events[place]] if counts[m, v] > 0 else -1
 
 
 @kernel(writes=("out",))
@@ -208,9 +210,9 @@ def place_rows(low: int, high: int, events: Any, rows: Any, placed: Any) -> None
 
 @kernel(writes=("out",))
 def order_placed(low: int, high: int, order: Any, placed: Any, out: Any) -> None:
-    """``out[v, m] = placed[order[m], v]``."""
+    """``out[v, m] = placed[order[m], v]``; `order` is empty if matches stay in theirs."""
     for m in range(low, high):
-        source = order[m]
+        source = order[m] if order.size else m
         for v in range(placed.shape[1]):
             out[v, m] = placed[source, v]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep_kernels.matches.flat_matches import group_matches, order_distinct
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.matches.flat_matches import group_matches, mark_distinct, order_distinct
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 
@@ -19,9 +20,12 @@ def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
     return order, places[:-1]
 
 
-def order_by_row(rows: Ints | Places, number: int) -> Ints:
+def order_by_row(rows: Ints | Places, number: int, threads: int = 1) -> Ints:
     """Return the order of rows numbered below `number`, equal ones as they come; it is quick if all differ."""
-    order, words = np.empty(len(rows), np.int64), number // 64 + 1
-    if order_distinct(rows, np.zeros(words, np.uint64), np.empty(words, np.int64), order) == len(rows):
-        return order
-    return order_by_group(rows, number)[0]
+    words = number // 64 + 1
+    marks, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
+    if mark_distinct(rows, marks, before) < len(rows):
+        return order_by_group(rows, number)[0]
+    order = np.empty(len(rows), np.int64)
+    spread(lambda span: order_distinct(*span, rows, marks, before, order), slices(len(rows), threads), threads)
+    return order

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.matches import Matches, OrderedMatches, concatenate_matches, ones
+from gpu_cep.engine.events.matches import Matches, concatenate_matches, ones
+from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_matches
 
 # two variables, of which one may be absent
 MATCH = st.tuples(st.lists(st.integers(0, 3), max_size=2), st.lists(st.integers(0, 3), min_size=1, max_size=2))
@@ -56,15 +57,9 @@ def test_matches_in_an_order_of_their_own(matches, data, threads):
             assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in expected]
         if found.single:
             assert found.rows_of_singles(np.arange(100), threads).T.tolist() == [bound(match) for match in expected]
-        elif all(len(match[1]) < 2 for match in expected):
-            events, missing = found.single_rows(1, np.arange(100), threads)
-            assert events.tolist() == [sum(match[1]) for match in expected]
-            assert missing is None
-        if not found.single and all(len(match[0]) < 2 for match in expected):
-            events, missing = found.single_rows(0, np.arange(100), threads)
-            assert events.tolist() == [sum(match[0]) for match in expected]
-            assert (missing is None) == all(match[0] for match in expected)
-            assert missing is None or missing.tolist() == [not match[0] for match in expected]
+        ones = [v for v in range(2) if all(len(match[v]) < 2 for match in matches)]
+        events = found.rows_of_some(np.array(ones, np.int64), np.arange(100), threads)
+        assert events.tolist() == [[sum(match[v]) if match[v] else -1 for match in expected] for v in ones]
         assert found.counts.tolist() == [[len(binding) for binding in match] for match in expected]
         assert (found.first.tolist(), found.last.tolist()) == ([min(bound(m)) for m in expected], [max(bound(m)) for m in expected])
         assert listed(found) == expected
@@ -111,6 +106,30 @@ def test_matches_of_single_variables_need_no_counts(pairs, parts):
                 assert np.array_equal(getattr(found, array), getattr(wanted, array))
             bound_by = [tuple(bound.tolist() for bound in each.bound_rows(1, np.arange(100))) for each in (found, wanted)]
             assert bound_by[0] == bound_by[1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(4, 7)), max_size=12), st.integers(2, 4), st.integers(1, 2), st.data())
+def test_single_variables_in_parts_are_those_of_one(pairs, parts, threads, data):
+    """As they are, in an order of their own, and some of these."""
+    events, rows = np.array(pairs, np.int64).reshape(-1, 2), np.arange(8, dtype=np.int32) * 7
+    cut = np.linspace(0, len(events), parts + 1).astype(int)
+    apart = [Matches(events[low:high, 0], ones(high - low, 2), events[low:high].ravel()) for low, high in itertools.pairwise(cut)]
+    found, joined = join_matches(apart, 2, threads), concatenate_matches(apart, 2)
+    assert isinstance(found, SinglesInParts)
+    order = np.array(data.draw(st.permutations(range(len(pairs)))), np.int64)
+    some = order[: data.draw(st.integers(0, len(order)))]
+    for made, wanted in (
+        (found, joined),
+        (found.reorder(some), joined.reorder(some)),
+        (OrderedMatches(found, some), OrderedMatches(joined, some)),
+    ):
+        assert len(made) == len(wanted)
+        for array in ("first", "last", "counts", "events", "offsets"):
+            assert np.array_equal(getattr(made, array), getattr(wanted, array))
+        assert np.array_equal(made.rows_of_singles(rows, threads), wanted.rows_of_singles(rows, threads))
+        assert np.array_equal(made.rows_of_some(np.array([1]), rows, threads), wanted.rows_of_some(np.array([1]), rows, threads))
+        for one, other in zip(made.bound_rows(1, rows, threads), wanted.bound_rows(1, rows, threads), strict=True):
+            assert np.array_equal(one, other)
 
 
 @given(st.lists(MATCHES, max_size=5), st.integers(1, 3))

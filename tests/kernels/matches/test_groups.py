@@ -11,10 +11,10 @@ from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
 ROWS = st.lists(st.integers(0, 199), max_size=60)
 
 
-@given(ROWS, st.sampled_from((np.int32, np.int64)))
-def test_rows_in_order_equal_ones_as_they_come(rows, kind):
+@given(ROWS, st.sampled_from((np.int32, np.int64)), st.integers(1, 2))
+def test_rows_in_order_equal_ones_as_they_come(rows, kind, threads):
     for given_rows in (rows, list(dict.fromkeys(rows))):
-        found = order_by_row(np.array(given_rows, kind), 200)
+        found = order_by_row(np.array(given_rows, kind), 200, threads)
         assert found.tolist() == sorted(range(len(given_rows)), key=given_rows.__getitem__)
 
 

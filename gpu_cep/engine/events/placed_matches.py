@@ -1,0 +1,183 @@
+"""Hold matches on their way to a table: in the order of results, or in the parts in which they were found.
+
+Their events stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.matches import AS_THEY_ARE, Counts, Indices, Matches, Rows, concatenate_matches, ones, order_rows
+from gpu_cep.engine.input.buffers import new_values
+from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.matches.flat_matches import invert_order, place_rows
+
+
+@dataclass(frozen=True)
+class SinglesInParts:
+    """Matches that bind one event to each variable, in the parts in which they were found.
+
+    Their events are joined only if somebody asks for all of them.
+    """
+
+    parts: tuple[Matches, ...]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def first(self) -> Indices:
+        """Return the first event of each match."""
+        return np.concatenate([part.first for part in self.parts])
+
+    @cached_property
+    def last(self) -> Indices:
+        """Return the last event of each match."""
+        return np.concatenate([part.last for part in self.parts])
+
+    @property
+    def counts(self) -> Counts:
+        """Return how many events each variable binds in each match, [match, variable]."""
+        return ones(len(self), self.parts[0].counts.shape[1])
+
+    @property
+    def single(self) -> bool:
+        """Return that each match binds one event to every variable."""
+        return True
+
+    @property
+    def offsets(self) -> Indices:
+        """Return where each match's events begin in `events`, and where the last match's end."""
+        return self._joined.offsets
+
+    @property
+    def events(self) -> Indices:
+        """Return all bound events, match after match, variable after variable, in stream order."""
+        return self._joined.events
+
+    @cached_property
+    def _joined(self) -> Matches:
+        """Return the same matches in one part."""
+        return concatenate_matches(self.parts, self.counts.shape[1])
+
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
+        return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+
+    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
+        return self.rows_of_singles(rows, threads)[variables]
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]."""
+        return self.singles_in_order(rows, AS_THEY_ARE, len(self), threads)
+
+    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
+        placed = new_values(self.counts.shape, rows.dtype)
+        targets = np.split(placed, np.cumsum([len(part) for part in self.parts])[:-1])
+
+        def place(part: Matches, target: Rows) -> None:
+            place_rows(0, len(part), part.events.reshape(part.counts.shape), rows, target)
+
+        spread(lambda own: place(*own), list(zip(self.parts, targets, strict=True)), threads)
+        return order_rows(order, number, placed, threads)
+
+    def reorder(self, order: Indices) -> SinglesInParts:
+        """Return the matches in the order given; some may be left out, none is taken twice."""
+        return SinglesInParts((self._joined.reorder(order),))
+
+
+@dataclass(frozen=True)
+class OrderedMatches:
+    """Matches in the order of results: ``source[order[m]]`` is match m, and some may be left out.
+
+    Their events stay where they are. They are gathered only if somebody asks for all of them.
+    """
+
+    source: Matches | SinglesInParts
+    order: Indices
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @cached_property
+    def first(self) -> Indices:
+        """Return the first event of each match."""
+        return self.source.first[self.order]
+
+    @cached_property
+    def last(self) -> Indices:
+        """Return the last event of each match."""
+        return self.source.last[self.order]
+
+    @cached_property
+    def counts(self) -> Counts:
+        """Return how many events each variable binds in each match, [match, variable]."""
+        variables = self.source.counts.shape[1]
+        return ones(len(self), variables) if self.single else np.take(self.source.counts, self.order, axis=0)
+
+    @property
+    def single(self) -> bool:
+        """Return whether each match binds one event to every variable."""
+        return self.source.single
+
+    @property
+    def offsets(self) -> Indices:
+        """Return where each match's events begin in `events`, and where the last match's end."""
+        return self._gathered.offsets
+
+    @property
+    def events(self) -> Indices:
+        """Return all bound events, match after match, variable after variable, in stream order."""
+        return self._gathered.events
+
+    @cached_property
+    def _gathered(self) -> Matches | SinglesInParts:
+        """Return the same matches with their events in the same order."""
+        return self.source.reorder(self.order)
+
+    @cached_property
+    def _ranks(self) -> Indices:
+        """Return the place of each match of the source in `order`; −1 if it is left out."""
+        ranks = np.full(len(self.source), -1, np.int64)
+        invert_order(self.order, ranks)
+        return ranks
+
+    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
+        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
+
+        As :meth:`Matches.bound_rows`. Events are read as they lie in memory.
+        """
+        if not len(self):
+            return AS_THEY_ARE, np.zeros(1, np.int64)
+        if self.single:
+            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+        assert isinstance(self.source, Matches), "parts are of matches of single variables"
+        return self.source.split_in_order(v, rows, self.order, self._ranks, threads)
+
+    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""
+        if isinstance(self.source, SinglesInParts):
+            return self.rows_of_singles(rows, threads)[variables]
+        return self.source.some_in_order(variables, rows, self.order, len(self), threads)
+
+    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
+        return self.source.singles_in_order(rows, self.order, len(self), threads)
+
+    def reorder(self, order: Indices) -> OrderedMatches:
+        """Return the matches in the order given; some may be left out, none is taken twice."""
+        return OrderedMatches(self.source, self.order[order])
+
+
+def join_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches | SinglesInParts:
+    """Return the matches of all parts, one part after the other; the events of single variables stay where they are."""
+    if len(parts) > 1 and all(part.of_singles for part in parts):
+        return SinglesInParts(tuple(parts))
+    return concatenate_matches(parts, variables, threads)
