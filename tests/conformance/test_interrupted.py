@@ -22,7 +22,7 @@ from tests.results import matches_of
 
 SEARCHES = (ses_automaton, longest_runs, enumeration, buffer_counts, buffer_paths, nfab)
 # What a search takes at first: steps of a call, the length of a path, rows of the output.
-STEPS = ("_STEPS_PER_CALL", "STEPS_PER_CALL", "FIRST_STEPS")
+STEPS = ("_STEPS_PER_CALL", "STEPS_PER_CALL", "FIRST_STEPS", "FIRST_WALKED")
 PATHS, ROOMS = ("_PATH", "_HEIGHT"), ("_SMALLEST_OUTPUT", "_EACH_PIVOT")
 
 
