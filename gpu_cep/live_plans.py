@@ -19,11 +19,10 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
-from gpu_cep.live_queries import LATE, Idle, LiveQuery, check_live, needs_slices
+from gpu_cep.live_queries import LATE, Idle, LiveQuery, check_live, needs_slices, row_query
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
@@ -92,16 +91,13 @@ def _plan_live_rows(
 ) -> LiveQuery:  # fmt: skip
     """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
     check_row_settings(settings)
-    if settings.algorithm != "auto":
-        raise UnsupportedError([Diagnostic(f"{arrival.asked} with algorithm={settings.algorithm!r} is not supported", hint="leave it out")])
     narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
     written = bind_rows(pattern, narrow, options)
     check_rows(written, narrow, options)
-    refuse_uncertain(plan_row_pattern(written), arrival.asked, pattern if isinstance(pattern, str) else None)
+    live = row_query(plan_row_pattern(written), narrow, settings, arrival.asked, pattern if isinstance(pattern, str) else None)
     # of its text, so that a stream which is loaded has the same plan
     plan = plan_row_pattern(bind_rows(text_of(pattern), narrow, options))
-    live = LiveQuery(replace(plan.labels, settings=settings), narrow, rows=plan)
-    live = _of_arrival(live, arrival, options.time_unit)
+    live = _of_arrival(replace(live, rows=plan), arrival, options.time_unit)
     if live.returns_late:
         check_late_rows(live, settings)
     return live

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.ticks import Tick
@@ -19,6 +20,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import Certain, certainty_of
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
 
@@ -65,6 +67,11 @@ class LiveQuery:
         """The schema of the events that are kept."""
         return self.schema if self.rows is None else marked_schema(self.schema)
 
+    @property
+    def window(self) -> TimeWindow | CountWindow | None:
+        """The window of the query."""
+        return self.plan.query.window if self.rows is None else self.rows.bound.window
+
     def fingerprint(self) -> str:
         """Return a stable digest of how the query is answered, the same in every process."""
         return self.plan.fingerprint() if self.rows is None else self.rows.fingerprint()
@@ -88,6 +95,20 @@ class LiveQuery:
     def result(self) -> pa.Schema:
         """The schema of the matches."""
         return answer_schema(self.plan, self.schema) if self.rows is None else row_pattern_schema(self.rows.bound, self.schema)
+
+
+def row_query(plan: RowPlan, rows: pa.Schema, settings: Settings, asked: str, text: str | None = None) -> LiveQuery:
+    """Return the query of a row pattern over `rows`, if a stream, or what else is `asked` for, can answer it.
+
+    Raises
+    ------
+    UnsupportedError
+        It cannot, or a choice of the settings is not one for row patterns. `text` is what errors quote.
+    """
+    if settings.algorithm != "auto":
+        raise UnsupportedError([Diagnostic(f"{asked} with algorithm={settings.algorithm!r} is not supported", hint="leave it out")])
+    refuse_uncertain(plan, asked, text)
+    return LiveQuery(replace(plan.labels, settings=settings, stream_keys=plan.bound.partition_by), rows, rows=plan)
 
 
 def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> AnyPlan:

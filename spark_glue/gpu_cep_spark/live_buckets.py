@@ -27,6 +27,7 @@ from gpu_cep.plan.certainty import Certain
 from gpu_cep.stream_steps import bindable_rows, certain_matches, hold_events, is_due, no_matches
 from gpu_cep_spark.codes import Codes
 from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.live_marks import ListMarks, in_order_of_ties, marks_after, read_marks, write_marks
 from gpu_cep_spark.live_packing import number_of_buckets, read_chunk, write_chunk
 from gpu_cep_spark.worker import as_events, as_promised, in_batches
 
@@ -35,6 +36,8 @@ TICKS = 1_000
 # Chunks that a bucket's list may have before they are joined.
 MOST_CHUNKS = 64
 _NUMBER = "number"
+# The fields of a bucket that are written beside the state of its stream.
+_FIGURES = ("rows", "size", "chunks", "timer", "latest", "open")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -59,6 +62,8 @@ class LiveWork:
         The partitions of the state, if Spark does not tell tasks of another number.
     whole
         The schema of whole events, which come behind the columns of the query if late ones are rows of the result; else None.
+    ties
+        The columns that order rows which the ORDER BY of a row pattern leaves equal.
     """
 
     live: LiveQuery
@@ -68,14 +73,19 @@ class LiveWork:
     result: pa.Schema
     partitions: int
     whole: pa.Schema | None = None
+    ties: tuple[int, ...] = ()
 
 
 class Store(NamedTuple):
-    """The state variables of a bucket, and the handle by which its timer is set."""
+    """The state variables of a bucket, and the handle by which its timer is set.
+
+    `marks`: what is known of the rows of a row pattern, in the order of the list.
+    """
 
     about: Any
     chunks: Any
     timers: Any
+    marks: Any = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +96,7 @@ class Bucket:
     `rows`, `size`, `chunks`: the number of events in its list, their bytes, and the number of chunks.
     `timer`: the watermark, in milliseconds, at which it is called next if no event comes (None: never).
     `latest`: the latest time of its events.
+    `open`: of how many rows of a row pattern it was not certain at the last run which match begins there.
     """
 
     state: StreamState
@@ -94,6 +105,7 @@ class Bucket:
     chunks: int = 0
     timer: int | None = None
     latest: int = 0
+    open: int = 0
 
 
 class New(NamedTuple):
@@ -112,11 +124,15 @@ class New(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches."""
+    """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches.
+
+    `marks` are those of the rows of a row pattern.
+    """
 
     state: StreamState
     kept: Numbers | None
     found: pa.Table | None
+    marks: ListMarks | None = None
 
 
 def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int) -> Iterator[pd.DataFrame]:
@@ -173,7 +189,8 @@ def _read_bucket(work: LiveWork, store: Store) -> Bucket:
     buckets = number_of_buckets(work.partitions)
     if told["buckets"] != buckets:
         raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
-    return Bucket(read_state(written, work.live.schema), told["rows"], told["size"], told["chunks"], told["timer"], told["latest"])
+    # an earlier release wrote no number of open rows
+    return Bucket(read_state(written, work.live.schema), **{name: told.get(name, 0) for name in _FIGURES})
 
 
 def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: int) -> New:
@@ -232,20 +249,31 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
     if (not bucket.rows and not _holds(bucket.state)) or _is_settled(work.live, bucket, clock):
         return Ran(replace(bucket.state, clock=replace(clock, answered=clock.watermark)), None, None)
     state = bucket.state
+    numbers = np.zeros(0, np.int64)
     if bucket.rows:
         table, numbers = _read_events(store)
-        events = as_events(table, work.live.schema, work.codes)
+        events, places = _in_order(work, store, as_events(table, work.live.schema, work.codes), numbers)
         # text that came as codes is encoded
-        state = hold_events(work.live, replace(state, events=events.slice(0, 0)), events, numbers)
+        state = hold_events(work.live, replace(state, events=events.slice(0, 0)), events, places)
     context = TaskContext.get()
     after, found = certain_matches(work.live, state, 1 if context is None else context.cpus(), None)
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
-    return Ran(rest, after.numbers, found)
+    marks = None if work.live.rows is None else marks_after(numbers, after.events, after.numbers)
+    return Ran(rest, after.numbers, found, marks)
+
+
+def _in_order(work: LiveWork, store: Store, events: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
+    """Return the events of a list and their numbers; rows of a row pattern in order, with their marks."""
+    if work.live.rows is None:
+        return events, numbers
+    return in_order_of_ties(work.live.rows, work.ties, read_marks(store.marks, events), numbers)
 
 
 def _is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
     """Return whether nothing becomes certain of a bucket by time alone: all that its events decide has been answered."""
-    by_events = live.certain is Certain.AT_DETECTION or isinstance(live.plan.query.window, CountWindow)
+    by_events = isinstance(live.window, CountWindow) or (
+        live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open
+    )
     return by_events and clock.answered is not None and bucket.latest <= clock.answered
 
 
@@ -272,8 +300,12 @@ def _read_events(store: Store) -> tuple[pa.Table, Numbers]:
 def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, watermark: int, *, called: bool) -> Bucket:
     """Write what is kept of a bucket, set its timer, and return what is known of it; `called` by its timer."""
     after = replace(bucket, state=ran.state)
-    if ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept)):
+    anew = ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept))
+    if ran.kept is not None and anew:
         after = _write_events(store, after, ran.kept)
+    if ran.marks is not None:
+        write_marks(store.marks, ran.marks, ran.kept if anew else None)
+        after = replace(after, open=ran.marks.open)
     if new.chunk is not None:
         store.chunks.appendValue((ran.state.clock.pushed - new.rows, new.chunk))
         rows, size = after.rows + new.rows, after.size + len(new.chunk)
@@ -283,15 +315,15 @@ def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, wat
         store.about.clear()
         return after
     told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions)}
-    told |= {"timer": after.timer, "rows": after.rows, "size": after.size, "chunks": after.chunks, "latest": after.latest}
+    told |= {name: getattr(after, name) for name in _FIGURES}
     store.about.update((write_state(after.state, told),))
     return after
 
 
 def _is_worth_writing(live: LiveQuery, bucket: Bucket, kept: int) -> bool:
     """Return whether a list is written anew that has so many events which are still needed."""
-    # windows of a number of events count those that are kept
-    counted = isinstance(live.plan.query.window, CountWindow) and bucket.rows > kept
+    # windows of a number of events count those that are kept; of rows, marks tell
+    counted = live.rows is None and isinstance(live.window, CountWindow) and bucket.rows > kept
     return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
 
 

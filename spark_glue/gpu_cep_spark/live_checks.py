@@ -16,7 +16,9 @@ from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.live_queries import LATE
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.row_patterns import NarrowRows
 
 EMIT = ("certain",)
 OUTPUTS = ("matches", "events")
@@ -77,6 +79,20 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings) -> None:
     faults += [*_faults_of_watermark(df.schema, plan.query.schema.names[plan.query.timestamp]), *_faults_of_store(df)]
     if faults:
         raise UnsupportedError(faults)
+
+
+def check_row_stream(df: DataFrame, query: NarrowRows) -> None:
+    """Check that the row pattern is one for streams, and the watermark and the session's state store; raises as :func:`check_stream`."""
+    faults: list[Diagnostic] = []
+    try:
+        refuse_uncertain(query.plan, "a stream", query.text)
+    except UnsupportedError as refused:
+        faults.extend(refused.diagnostics)
+    for first in query.bound.order_by[:1]:
+        faults.extend(_faults_of_watermark(df.schema, query.rows.names[first.column]))
+    faults.extend(_faults_of_store(df))
+    if faults:
+        raise UnsupportedError(faults, query.text)
 
 
 def _faults_of_query(plan: AnyPlan) -> Iterator[Diagnostic]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -60,13 +61,22 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], every: float | str |
     """
     query, df = job.query, job.df
     check_stream(df, query.plan, query.settings)
-    partitions = int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    work = live_work(query, every, late, partitions, timeouts, job.events)
-    found = _packed(job, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
+    work = live_work(query, every, late, partitions_of(df), timeouts, job.events)
+    matches = match_in_buckets(df, work)
+    return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
+
+
+def match_in_buckets(df: DataFrame, work: LiveWork) -> DataFrame:
+    """Return what comes out of the buckets to which the events of a streaming DataFrame are sent."""
+    found = _packed(df, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
     returned = spark_schema(_result_schema(work.live, work.whole))
-    matches = told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
-    return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
+    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+
+
+def partitions_of(df: DataFrame) -> int:
+    """Return the number of partitions over which a session shuffles rows."""
+    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
 
 def _is_event_time(live: LiveQuery) -> bool:
@@ -88,8 +98,12 @@ def live_work(
     plan = query.plan
     live = _live_query(query, timeouts, ticks_of(plan, every, query.options.time_unit), late)
     codes, whole = coded_columns(plan), events if live.returns_late else None
-    result = batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
-    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, result, partitions, whole)
+    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, columns_of_result(live, whole), partitions, whole)
+
+
+def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
+    """Return the schema that Spark expects of what comes out; with late events as a `whole` if they are rows."""
+    return batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
 
 
 def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], every: Tick | None, late: str) -> LiveQuery:
@@ -112,18 +126,26 @@ def _result_schema(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
     return live.result if whole is None else kinds_schema(live.result, whole)
 
 
-def _packed(job: Job, work: LiveWork) -> DataFrame:
+def _packed(df: DataFrame, work: LiveWork) -> DataFrame:
     """Return the events, packed by bucket."""
     live = work.live
     if live.returns_late:
-        sent = with_whole_events(job.df, live.plan, live.schema, work.codes)
+        sent = with_whole_events(df, live.plan, live.schema, work.codes)
     else:
-        sent = narrow(job.df, live.plan, live.schema, work.codes, timeouts=live.timeouts is not None)
+        sent = narrow(df, live.plan, live.schema, work.codes, timeouts=live.timeouts is not None)
     keys = [F.col(f"c{key}") for key in keys_of_shuffle(live.plan)]
     hashed = sent.select("*", F.hash(*keys).alias(_HASH)) if keys else sent
-    time = live.plan.query.timestamp
-    packing = Packing(batch_schema(hashed.schema, ZONE), time, live.schema.names[time], bool(keys), work.partitions)
+    packing = packing_of(work, batch_schema(hashed.schema, ZONE))
     return hashed.mapInArrow(send(partial(pack_partition, packing)), PACKED)
+
+
+def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
+    """Return how tasks pack events that are sent in the columns of `schema`."""
+    live = work.live
+    time = live.plan.query.timestamp
+    name, keyed = live.schema.names[time], bool(keys_of_shuffle(live.plan))
+    packing = Packing(schema, time, name, keyed, work.partitions)
+    return packing if live.rows is None else replace(packing, remedy=f"filter the rows by {name} IS NOT NULL")
 
 
 def _figures() -> list[Any]:

@@ -41,6 +41,8 @@ class Packing:
         Whether a hash of the stream's keys stands in the last column; else all events go into one bucket.
     partitions
         The partitions of the state, if Spark does not tell tasks of another number.
+    remedy
+        What to do with events without a time.
     """
 
     schema: pa.Schema
@@ -48,6 +50,7 @@ class Packing:
     name: str
     keyed: bool
     partitions: int
+    remedy: str = "nulls='drop' leaves these events out"
 
 
 def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -92,7 +95,7 @@ def _refuse_untimed(packing: Packing, table: pa.Table) -> None:
     missing = table.column(packing.timestamp).null_count
     if missing:
         told = f"timestamp column {packing.name!r} holds {missing:,} NULL{'s' * (missing > 1)} in one partition of the events"
-        raise EventError(f"{told}; nulls='drop' leaves these events out")
+        raise EventError(f"{told}; {packing.remedy}")
 
 
 def _pack(packing: Packing, table: pa.Table, buckets: int) -> pa.RecordBatch:

@@ -13,18 +13,21 @@ from gpu_cep_spark.live_buckets import LiveWork, match_bucket
 
 # The state variables; a checkpoint has them under these names and with these schemas.
 _ABOUT, _CHUNKS = ("about", "about binary"), ("events", "first long, chunk binary")
+# Of row patterns alone: what the search knows of the rows.
+_MARKS = ("marks", "marks binary")
 
 
 def make_processor(work: LiveWork) -> StatefulProcessor:
     """Return the processor for a query; on executors it raises as the function of :func:`gpu_cep_spark.handshake.as_bytes`."""
-    unpack = as_bytes(partial(match_bucket, work))
+    unpack, further = as_bytes(partial(match_bucket, work)), () if work.live.rows is None else (_MARKS,)
 
     # nested, so that it travels by value: the executor needs nothing of this module to load it
     class Matching(StatefulProcessor):
         """The processor: it hands each call over with the state variables of its bucket."""
 
         def init(self, handle: Any) -> None:
-            self._state = handle.getValueState(*_ABOUT), handle.getListState(*_CHUNKS), handle
+            marks = (handle.getValueState(*variable) for variable in further)
+            self._state = handle.getValueState(*_ABOUT), handle.getListState(*_CHUNKS), handle, *marks
             self._match: Any = None
 
         def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803

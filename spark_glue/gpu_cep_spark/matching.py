@@ -27,6 +27,7 @@ from gpu_cep_spark.heartbeat_rows import without_heartbeats
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.live_checks import check_choices, refuse_for_batch, refuse_keywords
 from gpu_cep_spark.live_frames import ZONE, match_stream
+from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
@@ -84,6 +85,7 @@ def gpu_match(
     pattern
         As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
         The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it they are cut into slices, or go to one task.
+        Of a streaming DataFrame they need a WITHIN, and ORDER BY begins with the column of the watermark.
     of_files
         The pattern, if `df` is a session.
     engine, gpu_memory
@@ -158,16 +160,16 @@ def gpu_match(
     refuse_swapped("gpu_match", frame, asked)
     options, settings = read_keywords(keywords)
     refuse_other_frames(frame)
-    frame = without_heartbeats(frame, options.timestamp)
     check_settings(settings)
     check_scan(scan, slices)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late})
+    if is_row_pattern(asked) and frame.isStreaming:
+        return match_row_stream(frame, asked, options, settings, every, late)
+    frame = without_heartbeats(frame, options.timestamp)
     zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
-        if frame.isStreaming:
-            raise UnsupportedError([_NO_STREAM_OF_ROWS])
         check_road(scan)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
@@ -188,11 +190,6 @@ def _match_batch(job: Job, slices: float | str | None, scan: Scan, *, from_paths
     if report is not None:
         report.tell_streams(why)
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
-
-
-_NO_STREAM_OF_ROWS = Diagnostic(
-    "MATCH_RECOGNIZE is not supported over streaming DataFrames", hint="ask an event pattern, PATTERN SEQ(…) … WITHIN …, instead"
-)
 
 
 def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:

@@ -57,6 +57,11 @@ class NarrowRows:
         return cls(pattern, narrow, bound, options, settings)
 
     @property
+    def text(self) -> str | None:
+        """The text that errors quote."""
+        return self.pattern if isinstance(self.pattern, str) else None
+
+    @property
     def result(self) -> pa.Schema:
         """The columns of the result."""
         return row_pattern_schema(self.bound, self.rows)
@@ -68,7 +73,7 @@ class NarrowRows:
 
     def work(self, memory: int | None = None) -> RowWork:
         """Return the work on each Spark partition; a worker may take `memory` bytes."""
-        ties, text = _ties(self.bound), pattern_text(self.pattern)
+        ties, text = ties_of(self.bound), pattern_text(self.pattern)
         return RowWork(self.bound, self.options, text, self.rows, ties, self.result, memory, self.settings.max_steps)
 
     def sliced_work(self, memory: int | None = None) -> RowWork:
@@ -79,7 +84,7 @@ class NarrowRows:
         bound = bind_rows(self.pattern, rows, options)
         types = [*self.result.types, *(field.type for field in ENDS if skips_rows(bound))]
         result = pa.schema([(f"c{number}", type) for number, type in enumerate(types)])
-        ties, text = _ties(self.bound), pattern_text(self.pattern)
+        ties, text = ties_of(self.bound), pattern_text(self.pattern)
         return RowWork(bound, options, text, rows, ties, result, memory, self.settings.max_steps, sliced=True)
 
 
@@ -88,7 +93,7 @@ def _is_taken(name: str, rows: pa.Schema, bound: BoundRowPattern) -> bool:
     return name in {each.lower() for each in (*rows.names, *(measure.name for measure in bound.measures))}
 
 
-def _ties(bound: BoundRowPattern) -> tuple[int, ...]:
+def ties_of(bound: BoundRowPattern) -> tuple[int, ...]:
     """Return the columns that order rows which ORDER BY leaves equal: all others that have an order."""
     settled = {*bound.partition_by, *(each.column for each in bound.order_by)}
     types = [attribute.type for attribute in bound.schema.attributes]

@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 _STREAMS = ("tests/api/test_row_streams.py",)
 _SLICES = ("tests/spark/test_row_slices.py",)
+_BUCKETS = ("tests/spark/test_live_rows.py",)
 
 ROW_STREAMS = (
     Fault(
@@ -42,6 +43,34 @@ ROW_STREAMS = (
         "counts = begun.counts + ",
         "counts = ",
         _STREAMS,
+    ),
+    Fault(
+        "what-is-known-of-the-rows-of-a-bucket-is-forgotten",
+        "spark_glue/gpu_cep_spark/live_marks.py",
+        "if not variable.exists():",
+        "if True:",
+        _BUCKETS,
+    ),
+    Fault(
+        "rows-of-a-bucket-that-are-given-up-begin-matches",
+        "spark_glue/gpu_cep_spark/live_marks.py",
+        "new_marks(len(numbers), passed=True)",
+        "new_marks(len(numbers))",
+        _BUCKETS,
+    ),
+    Fault(
+        "rows-of-a-bucket-come-in-the-order-of-arrival",
+        "spark_glue/gpu_cep_spark/live_marks.py",
+        "if not ties:",
+        "if True:",
+        _BUCKETS,
+    ),
+    Fault(
+        "a-bucket-of-row-patterns-never-waits-for-time",
+        "spark_glue/gpu_cep_spark/live_buckets.py",
+        "else not bucket.open",
+        "else True",
+        _BUCKETS,
     ),
     Fault(
         "slices-begin-with-their-first-row-alone",

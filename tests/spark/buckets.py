@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.live_buckets import TICKS, LiveWork, match_bucket
-from gpu_cep_spark.live_packing import Packing, pack_partition, unpack_partition
+from gpu_cep_spark.live_frames import packing_of
+from gpu_cep_spark.live_packing import pack_partition, unpack_partition
 from gpu_cep_spark.spill import stream_hashes
 
 
@@ -52,7 +53,11 @@ class Value(Variable):
 class Bucket:
     about: Value = field(default_factory=Value)
     chunks: Variable = field(default_factory=Variable)
+    marks: Value = field(default_factory=Value)
     timers: set[int] = field(default_factory=set)
+
+    def is_empty(self) -> bool:
+        return not (self.about.values or self.chunks.values or self.marks.values or self.timers)
 
     def registerTimer(self, at: int) -> None:  # noqa: N802
         self.timers.add(at)
@@ -92,6 +97,9 @@ class Operator:
         self.watermark = max(self.watermark, self.latest // TICKS - self.delay)
         return late
 
+    def is_empty(self) -> bool:
+        return all(bucket.is_empty() for bucket in self.buckets.values())
+
     def idle(self, watermark: int) -> None:
         """Micro-batches without events, once the watermark is so far."""
         self.watermark = watermark
@@ -119,13 +127,11 @@ class Operator:
         for number, constants in self.work.codes.items():
             codes = pc.index_in(named.column(number), pa.array(constants)).cast(pa.int8())
             named = named.set_column(number, f"c{number}", codes)
-        time = plan.query.timestamp
-        packing = Packing(named.schema, time, self.work.live.schema.names[time], bool(keys), self.work.partitions)
-        return pack_partition(packing, named.to_batches())
+        return pack_partition(packing_of(self.work, named.schema), named.to_batches())
 
     def _call(self, number: int, given: Any) -> None:
         bucket = self.buckets.setdefault(number, Bucket())
-        self.frames += match_bucket(self.work, (bucket.about, bucket.chunks, bucket), given, self.watermark)
+        self.frames += match_bucket(self.work, (bucket.about, bucket.chunks, bucket, bucket.marks), given, self.watermark)
 
 
 def _times(work: LiveWork, table: pa.Table) -> np.ndarray:

@@ -139,20 +139,16 @@ def certain_of(live: LiveQuery, events: pa.Table) -> tuple[pa.Table, int]:
     return found, found.num_rows
 
 
-def is_empty(operator: Operator) -> bool:
-    return all(not (bucket.about.values or bucket.chunks.values or bucket.timers) for bucket in operator.buckets.values())
-
-
 @examples(60, 400)
 @given(whole_language(max_size=12, after_match=AFTER_MATCH), st.data())
 def test_buckets_have_the_matches_of_a_batch(case, data):
-    assert is_empty(check_buckets(case, data))
+    assert check_buckets(case, data).is_empty()
 
 
 @examples(60, 400)
 @given(trend_cases(after_match=AFTER_MATCH), st.data())
 def test_buckets_tell_strategies_apart(case, data):
-    assert is_empty(check_buckets(case, data))
+    assert check_buckets(case, data).is_empty()
 
 
 WITH_TIMEOUTS = ("skip_till_next_match", "partition_contiguity", "strict_contiguity")
@@ -161,7 +157,7 @@ WITH_TIMEOUTS = ("skip_till_next_match", "partition_contiguity", "strict_contigu
 @examples(30, 200)
 @given(whole_language(max_size=12, after_match=AFTER_MATCH, strategies=WITH_TIMEOUTS), st.sampled_from(("drop", "rows")), st.data())
 def test_buckets_have_timeouts_and_late_events(case, late, data):
-    assert is_empty(check_buckets(case, data, timeouts=True, late=late))
+    assert check_buckets(case, data, timeouts=True, late=late).is_empty()
 
 
 @examples(30, 200)
@@ -339,7 +335,7 @@ def test_a_bucket_keeps_no_more_than_a_window_of_fresh_keys():
     assert max(kept) < 2 * 40 * 700
     assert max(kept[40:]) <= 1.1 * max(kept[:40])
     operator.idle(FOR_EVER)
-    assert is_empty(operator)
+    assert operator.is_empty()
 
 
 @pytest.mark.parametrize("options", [{}, {"timeouts": True, "late": "rows"}, {"after_match": "skip_past_last"}])
@@ -356,7 +352,7 @@ def test_the_state_does_not_grow_with_the_keys_that_there_have_been(windows: int
     # lists are written anew now and then; what grew with the keys would have doubled
     assert max(sizes[half:]) <= 1.25 * max(sizes[:half])
     operator.idle(FOR_EVER)
-    assert is_empty(operator)
+    assert operator.is_empty()
 
 
 def bytes_of(bucket: Bucket) -> int:

@@ -39,7 +39,7 @@ from gpu_cep_kernels.compile.launch import available_threads
 MARKS = (pa.field("passed", pa.bool_()), pa.field("matched", pa.bool_()), pa.field("matches", pa.int64()))
 
 
-class _Marks(NamedTuple):
+class Marks(NamedTuple):
     """What is known of rows: whether the search has passed them, whether a match has them, and how many matches came before."""
 
     passed: npt.NDArray[np.bool_]
@@ -54,8 +54,12 @@ def marked_schema(schema: pa.Schema) -> pa.Schema:
 
 def marked(rows: pa.Table) -> pa.Table:
     """Return rows that have come with their marks."""
-    none = np.zeros(rows.num_rows, np.bool_)
-    return _with_marks(rows, _Marks(none, none, np.zeros(rows.num_rows, np.int64)))
+    return with_marks(rows, new_marks(rows.num_rows))
+
+
+def new_marks(rows: int, *, passed: bool = False) -> Marks:
+    """Return the marks of so many rows that have come, or that the search has `passed` and no match depends on."""
+    return Marks(np.full(rows, passed), np.zeros(rows, np.bool_), np.zeros(rows, np.int64))
 
 
 def certain_rows(
@@ -67,7 +71,7 @@ def certain_rows(
     """
     threads = available_threads() if threads is None else threads
     known = len(state.times) if until is None else count_until(state, until)
-    rows, marks = _without_marks(state.events.slice(0, known))
+    rows, marks = without_marks(state.events.slice(0, known))
     columns = row_columns(plan, rows, state.numbers[:known])
     ordered = order_rows(plan.bound, columns, threads)
     given = marks if ordered.rows is None else _picked(marks, ordered.rows)
@@ -85,10 +89,10 @@ def certain_rows(
         return replace(state, events=state.events.slice(0, 0), times=state.times[:0], numbers=state.numbers[:0]), found
     counts = begun.counts + _matches_of_each(matches, ordered)
     kept = np.arange(len(ordered)) >= _of_rows(begun.firsts - rows_before(plan), ordered)
-    return _kept(state, rows, ordered, _Marks(~left, covered, _of_rows(counts, ordered)), kept), found
+    return _kept(state, rows, ordered, Marks(~left, covered, _of_rows(counts, ordered)), kept), found
 
 
-def _begun(ordered: OrderedRows, marks: _Marks) -> Begun:
+def _begun(ordered: OrderedRows, marks: Marks) -> Begun:
     """Return where the search of each partition goes on."""
     firsts = ordered.offsets[:-1]
     if not firsts.size:
@@ -116,12 +120,12 @@ def _matches_of_each(matches: RowMatches, ordered: OrderedRows) -> Indices:
     return np.diff(np.searchsorted(matches.firsts, ordered.offsets))
 
 
-def _kept(state: StreamState, rows: pa.Table, ordered: OrderedRows, marks: _Marks, kept: npt.NDArray[np.bool_]) -> StreamState:
+def _kept(state: StreamState, rows: pa.Table, ordered: OrderedRows, marks: Marks, kept: npt.NDArray[np.bool_]) -> StreamState:
     """Return the state with only those of the known rows that are `kept`, in the order of time, with their marks."""
     places = ordered.numbers(np.flatnonzero(kept))
     order = np.argsort(places)
     places = places[order]
-    own = _with_marks(rows.take(pa.array(places)), _picked(marks, np.flatnonzero(kept)[order]))
+    own = with_marks(rows.take(pa.array(places)), _picked(marks, np.flatnonzero(kept)[order]))
     known = rows.num_rows
     return replace(
         state,
@@ -131,15 +135,17 @@ def _kept(state: StreamState, rows: pa.Table, ordered: OrderedRows, marks: _Mark
     )
 
 
-def _picked(marks: _Marks, rows: Indices) -> _Marks:
-    return _Marks(marks.passed[rows], marks.matched[rows], marks.matches[rows])
+def _picked(marks: Marks, rows: Indices) -> Marks:
+    return Marks(marks.passed[rows], marks.matched[rows], marks.matches[rows])
 
 
-def _with_marks(rows: pa.Table, marks: _Marks) -> pa.Table:
+def with_marks(rows: pa.Table, marks: Marks) -> pa.Table:
+    """Return rows with their marks behind them."""
     return pa.Table.from_arrays([*rows.columns, *map(pa.array, marks)], schema=marked_schema(rows.schema))
 
 
-def _without_marks(kept: pa.Table) -> tuple[pa.Table, _Marks]:
+def without_marks(kept: pa.Table) -> tuple[pa.Table, Marks]:
+    """Return rows without the marks behind them, and these."""
     width = kept.num_columns - len(MARKS)
     marks = (kept.column(number).to_numpy() for number in range(width, kept.num_columns))
-    return kept.select(range(width)), _Marks(*marks)
+    return kept.select(range(width)), Marks(*marks)

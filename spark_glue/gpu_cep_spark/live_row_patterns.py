@@ -1,0 +1,67 @@
+"""Match a row pattern over a streaming DataFrame: on the road of event patterns, with each partition's rows in one bucket."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.live_plans import check_late_rows, text_of
+from gpu_cep.live_queries import row_query
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.heartbeat_rows import HEARTBEAT, without_heartbeats
+from gpu_cep_spark.jobs import pattern_text
+from gpu_cep_spark.live_buckets import LiveWork
+from gpu_cep_spark.live_checks import check_row_stream, ticks_of
+from gpu_cep_spark.live_frames import ZONE, columns_of_result, match_in_buckets, partitions_of
+from gpu_cep_spark.row_patterns import NarrowRows, RowPattern, ties_of
+from gpu_cep_spark.schemas import arrow_schema
+
+# The options that bear on the meaning of a row pattern beside its text.
+_MEANING = ("partition_by", "order_by", "time_unit")
+
+
+def match_row_stream(
+    df: DataFrame, pattern: RowPattern, options: Options, settings: Settings, every: float | str | None, late: str
+) -> DataFrame:  # fmt: skip
+    """Return the rows that a row pattern returns of a streaming DataFrame, as they become certain.
+
+    Raises
+    ------
+    PatternError
+        The pattern has an error, or `every` is no length of time.
+    UnsupportedError
+        The DataFrame or the pattern is not one for streams.
+    """
+    rows = arrow_schema(df.drop(HEARTBEAT).schema, ZONE)
+    query = NarrowRows.of(pattern, rows, options, settings)
+    check_row_stream(df, query)
+    time = query.rows.names[query.bound.order_by[0].column]
+    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, every, late, partitions_of(df), rows))
+
+
+def live_row_work(query: NarrowRows, every: float | str | None, late: str, partitions: int, rows: pa.Schema) -> LiveWork:
+    """Return the work on each bucket; raises as :func:`match_row_stream`.
+
+    `partitions` is the session's number of partitions, and `rows` have a DataFrame's columns.
+    """
+    live = row_query(query.plan, query.rows, query.settings, "a stream", query.text)
+    ticks = ticks_of(live.plan, every, query.options.time_unit)
+    live = replace(live, every=ticks, refuses_late=late == "error", returns_late=late == "rows")
+    if live.returns_late:
+        check_late_rows(live, query.settings)
+    whole = rows if live.returns_late else None
+    result, ties = columns_of_result(live, whole), ties_of(query.bound)
+    return LiveWork(live, _digest(query), pattern_text(query.pattern), {}, result, partitions, whole, ties)
+
+
+def _digest(query: NarrowRows) -> str:
+    """Return a digest of what a bucket's state depends on: the question, and the columns in which rows are kept."""
+    functions = tuple(function.name for function in query.options.functions)
+    meaning = [getattr(query.options, name) for name in _MEANING]
+    asked: list[Any] = [text_of(query.pattern), meaning, functions, str(query.rows.remove_metadata())]
+    return hashlib.sha256(repr(asked).encode()).hexdigest()
