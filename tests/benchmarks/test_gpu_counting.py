@@ -54,3 +54,13 @@ def test_phase_one_takes_few_launches_waits_and_bytes():
     # neither depends on the number of events
     (recorded,) = (row for row in read_traffic(RESULTS) if row.question == "medical")
     assert (found.calls, found.waits) == (recorded.calls, recorded.waits)
+
+
+def test_events_of_candidate_windows_make_no_detour():
+    """Which ones they are is found on the device, and stays there: what goes to it are columns, and few tables."""
+    require_modules("cupy")
+    size = 50_000
+    found = traffic(QUESTIONS["medical_pair"], size)
+    assert found.counts["candidates"] > 500
+    columns = 13
+    assert columns * size < found.up < columns * size + 4_096

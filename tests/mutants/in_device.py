@@ -11,9 +11,16 @@ DEVICE = (
     Fault(
         "streams-of-picked-events-begin-late",
         "gpu_cep/engine/phase_one/device/event_sources.py",
-        "begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 1",
-        "begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 2",
+        "begins = np.flatnonzero(streams[1:] != streams[:-1]) + 1",
+        "begins = np.flatnonzero(streams[1:] != streams[:-1]) + 2",
         ("tests/engine/phase_one/test_device_streams.py",),
+    ),
+    Fault(
+        "windows-of-the-batch-before-are-forgotten",
+        "gpu_cep/engine/phase_one/device/on_device.py",
+        "held[: reached.size] |= reached",
+        "held[: reached.size] |= held[: reached.size]",
+        ("tests/engine/phase_one/test_device_batches.py",),
     ),
     Fault(
         "groups-behind-are-not-seen",

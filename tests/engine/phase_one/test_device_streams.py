@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,7 +47,9 @@ def test_events_that_come_back_stay_in_their_streams(sizes, data):
     events = DeviceEvents(placed, keys_ordered=True, tied=False, overlap=False)
     source = ResidentEvents(PLAN, event_columns(PLAN, EVENTS), events, HOST, data.draw(st.integers(1, 50)))
     picked = np.array(sorted(data.draw(st.sets(st.sampled_from(range(size)), min_size=1))), np.int64)
-    found, whole = source.pick(picked, None), source.pick(None, None)
+    cut = data.draw(st.integers(0, len(picked)))
+    parts = [part for part in (picked[:cut], picked[cut:]) if len(part)]
+    found, whole = source.ordered([source.copy(part) for part in parts], None), source.whole()
     # streams of which nothing is picked have no number
     assert found.offsets.tolist() == [0, *np.cumsum(np.unique(of_event[picked], return_counts=True)[1])]
     assert found.rows.tolist() == found.positions.tolist() == found.times.tolist() == picked.tolist()
@@ -52,10 +57,19 @@ def test_events_that_come_back_stay_in_their_streams(sizes, data):
     assert whole.rows.tolist() == whole.positions.tolist() == whole.labels[0].tolist() == places.tolist()
 
 
+def test_all_events_are_copied_as_they_are():
+    placed = PlacedEvents(np.zeros(9, np.uint16), np.zeros(9, np.uint64), np.arange(9, dtype=np.int32), np.ones((1, 9), np.uint8))
+    events = DeviceEvents(placed, keys_ordered=True, tied=True, overlap=False)
+    source = ResidentEvents(PLAN, event_columns(PLAN, EVENTS), events, HOST, 5)
+    with patch.object(HOST, "launch", side_effect=AssertionError("gathered")):
+        assert source.copy(np.arange(9)).placed.rows.tolist() == list(range(9))
+        with pytest.raises(AssertionError, match="gathered"):
+            source.copy(np.arange(8))
+
+
 def test_of_no_events_none_comes_back():
-    nothing = np.empty(0, np.int64)
     placed = PlacedEvents(np.zeros(2, np.uint16), np.zeros(2, np.uint64), np.arange(2, dtype=np.int32), np.ones((1, 2), np.uint8))
     events = DeviceEvents(placed, keys_ordered=True, tied=True, overlap=False)
-    found = ResidentEvents(PLAN, event_columns(PLAN, EVENTS), events, HOST, 5).pick(nothing, None)
+    found = ResidentEvents(PLAN, event_columns(PLAN, EVENTS), events, HOST, 5).ordered([], None)
     assert found.offsets.tolist() == [0, 0]
     assert found.rows.size == found.times.size == 0

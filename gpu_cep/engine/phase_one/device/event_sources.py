@@ -5,6 +5,7 @@ Events on the host are uploaded batch by batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -23,10 +24,20 @@ from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, stream_be
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
-from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.packing import Layout, download_packed, pack
 from gpu_cep_kernels.phase_one.window_tiles import PlacedEvents, gather_events
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
+
+_NO_NUMBERS = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedEvents:
+    """Copies on the host of some ordered events, and their numbers among all; empty if nothing reads the numbers."""
+
+    placed: PlacedEvents
+    numbers: Indices
 
 
 class EventSource(Protocol):
@@ -68,11 +79,17 @@ class EventSource(Protocol):
     def fetch(self) -> EventSequence:
         """Return all events without their labels, on the host."""
 
-    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
-        """Return some events on the host, in the order given, stream after stream; None: all events.
+    def whole(self) -> OrderedEvents:
+        """Return all events on the host; no windows were judged."""
 
-        `starts` are the places, among the given events, of those that begin a candidate window.
-        None: no windows were judged.
+    def copy(self, events: Array) -> CopiedEvents:
+        """Return some events on the host. Their numbers among all, at least one, lie on the device."""
+
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+        """Return copied events, part after part and stream after stream, as ordered events.
+
+        `starts` are the places among them of those that begin a candidate window. None: no
+        windows were judged.
         """
 
 
@@ -140,32 +157,49 @@ class ResidentEvents:
 
     def fetch(self) -> EventSequence:
         """Return copies of all events, on the host."""
-        return host_sequence(self.pick(None, None))
+        return host_sequence(self.whole())
 
-    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
-        """Copy only the given events to the host."""
-        if events is None:
-            held, download = self.events.placed, self.device.download
-            return self._as_ordered(PlacedEvents(*(download(column) for column in held)), None, starts)
-        spans = list(blocks(0, len(events), self.most_picked)) or [(0, 0)]
-        streams, times, rows, labels = zip(*(self._copy_events(events[low:high]) for low, high in spans), strict=True)
-        picked = PlacedEvents(np.concatenate(streams), np.concatenate(times), np.concatenate(rows), np.concatenate(labels, axis=1))
-        return self._as_ordered(picked, events, starts)
+    def whole(self) -> OrderedEvents:
+        """Copy all columns as they are."""
+        return self.ordered([self._copy_all()], None)
 
-    def _copy_events(self, events: Indices) -> list[HostArray]:
-        """Return all columns of some events, on the host, after one transfer."""
-        held, size = self.events.placed, len(events)
+    def _copy_all(self) -> CopiedEvents:
+        """Return copies of all events."""
+        numbers = np.arange(self.total) if self._counts_events else _NO_NUMBERS
+        return CopiedEvents(PlacedEvents(*(self.device.download(column) for column in self.events.placed)), numbers)
+
+    @property
+    def _counts_events(self) -> bool:
+        """Return whether windows are of a number of events, so that the numbers of events are asked for."""
+        return isinstance(self.plan.query.window, CountWindow)
+
+    def copy(self, events: Array) -> CopiedEvents:
+        """Gather the events on the device, as many at a time as there is room for; of all events nothing is gathered."""
+        if events.size == self.total:
+            return self._copy_all()
+        parts = [self._copy_block(events[low:high]) for low, high in blocks(0, events.size, self.most_picked)]
+        return parts[0] if len(parts) == 1 else _concatenate_copies(parts)
+
+    def _copy_block(self, events: Array) -> CopiedEvents:
+        """Return copies of some events, for all of which there is room, after one transfer."""
+        held, size = self.events.placed, int(events.size)
         # an axis as long as there are events is as long as some are picked
         layouts = [Layout((*column.shape[:-1], size if column.size else 0), column.dtype) for column in held]
         buffer, columns = pack(self.device.xp, layouts)
-        self.device.launch(gather_events, size, self.device.upload(events), held, PlacedEvents(*columns))
-        return download_packed(self.device, buffer, layouts)
+        self.device.launch(gather_events, size, events, held, PlacedEvents(*columns))
+        numbers = self.device.download(events) if self._counts_events else _NO_NUMBERS
+        return CopiedEvents(PlacedEvents(*download_packed(self.device, buffer, layouts)), numbers)
 
-    def _as_ordered(self, picked: PlacedEvents, events: Indices | None, starts: Indices | None) -> OrderedEvents:
-        """Return picked events (None: all) as ordered events; only their streams are numbered."""
-        begins = np.flatnonzero(picked.streams[1:] != picked.streams[:-1]) + 1
-        offsets = _offsets(begins, len(picked.rows))
-        return _as_ordered_events(self, offsets, events, starts, picked)
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+        """Number the streams of the copied events alone."""
+        copied = _concatenate_copies([*parts, self._copy_none()]) if len(parts) != 1 else parts[0]
+        streams = copied.placed.streams
+        begins = np.flatnonzero(streams[1:] != streams[:-1]) + 1
+        return _as_ordered_events(self, _offsets(begins, len(copied.placed.rows)), copied, starts)
+
+    def _copy_none(self) -> CopiedEvents:
+        """Return copies of no events."""
+        return CopiedEvents(PlacedEvents(*(self.device.download(column[..., :0]) for column in self.events.placed)), _NO_NUMBERS)
 
 
 def _offsets(begins: Indices, total: int) -> Indices:
@@ -228,13 +262,26 @@ class SpilledEvents:
         """Return the events, which are on the host."""
         return self.sequence()
 
-    def pick(self, events: Indices | None, starts: Indices | None) -> OrderedEvents:
-        """Return copies of what is picked, or all arrays as they are."""
-        held, picked = self.events, slice(None) if events is None else events
+    def whole(self) -> OrderedEvents:
+        """Return all arrays as they are."""
+        numbers = np.arange(self.total)
+        return _as_ordered_events(self, self.offsets, CopiedEvents(self._columns(slice(None)), numbers), None)
+
+    def _columns(self, events: Indices | slice) -> PlacedEvents:
+        """Return the columns of some events, without the codes of streams."""
+        held = self.events
+        return PlacedEvents(np.empty(0, np.int32), held.times[events], held.rows[events], held.labels[:, events])
+
+    def copy(self, events: Array) -> CopiedEvents:
+        """Download the numbers of the events; all else is on the host."""
+        numbers = self.device.download(events)
+        return CopiedEvents(self._columns(numbers), numbers)
+
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+        """Find the streams by the numbers of the events."""
+        copied = _concatenate_copies([*parts, CopiedEvents(self._columns(slice(0, 0)), _NO_NUMBERS)])
         # streams ascend, so the events of earlier streams are those before the first one that is not among them
-        offsets = self.offsets if events is None else np.searchsorted(events, self.offsets)
-        columns = PlacedEvents(np.empty(0, np.int32), held.times[picked], held.rows[picked], held.labels[:, picked])
-        return _as_ordered_events(self, offsets, events, starts, columns)
+        return _as_ordered_events(self, np.searchsorted(copied.numbers, self.offsets), copied, starts)
 
 
 def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> Array:
@@ -244,20 +291,25 @@ def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> A
     return primitives.stream_numbers(device.xp, device.upload(offsets[first:last] - low), high - low)
 
 
+def _concatenate_copies(parts: Sequence[CopiedEvents]) -> CopiedEvents:
+    """Return the events of all parts, one part after the other."""
+    streams, times, rows, labels = zip(*(part.placed for part in parts), strict=True)
+    placed = PlacedEvents(np.concatenate(streams), np.concatenate(times), np.concatenate(rows), np.concatenate(labels, axis=1))
+    return CopiedEvents(placed, np.concatenate([part.numbers for part in parts]))
+
+
 def _as_ordered_events(
-    source: ResidentEvents | SpilledEvents, offsets: Indices, events: Indices | None, starts: Indices | None, picked: PlacedEvents
-) -> OrderedEvents:
-    """Return the given `events` of `source` (None: all) as ordered events, numbered from 0."""
-    positions, rows = None, picked.rows
-    if isinstance(source.plan.query.window, CountWindow):
-        positions = np.arange(len(rows), dtype=np.uint64) if events is None else events.astype(np.uint64)
+    source: ResidentEvents | SpilledEvents, offsets: Indices, copied: CopiedEvents, starts: Indices | None
+) -> OrderedEvents:  # fmt: skip
+    """Return copied events of `source` as ordered events, numbered from 0."""
+    placed, counts = copied.placed, isinstance(source.plan.query.window, CountWindow)
     return OrderedEvents(
         offsets=offsets,
-        times=picked.times,
-        labels=picked.labels,
-        rows=rows,
-        bank=load_bank(source.columns, source.plan.layout, rows),
+        times=placed.times,
+        labels=placed.labels,
+        rows=placed.rows,
+        bank=load_bank(source.columns, source.plan.layout, placed.rows),
         keys_ordered=source.events.keys_ordered,
         starts=starts,
-        positions=positions,
+        positions=copied.numbers.astype(np.uint64) if counts else None,
     )

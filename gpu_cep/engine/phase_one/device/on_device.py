@@ -25,8 +25,8 @@ from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import UPLOADED_CHUNK, DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
-from gpu_cep.engine.phase_one.device.direct import bind_on_device, cut_matches
-from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
+from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device, cut_matches
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_kept, count_kept
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
@@ -43,7 +43,7 @@ from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
 from gpu_cep.engine.windows.direct import count_bound, labels_decide, reads_directly
-from gpu_cep.engine.windows.placed_windows import Candidates, judge_chained, keep_chained
+from gpu_cep.engine.windows.placed_windows import judge_chained, keep_chained
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.failures import DeviceLost, told_apart
@@ -125,7 +125,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
-        return PhaseOne(source.pick(None, None))
+        return PhaseOne(source.whole())
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(run, source, memory)
@@ -240,33 +240,41 @@ def _windows(run: DeviceRun, query: DevicePattern, source: EventSource, batch: B
 
 def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """Return the events of all candidate windows, and which of them begin one."""
-    parts = [_find_candidates_in_batch(run, query, source, batch) for batch in batches]
+    parts: list[CopiedEvents] = []
+    starts, copied = [np.empty(0, np.int64)], 0
+    reached = run.device.xp.empty(0, np.bool_)
+    for batch in batches:
+        found, places, reached = _find_candidates_in_batch(run, query, source, batch, reached)
+        if found is not None:
+            starts.append(places + copied)
+            copied += len(found.placed.rows)
+            parts.append(found)
     with run.profile.stage("candidates back"):
-        return PhaseOne(source.pick(*_united(parts)))
+        return PhaseOne(source.ordered(parts, np.concatenate(starts)))
 
 
-def _united(parts: list[tuple[Indices, Indices]]) -> tuple[Indices, Indices]:
-    """Return the events of all batches, each once, and the places of the starts among them.
+def _find_candidates_in_batch(
+    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, reached: Array
+) -> tuple[CopiedEvents | None, Indices, Array]:  # fmt: skip
+    """Return the batch's own events of candidate windows (None: there are none), and the places of those that begin one.
 
-    The last windows of a batch reach into the next.
+    `reached` says of its first events whether windows of the batch before hold them; the same is
+    returned for the events behind its own.
     """
-    if len(parts) == 1:
-        return parts[0]
-    events = np.unique(np.concatenate([np.empty(0, np.int64), *(own for own, _ in parts)]))
-    starts = [own[places] for own, places in parts]
-    return events, np.searchsorted(events, np.concatenate([np.empty(0, np.int64), *starts]))
-
-
-def _find_candidates_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
-    """Return the events of a batch's candidate windows, and the places of those that begin one."""
-    device, windows = run.device, _windows(run, query, source, batch)
+    device, xp, own = run.device, run.device.xp, batch.own - batch.low
+    windows = _windows(run, query, source, batch)
     candidates = prune_on_device(query, windows, run.profile)
-    if not candidates.starts.size:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
     with run.profile.stage("candidates back"):
-        events = device.xp.flatnonzero(mark_covered(windows, candidates))
-        places = device.xp.searchsorted(events, candidates.starts)
-        return device.download(events) + batch.low, device.download(places)
+        held = mark_covered(windows, candidates)
+        if reached.size:
+            held[: reached.size] |= reached
+        # a copy, so that what is held of the batch can be let go
+        behind = held[own:].copy() if own < held.size else xp.empty(0, np.bool_)
+        events = xp.flatnonzero(held[:own])
+        if not events.size:
+            return None, np.empty(0, np.int64), behind
+        places = device.download(xp.searchsorted(events, candidates.starts))
+        return source.copy(events + batch.low if batch.low else events), places, behind
 
 
 def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
@@ -278,7 +286,8 @@ def _count_matches(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         totals.append(own_totals)
     with run.profile.stage("candidates back"):
         events = np.concatenate(firsts)
-        return PhaseOne(source.pick(events, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+        copied = [source.copy(run.device.upload(events))] if len(events) else []
+        return PhaseOne(source.ordered(copied, None), counted=(np.arange(len(events)), np.concatenate(totals)))
 
 
 def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
@@ -301,12 +310,9 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """Some matches, and the events that they bind, ascending.
+    """Some matches, and the events that they bind, ascending; the matches give events by their places in `events`."""
 
-    `events` are numbers of all ordered events. The matches give events by their places in `events`.
-    """
-
-    events: Indices
+    events: CopiedEvents
     matches: Matches
 
 
@@ -315,14 +321,15 @@ def _find_matches(run: DeviceRun, query: DevicePattern, source: EventSource, bat
 
     An event is there twice if matches of two batches bind it, or of two slices of one batch.
     """
-    events, parts = [np.empty(0, np.int64)], []
+    events: list[CopiedEvents] = []
+    parts: list[Matches] = []
     bound = 0
     for found in chain.from_iterable(_find_in_batch(run, query, source, batch, memory) for batch in batches):
         parts.append(_shift_events(found.matches, bound))
         events.append(found.events)
-        bound += len(found.events)
+        bound += len(found.events.placed.rows)
     with run.profile.stage("candidates back"):
-        return PhaseOne(source.pick(np.concatenate(events), None), found=concatenate_matches(parts, query.variables))
+        return PhaseOne(source.ordered(events, None), found=concatenate_matches(parts, query.variables))
 
 
 def _shift_events(matches: Matches, bound: int) -> Matches:
@@ -341,21 +348,24 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         _account(run, source, batch, len(starts), int(counts.sum()), lambda match: int(starts[match]))
     if candidates.starts.size:
         for low, high in cut_matches(windows, counts, memory.bound_events):
-            yield _read_off(run, batch, windows, candidates, counts, low, high)
+            with run.profile.stage("matching"):
+                matches = bind_on_device(windows, candidates, counts, low, high)
+            with run.profile.stage("candidates back"):
+                found, events = _number_anew(run.device, batch, matches)
+                # nothing but the numbers of events is left on the device while these are copied
+                del matches
+                copied = source.copy(events)
+            yield _Slice(copied, found)
 
 
-def _read_off(run: DeviceRun, batch: Batch, windows: DeviceWindows, candidates: Candidates, counts: Array, low: int, high: int) -> _Slice:
-    """Return the matches [low, high) of a batch, with the events that they bind."""
-    device, xp = run.device, run.device.xp
-    with run.profile.stage("matching"):
-        matches = bind_on_device(windows, candidates, counts, low, high)
-    with run.profile.stage("candidates back"):
-        held = xp.zeros(batch.high - batch.low, xp.bool_)
-        held[matches.events] = True
-        places = xp.cumsum(held, dtype=xp.int64) - 1
-        first, bound = device.download(places[matches.first]), device.download(places[matches.events])
-        events = device.download(xp.flatnonzero(held)) + batch.low
-        return _Slice(events, Matches(first, device.download(matches.counts), bound))
+def _number_anew(device: Device, batch: Batch, matches: DeviceMatches) -> tuple[Matches, Array]:
+    """Return matches of a batch on the host, their events numbered among those that they bind, and these among all events."""
+    xp = device.xp
+    held = xp.zeros(batch.high - batch.low, xp.bool_)
+    held[matches.events] = True
+    places = xp.cumsum(held, dtype=xp.int64) - 1
+    first, bound = device.download(places[matches.first]), device.download(places[matches.events])
+    return Matches(first, device.download(matches.counts), bound), xp.flatnonzero(held) + batch.low
 
 
 def _account(run: DeviceRun, source: EventSource, batch: Batch, matches: int, events: int, start_of: Callable[[int], int]) -> None:
@@ -368,5 +378,5 @@ def _account(run: DeviceRun, source: EventSource, batch: Batch, matches: int, ev
     run.profile.add("steps", 0)
     if not matches:
         return
-    with name_windows(run.plan, run.columns, lambda start: int(source.pick(np.array([start]), None).rows[0])):
+    with name_windows(run.plan, run.columns, lambda start: int(source.copy(run.device.upload(np.array([start]))).placed.rows[0])):
         run.budget.spend(matches, events, 0, lambda match: start_of(min(match, matches - 1)) + batch.low)
