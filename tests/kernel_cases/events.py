@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.phase_one import input_buffers, label_masks, ordering, rare_events, windows
+from gpu_cep_kernels.phase_one import distinct, input_buffers, label_masks, ordering, rare_events, windows
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, event_times, flags, floats, integers, label_words, places_of, stream_offsets, streams
@@ -133,10 +133,22 @@ def _sorting(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> 
     return Call(len(offsets) - 1, (offsets, times, ranks, np.zeros(size, np.int64), np.zeros(size, np.int64)))
 
 
+def _bits(size: int, random: Random, slots: int, repeated: bool) -> Call:
+    rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
+    words = (size + 5) // 64 + 1
+    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64)))
+
+
+def _distinct(size: int, random: Random, slots: int) -> Call:
+    rows, marks, before = _bits(size, random, slots, repeated=False).arguments
+    distinct.mark_distinct(rows, marks, before)
+    return Call(size, (rows, marks, before, np.zeros(size, np.int64)))
+
+
 def _numbering(size: int, random: Random, slots: int) -> Call:
-    words = 3 * size // 64 + 1
-    values = random.integers(0, 3 * size + 1, size)
-    return Call(1, (values, np.zeros(words, np.uint64), np.zeros(words, np.int64), np.zeros(size, np.int32)))
+    values, marks, before = _bits(size, random, slots, repeated=True).arguments
+    distinct.mark_distinct(values, marks, before)
+    return Call(size, (values, marks, before, np.zeros(size, np.int32)))
 
 
 def _stream_numbers(size: int, random: Random, slots: int) -> Call:
@@ -231,7 +243,9 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.sort_streams, _sorting, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.streams_of, _stream_numbers, {"": {}}),
-    *cases(ordering.number_distinct, _numbering, {"": {}}),
+    *cases(distinct.mark_distinct, _bits, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
+    *cases(distinct.number_distinct, _numbering, {"": {}}, ("values",)),
+    *cases(distinct.order_distinct, _distinct, {"": {}}, ("values",)),
     *cases(input_buffers.count_labels, _label_counts, _WORDS),
     *cases(input_buffers.fill_buffers, _buffers, _WORDS),
 )

@@ -125,18 +125,6 @@ def _inverting(size: int, random: Random, slots: int) -> Call:
     return Call(1, (random.permutation(size)[: size // 2], np.full(size, -1, np.int64)))
 
 
-def _marking(size: int, random: Random, slots: int, repeated: bool) -> Call:
-    rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
-    words = (size + 5) // 64 + 1
-    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64)))
-
-
-def _distinct(size: int, random: Random, slots: int) -> Call:
-    rows, marks, before = _marking(size, random, slots, repeated=False).arguments
-    match_kernels.mark_distinct(rows, marks, before)
-    return Call(size, (rows, marks, before, np.zeros(size, np.int64)))
-
-
 def _repeating(size: int, random: Random, slots: int) -> Call:
     places = places_of(random.integers(0, 4, 7))
     chosen = random.integers(0, 7, size)
@@ -359,8 +347,6 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.place_rows, _placed, {"": {}}, ("events",)),
     *cases(match_kernels.order_placed, _ordering_placed, {"": {"ordered": True}, "as-they-are": {"ordered": False}}, ("placed",)),
     *cases(match_kernels.invert_order, _inverting, {"": {}}),
-    *cases(match_kernels.mark_distinct, _marking, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
-    *cases(match_kernels.order_distinct, _distinct, {"": {}}, ("rows",)),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),
     *cases(
         match_kernels.split_binding,

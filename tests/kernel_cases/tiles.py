@@ -33,9 +33,7 @@ def _keys(size: int, random: Random, key: Any) -> Array:
     return integers(size, random).astype(key) if key else np.empty(0, np.int32)
 
 
-def _tests(
-    size: int, random: Random, word: Any, number: int, code: Any, kind: Any, known: bool
-) -> label_tiles.TileTests:
+def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: Any, known: bool) -> label_tiles.TileTests:
     """Tests of codes of a type, and of a column of a `kind` (None: there are none)."""
     codes, table = np.empty(0, np.int32), np.empty(0, word)
     if code is not None:

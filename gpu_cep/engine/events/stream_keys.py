@@ -14,7 +14,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.text_predicates import Values
-from gpu_cep_kernels.phase_one.ordering import number_distinct
+from gpu_cep_kernels.phase_one.distinct import mark_distinct, number_distinct
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
 SPARSE = 4
@@ -127,8 +127,9 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
 def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], Indices]:
     """Return a code for each of some pairs, which are below `most`, and the pair of each code; codes ascend with the pairs."""
     words = most // 64 + 1
-    marks, codes = np.zeros(words, np.uint64), np.empty(len(pairs), np.int32)
-    number_distinct(pairs, marks, np.empty(words, np.int64), codes)
+    marks, before, codes = np.zeros(words, np.uint64), np.empty(words, np.int64), np.empty(len(pairs), np.int32)
+    mark_distinct(pairs, marks, before)
+    number_distinct(0, len(pairs), pairs, marks, before, codes)
     return codes, np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little"))
 
 

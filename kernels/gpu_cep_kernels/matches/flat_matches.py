@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.scalars import bit, count_bits
 
 
 class FlatMatches(NamedTuple):
@@ -94,31 +91,6 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         place = places[starts[m] + 1]
         order[place] = m
         places[starts[m] + 1] = place + 1
-
-
-@sequential(writes=("marks", "before"))
-def mark_distinct(rows: Any, marks: Any, before: Any) -> int:
-    """``marks``: the bits of the rows that occur; return how many rows these are.
-
-    `marks` is given as zeros: one bit for each row that there may be. ``before[w]``
-    is how many bits are set in the words before w. Both are small, so that nothing
-    is looked up far away.
-    """
-    for m in range(rows.size):
-        marks[rows[m] >> 6] |= bit(rows[m] & 63)
-    count = 0
-    for w in range(marks.size):
-        before[w] = count
-        count += count_bits(marks[w])
-    return count
-
-
-@kernel(writes=("order",))
-def order_distinct(low: int, high: int, rows: Any, marks: Any, before: Any, order: Any) -> None:
-    """``order``: the matches by the row of each, of which no two are the same; the tables are those of :func:`mark_distinct`."""
-    for m in range(low, high):
-        w, own = rows[m] >> 6, bit(rows[m] & 63)
-        order[before[w] + count_bits(marks[w] & (own - np.uint64(1)))] = m
 
 
 @sequential(writes=("places",))

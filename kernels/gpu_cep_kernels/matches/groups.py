@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.matches.flat_matches import group_matches, mark_distinct, order_distinct
+from gpu_cep_kernels.matches.flat_matches import group_matches
+from gpu_cep_kernels.phase_one.distinct import mark_distinct, order_distinct
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.rules.scalars import bit, count_bits
 from gpu_cep_kernels.rules.tables import Places
 
 # Faults in the order of events: some event is earlier than the one before it, or at the same time.
@@ -65,25 +64,6 @@ def scatter_times(rows: Any, base: int, destinations: Any, times: Any, out: Any)
             before = time
             out[destinations[j]] = time
     return falls == 0
-
-
-@sequential(writes=("marks", "codes"), scratch=("before",))
-def number_distinct(values: Any, marks: Any, before: Any, codes: Any) -> int:
-    """``codes[j]``: how many distinct values are less than ``values[j]``; return how many there are.
-
-    `marks` is given as zeros: one bit for each value that there may be. `before` has as
-    many words. Afterwards the bits of the values that occur are set.
-    """
-    for j in range(values.size):
-        marks[values[j] >> 6] |= bit(values[j] & 63)
-    count = 0
-    for w in range(marks.size):
-        before[w] = count
-        count += count_bits(marks[w])
-    for j in range(values.size):
-        w, own = values[j] >> 6, bit(values[j] & 63)
-        codes[j] = before[w] + count_bits(marks[w] & (own - np.uint64(1)))
-    return count
 
 
 @kernel(writes=("out",))
