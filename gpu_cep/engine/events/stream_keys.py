@@ -44,12 +44,17 @@ class StreamKeys:
         return None if self.pieces is None else self.pieces.whole
 
     @property
+    def ascends(self) -> bool:
+        """Return whether codes are known to ascend with the keys."""
+        return self.ranks is not None and bool((np.diff(self.ranks) > 0).all())
+
+    @property
     def order(self) -> Indices:
         """Return the codes in the order of their keys.
 
         The result is empty if codes ascend with the keys, or if the order is not known.
         """
-        if self.ranks is None or bool((np.diff(self.ranks) > 0).all()):
+        if self.ranks is None or self.ascends:
             return np.empty(0, np.int64)
         return np.argsort(self.ranks, kind="stable")
 
@@ -117,20 +122,29 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
     largest = SPARSE * length + _ROOM
     if largest <= left.count * right.count < _BITS * length:
         pairs = left.codes.astype(np.int64) * right.count + right.codes
-        codes, distinct = _number_pairs(pairs, left.count * right.count)
-        return StreamKeys(Pieces.of([codes]), len(distinct), _combined_ranks(left, right, distinct))
+        codes, marks, count = _number_pairs(pairs, left.count * right.count)
+        ranks = np.arange(count) if left.ascends and right.ascends else _combined_ranks(left, right, _marked(marks))
+        return StreamKeys(Pieces.of([codes]), count, ranks)
     codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, largest)
     ranks = _combined_ranks(left, right, np.arange(count) if distinct is None else distinct)
     return StreamKeys(Pieces.of([codes.astype(np.int32)]), count, ranks)
 
 
-def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], Indices]:
-    """Return a code for each of some pairs, which are below `most`, and the pair of each code; codes ascend with the pairs."""
+def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64], int]:
+    """Return a code for each of some pairs, a bit for each pair that occurs, and how many do; codes ascend with the pairs.
+
+    Pairs are below `most`.
+    """
     words = most // 64 + 1
     marks, before, codes = np.zeros(words, np.uint64), np.empty(words, np.int64), np.empty(len(pairs), np.int32)
-    mark_distinct(pairs, marks, before)
+    count = mark_distinct(pairs, marks, before)
     number_distinct(0, len(pairs), pairs, marks, before, codes)
-    return codes, np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little"))
+    return codes, marks, count
+
+
+def _marked(marks: npt.NDArray[np.uint64]) -> Indices:
+    """Return the numbers of the bits that are set, ascending."""
+    return np.flatnonzero(np.unpackbits(marks.view(np.uint8), bitorder="little"))
 
 
 def combine_codes(xp: Any, left: Any, right: Any, left_count: int, right_count: int, largest: int) -> tuple[Any, int, Any]:
