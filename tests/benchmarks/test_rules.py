@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.rules import capacity, run
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import gpu_cep as cep
+from benchmarks.rules import capacity, rivals, run
 from benchmarks.rules.workload import KINDS, made
 
 
@@ -28,6 +32,22 @@ def test_the_model_stands_beside_what_rules_take(tmp_path, capsys):
 def test_rules_of_a_capacity_are_planned_anew():
     once, again = (capacity.fresh({"a": "PATTERN SEQ(a)"}) for _ in range(2))
     assert once != again
+
+
+def test_rivals_are_asked_for_the_types_of_the_rules():
+    rules, types = rivals.texts(12), rivals.triples(12)
+    assert [text.partition("SEQ(")[2].partition(")")[0] for text in rules.values()] == [f"{a} a, {b} b, {c} c" for a, b, c in types]
+    assert all(len(set(own)) == 3 for own in types)
+
+
+def test_matches_of_rules_are_compared_by_numbers():
+    events, rules = rivals.made(4_000), rivals.texts(6)
+    found = rivals.comparable(cep.match_all(events, rules))
+    assert found.num_rows
+    assert all(pa.types.is_int64(kind) for kind in found.schema.types)
+    assert set(found["pattern"].to_pylist()) <= set(range(6))
+    own = found.filter(pc.equal(found["pattern"], 3)).drop_columns(["pattern"])
+    assert own.equals(cep.match(events, rules["3"]).select(["a", "b", "c"]))
 
 
 def test_the_same_events_and_rules_each_time():

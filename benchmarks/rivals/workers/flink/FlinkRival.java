@@ -21,7 +21,8 @@ import org.apache.flink.util.CloseableIterator;
  * Answers a question in a local cluster: writes the matches, then answers it again for every line of input, into a sink that
  * discards them. Each time it is done it says so.
  *
- * <p>Arguments: EVENTS TYPES QUESTION WINDOW MATCHES MODE PARALLELISM [SQL]; without SQL the pattern API answers.
+ * <p>Arguments: EVENTS TYPES QUESTION WINDOW MATCHES MODE PARALLELISM [SQL]; without SQL the pattern API answers. For the question
+ * "rules" the last one has the types of each rule.
  */
 public final class FlinkRival {
     private FlinkRival() {}
@@ -54,8 +55,12 @@ public final class FlinkRival {
     }
 
     private static StreamExecutionEnvironment environment(String[] arguments) {
+        Configuration configuration = new Configuration();
+        // a hundred rules send events a hundred ways
+        configuration.setString("taskmanager.memory.network.min", "1g");
+        configuration.setString("taskmanager.memory.network.max", "1g");
         StreamExecutionEnvironment environment =
-                StreamExecutionEnvironment.createLocalEnvironment(Integer.parseInt(arguments[6]), new Configuration());
+                StreamExecutionEnvironment.createLocalEnvironment(Integer.parseInt(arguments[6]), configuration);
         environment.setRuntimeMode(RuntimeExecutionMode.valueOf(arguments[5]));
         environment.getConfig().enableObjectReuse();
         return environment;
@@ -63,6 +68,9 @@ public final class FlinkRival {
 
     private static DataStream<?> answer(StreamExecutionEnvironment environment, String[] arguments) {
         DataStream<Event> events = Events.stream(environment);
+        if (arguments[2].equals("rules")) {
+            return Patterns.rules(events, Long.parseLong(arguments[3]), arguments[7]);
+        }
         if (arguments.length < 8) {
             return Patterns.matches(arguments[2], events, Long.parseLong(arguments[3]));
         }

@@ -89,6 +89,28 @@ final class Patterns {
         return found(CEP.pattern(relevant.keyBy(event -> event.streamKey), pattern), times);
     }
 
+    /** Rules with the types of three events each, as "A B C;D E F"; a match also has the number of its rule. */
+    static DataStream<long[]> rules(DataStream<Event> events, long window, String rules) {
+        DataStream<long[]> all = null;
+        String[] each = rules.split(";");
+        for (int number = 0; number < each.length; number++) {
+            DataStream<long[]> found = rule(number, each[number].split(" "), events, window);
+            all = all == null ? found : all.union(found);
+        }
+        return all;
+    }
+
+    private static DataStream<long[]> rule(long number, String[] types, DataStream<Event> events, long window) {
+        DataStream<Event> relevant = events.filter(event -> event.is(types[0]) || event.is(types[1]) || event.is(types[2]));
+        Pattern<Event, ?> pattern =
+                begin("a", ofType(types[0]))
+                        .followedBy("b").where(ofType(types[1])).where(new Pricier("a"))
+                        .followedBy("c").where(ofType(types[2])).where(new Pricier("b"))
+                        .within(Duration.ofMillis(window + 1));
+        PatternSelectFunction<Event, long[]> times = match -> new long[] {number, time(match, "a"), time(match, "b"), time(match, "c")};
+        return found(CEP.pattern(relevant.keyBy(event -> event.streamKey), pattern), times);
+    }
+
     private static Pattern<Event, Event> begin(String name, IterativeCondition<Event> condition) {
         return Pattern.<Event>begin(name, AfterMatchSkipStrategy.noSkip()).where(condition);
     }
