@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.events.own_events import Own
+    from gpu_cep.engine.input.absent_values import Texts
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.query_plans import AnyQuery, Pattern
@@ -71,7 +72,7 @@ def run_engine(
     )  # fmt: skip
 
 
-def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, pa.Array] | None = None) -> list[str]:
+def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, Texts] | None = None) -> list[str]:
     """Return a sentence for each text that the query asks for and no event has.
 
     `known` keeps what the events have, for further queries over the same events.

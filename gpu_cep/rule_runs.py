@@ -31,6 +31,8 @@ from gpu_cep_kernels.compile.launch import available_threads, spread
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.input.absent_values import Texts
+
 # Rows are gathered for a rule if they are at most this share of all, for each rule that needs the same rows.
 _SHARE = 8
 # Rows from which a rule uses all threads; of smaller ones, each thread works on others.
@@ -104,7 +106,7 @@ def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> d
     return {column: rules for column, rules in served.items() if len(rules) > 1}
 
 
-def _values_of(rule: PlannedRule, columns: EventColumns) -> dict[int, Values]:
+def _values_of(rule: PlannedRule, columns: EventColumns) -> Mapping[int, Values]:
     """Return the values that all events of a rule have, by column, if it has the same matches among these events alone."""
     plan = rule.plan
     if not may_leave_out(plan, columns.schema):
@@ -238,7 +240,7 @@ def absent_warnings(given: PlannedRules, found: Mapping[str, Any]) -> Iterator[s
         return read[names]
 
     events = given.events if read_all is None else replace(given.events, read_all=read_once)
-    known: dict[str, pa.Array] = {}
+    known: dict[str, Texts] = {}
     for each in given.planned:
         if each.name in found and not has_matches(each.plan, found[each.name]):
             sentences = absent_texts(each.plan, events, known)

@@ -54,7 +54,7 @@ BELOW |= {
     "gpu_cep.identity": set(),
     "gpu_cep.whole_files": {"gpu_cep.errors"},
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
-    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files"},
+    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity"},
     "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels"},
     "gpu_cep.query_plans": {*ROAD[:6], "gpu_cep.identity"},
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,11 +16,30 @@ from gpu_cep.errors import nearest
 from gpu_cep.plan.properties import property_conjuncts
 
 _TEXT = pa.large_string()
+_FEW = 1 << 14  # most distinct values that are looked up one by one
 _COMPARED = 1_000  # most distinct values that are searched for a similar one
 _LISTED = 8  # most distinct values that a message lists
 
 
-def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dict[str, pa.Array] | None = None) -> list[str]:
+@dataclass(frozen=True)
+class Texts:
+    """The distinct texts of a column."""
+
+    values: pa.Array
+
+    @cached_property
+    def _few(self) -> frozenset[bytes] | None:
+        """Return the bytes of the texts, which need not be UTF-8; None if there are many."""
+        return frozenset(self.values.cast(pa.large_binary()).to_pylist()) if len(self.values) <= _FEW else None
+
+    def has_any(self, texts: Sequence[str]) -> bool:
+        """Return whether one of some texts is among them."""
+        if self._few is not None:
+            return any(text.encode(errors="surrogatepass") in self._few for text in texts)
+        return bool(pc.any(pc.is_in(self.values, pa.array(texts, _TEXT))).as_py())
+
+
+def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dict[str, Texts] | None = None) -> list[str]:
     """Return a sentence for each text that a variable must have in a column, and that no event of the table has.
 
     A query for which there is such a sentence has no match that binds the variable. `known` keeps the distinct texts
@@ -27,10 +48,10 @@ def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dic
     asked = dict.fromkeys(_asked_texts(query)) if table.num_rows else {}
     kept = {} if known is None else known
     for name in {query.column_name(column) for column, _ in asked} - kept.keys():
-        kept[name] = _present(_texts_of(table, name))
+        kept[name] = Texts(_present(_texts_of(table, name)))
     present = {column: kept[query.column_name(column)] for column, _ in asked}
-    absent = [(column, texts) for column, texts in asked if not pc.any(pc.is_in(present[column], pa.array(texts, _TEXT))).as_py()]
-    return [_sentence(query.column_name(column), texts, present[column]) for column, texts in absent]
+    absent = [(column, texts) for column, texts in asked if not present[column].has_any(texts)]
+    return [_sentence(query.column_name(column), texts, present[column].values) for column, texts in absent]
 
 
 def asked_columns(query: BoundQuery) -> list[str]:

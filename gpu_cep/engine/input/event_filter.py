@@ -59,7 +59,7 @@ def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:
     """
     if not may_leave_out(plan, schema):
         return None
-    conjuncts = list(property_conjuncts(plan.query))
+    conjuncts = property_conjuncts(plan.query)
     of_variables = (
         [conjunct for _, conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))
     )  # fmt: skip

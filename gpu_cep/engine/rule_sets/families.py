@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpu_cep.analysis.bound import Bound, BoundPattern, Condition, ConditionKind, Field
+from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.rule_sets.bound_values import Values, tested_values
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.properties import comparison_of, property_conjuncts
@@ -17,6 +18,7 @@ ONE_OF = "in"
 _MOST_VARIABLES = 63
 # A plan that compares with more constants is in no family: each of them is looked at.
 _MOST_VALUES = 256
+_NO_COLUMNS = Schema(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def find_families(plans: Sequence[EventPlan], column: int) -> list[Family]:
     found: dict[_Form, tuple[list[int], list[tuple[Values | int | float, ...]]]] = {}
     for number, plan in enumerate(plans):
         slots, fixed, constants = _take_apart(plan, column)
+        # it takes long to hash, and is left out of the form
+        assert plan.query.schema == plans[0].query.schema, "all plans are over the same events"
         if len(plan.query.variables) > _MOST_VARIABLES or _count_values(constants) > _MOST_VALUES or plan.query.computed:
             continue
         form = _Form(tuple(slots), tuple(fixed), _without_properties(plan.query), plan.settings)
@@ -111,9 +115,9 @@ def _count_values(constants: Iterable[Values | int | float]) -> int:
 
 
 def _without_properties(query: BoundPattern) -> BoundPattern:
-    """Return the query without its properties, and without what depends on how it is written."""
+    """Return the query without its properties and columns, and without what depends on how it is written."""
     branches = tuple(replace(branch, conditions=_anonymous(branch.conditions)) for branch in query.branches)
-    return replace(query, conditions=_anonymous(query.conditions), branches=branches)
+    return replace(query, schema=_NO_COLUMNS, conditions=_anonymous(query.conditions), branches=branches)
 
 
 def _anonymous(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
