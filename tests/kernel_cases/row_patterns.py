@@ -224,6 +224,7 @@ def _condition_table(kind: Operand = Operand.COLUMN, means: int = BY_INTS) -> Ma
     return MatchConditionTable(
         condition=np.array([-1, 0, 1]), code_first=np.array([0, 0]), code_last=np.array([3, 3]), result=np.array([2, 2]),
         means=np.array([BY_PROGRAM, means]), comparison=np.array([0, 5]), left=np.array([0, 0]), right=np.array([0, 1]), operands=operands,
+        left_column=np.array([-1, 0 if kind == Operand.COLUMN else -1]), right_column=np.array([-1, number]),
         place_first=np.array([0, 2, 4]), place=np.array([0, 1, 0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
         offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
         step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"], COUNT_DISTINCT]),
@@ -247,7 +248,7 @@ def _memo(slots: int) -> Memo:
     width = MemoColumn.READ + 9 + 3 * 4
     keys, asked, lost = np.zeros((slots, width), np.int64), np.zeros(width, np.int64), np.zeros(1, np.int64)
     counts = np.array([True, False, True, True])
-    return Memo(keys, asked, lost, 1 << 62, places, *columns, useful, ~useful, every[:, :2].copy(), every, counts)
+    return Memo(keys, asked, np.full(1, -1), lost, 1 << 62, places, *columns, useful, ~useful, every[:, :2].copy(), every, counts)
 
 
 def _keeping(size: int, random: Random, slots: int) -> Call:

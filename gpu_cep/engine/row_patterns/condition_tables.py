@@ -50,8 +50,8 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     for number, each in enumerate(search.conditions):
         condition[each.variable] = number
     operands = Operands()
-    compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 4)
-    means, comparison, left, right = compared.T.copy()
+    compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 6)
+    means, comparison, left, right, left_column, right_column = compared.T.copy()
     rows, arguments = _arguments(plan, search.totals, columns, ordered)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
@@ -63,6 +63,8 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
         comparison=comparison,
         left=left,
         right=right,
+        left_column=left_column,
+        right_column=right_column,
         operands=operands.table(),
         place_first=np.array([0, *accumulate(map(len, reads))], np.int64),
         place=np.array([place for read in reads for place in read], np.int64),

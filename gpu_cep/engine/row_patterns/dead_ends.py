@@ -51,6 +51,7 @@ def make_memo(
     return Memo(
         keys=np.zeros((slots, width), np.int64),
         asked=np.zeros(width, np.int64),
+        farthest=np.full(1, -1, np.int64),
         lost=np.zeros(1, np.int64),
         most_lost=_most_lost(slots, width),
         place_first=place_first,

@@ -26,12 +26,14 @@ class _Operand(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """How a condition is judged, how its operands are compared, and which they are; zeros if by its program."""
+    """How a condition is judged, how its operands are compared, and which they are; the columns that they are, if both are columns."""
 
     means: int
     comparison: int
     left: int
     right: int
+    left_column: int = -1
+    right_column: int = -1
 
 
 @dataclass
@@ -55,7 +57,8 @@ class Operands:
         if one.instructions + other.instructions + 1 != len(program.code):
             return Compared(BY_PROGRAM, 0, 0, 0)
         self.found += [one, other]
-        return Compared(means, COMPARISONS[comparison], len(self.found) - 2, len(self.found) - 1)
+        columns = (one.number, other.number) if one.kind == other.kind == Operand.COLUMN else (-1, -1)
+        return Compared(means, COMPARISONS[comparison], len(self.found) - 2, len(self.found) - 1, *columns)
 
     def table(self) -> OperandTable:
         """Return the operands as arrays."""

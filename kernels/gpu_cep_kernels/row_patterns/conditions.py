@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable, float_operand, int_operand
+from gpu_cep_kernels.rules.conditions import comparison_holds
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints, compare, mix_hash
@@ -33,6 +34,7 @@ class MatchConditionTable(NamedTuple):
     - code_first[c], code_last[c], result[c]: its program, and the register of its truth.
     - means[c]: how it is judged: by its program, or as one comparison of int64 or of float64 (BY_PROGRAM, BY_INTS, BY_FLOATS).
     - comparison[c], left[c], right[c]: this comparison, and its operands.
+    - left_column[c], right_column[c]: the columns that these are; −1 if one of them is none.
     - operands: these operands.
     - place, place_first: for each condition the places that it reads; a place is a role.
     - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
@@ -52,6 +54,8 @@ class MatchConditionTable(NamedTuple):
     comparison: Ints
     left: Ints
     right: Ints
+    left_column: Ints
+    right_column: Ints
     operands: OperandTable
     place_first: Ints
     place: Ints
@@ -254,9 +258,19 @@ def judge(c: int, here: Here, table: MatchConditionTable, programs: ProgramTable
             registers.places[t] = mapped.covered[t]
         error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
         truth = 1 if holds(table.result[c], registers) else 0
+    elif table.left_column[c] >= 0:
+        truth = 1 if _columns_compare(c, here, table, bank, mapped) else 0
     else:
         truth, error = _compare_operands(c, here, table, bank, mapped)
     return truth if error == 0 else -1
+
+
+@rule
+def _columns_compare(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> bool:
+    """Whether condition c, a comparison of two columns, holds; it does not if one is read where there is no row."""
+    places = table.operands.other
+    left, right = row_at(places[table.left[c]], here, table, mapped), row_at(places[table.right[c]], here, table, mapped)
+    return left >= 0 and right >= 0 and comparison_holds(c, left, right, table, bank)
 
 
 @rule

@@ -38,6 +38,7 @@ class Memo(NamedTuple):
 
     - keys[slot, MemoColumn]: a dead end.
     - asked: the key of what is mapped now.
+    - farthest[0]: the last row of a dead end that was kept.
     - lost[0]: how many dead ends were forgotten that may still be met; above `most_lost` the search pauses.
     - place_first[k]: the first number of what place k can still read, with the end; three numbers for each total follow.
     - column_first[k], column, is_float: the columns of the bank that place k reads.
@@ -49,6 +50,7 @@ class Memo(NamedTuple):
 
     keys: Ints
     asked: Ints
+    farthest: Ints
     lost: Ints
     most_lost: int
     place_first: Ints
@@ -169,7 +171,8 @@ def knows_dead_end(
 ) -> bool:  # fmt: skip
     """Whether no match was found from state q at the current row, with what is mapped now; with `windows`, and with this start."""
     known = False
-    if memo.useful[q]:
+    # most rows are met for the first time
+    if memo.useful[q] and here.row <= memo.farthest[0]:
         slot = _ask(q, here, windows, table, bank, mapped, memo)
         for probe in range(_PROBES):
             at = (slot + probe) & (memo.keys.shape[0] - 1)
@@ -195,6 +198,7 @@ def _keep(slot: np.int64, start: int, memo: Memo) -> None:
         near = (slot + probe) & (memo.keys.shape[0] - 1)
         at = near if _is_spare(near, start, memo) else at
     memo.lost[0] += 0 if _is_spare(at, start, memo) else 1
+    memo.farthest[0] = max(memo.farthest[0], memo.asked[MemoColumn.ROW])
     for c in range(memo.asked.size):
         memo.keys[at, c] = memo.asked[c]
 

@@ -144,6 +144,20 @@ def test_memory_of_dead_ends_grows(monkeypatch):
     assert max(sizes) <= 1 << 12 >> 6
 
 
+def test_rows_met_for_the_first_time_are_not_looked_up(monkeypatch):
+    asked = []
+    make = dead_ends.make_memo
+    monkeypatch.setattr(searching, "make_memo", lambda *given: asked.append(make(*given)) or asked[-1])
+    drops = "D AS D.x < LAST(D.x, 1) OR (LAST(D.x, 1) IS NULL AND D.x < S.x), U AS U.x > LAST(D.x)"
+    table = pa.table({"n": np.arange(6), "x": [9, 5, 3, 4, 2, 8]})
+    check(Drawn(f"ORDER BY n MEASURES count(*) AS k PATTERN (S D+ U) DEFINE {drops}", table))
+    (memo,) = asked
+    assert memo.useful.any()
+    assert memo.farthest[0] < 0
+    ask("ORDER BY n MEASURES count(*) AS k PATTERN (A+ B+ C) DEFINE C AS x < LAST(A.x) - 99", table)
+    assert asked[1].farthest[0] > 0
+
+
 @given(clauses(ALONE + BESIDE + READING))
 def test_pauses_blocks_and_parts_change_nothing(drawn):
     with pytest.MonkeyPatch.context() as patch:
