@@ -22,8 +22,9 @@ from gpu_cep_spark.slice_choice import looks_back, reason_against
 
 Numbers = npt.NDArray[np.int64]
 
-# Rows of a task at least, and pieces for each core, if that does not read too much twice.
-FEWEST_ROWS, PIECES_PER_CORE = 200_000, 4
+# Rows of a task at least while a core waits. Further tasks have at least the rows that are read and matched in the time that a task
+# takes by itself, and a core has at most so many pieces.
+FEWEST_ROWS, ROWS_OF_START, PIECES_PER_CORE = 200_000, 1_000_000, 4
 # Rows that slices may read for each row that there is: gladly, and at most.
 CHEAP, DEAREST = 1.35, 1.55
 # Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take.
@@ -82,7 +83,7 @@ def divide(
     groups = footers.groups
     if not groups.rows.sum():
         return Pieces((), timed=False, told="no piece")
-    wanted = int(min(PIECES_PER_CORE * cores, max(1, int(groups.rows.sum()) // FEWEST_ROWS)))
+    wanted = wanted_pieces(int(groups.rows.sum()), cores)
     most = USUAL_BYTES if size is None else size
     if wanted == 1 and int(groups.size.sum()) <= most:
         return Pieces((Piece(np.arange(len(groups))),), timed=False, told="one piece")
@@ -93,6 +94,11 @@ def divide(
     if reason is not None:
         raise NoScanError(f"{reason}, and its files are not clustered by a key")
     return _by_time(plan, groups, wanted, cores, most)
+
+
+def wanted_pieces(rows: int, cores: int) -> int:
+    """Return in how many pieces so many rows are read and matched soonest, if that does not read too much twice."""
+    return max(1, min(cores, rows // FEWEST_ROWS), min(PIECES_PER_CORE * cores, rows // ROWS_OF_START))
 
 
 def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:

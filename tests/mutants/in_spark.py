@@ -71,9 +71,23 @@ SPARK = (
     Fault(
         "slices-of-spark-copy-into-their-own",
         "spark_glue/gpu_cep_spark/slices.py",
-        "F.when(last > home, 2 * last)",
-        "F.when(last > home, 2 * home)",
+        "F.when(last > home, EACH * last)",
+        "F.when(last > home, EACH * home)",
         ("tests/spark/test_slices.py",),
+    ),
+    Fault(
+        "slices-of-spark-know-nothing-of-earlier-ones",
+        "spark_glue/gpu_cep_spark/slices.py",
+        "own = EACH * home + APART_BIT * (first == home).cast(\"long\") + OWN_BIT",
+        "own = EACH * home + APART_BIT + OWN_BIT",
+        ("tests/spark/test_slices.py",),
+    ),
+    Fault(
+        "pieces-of-files-know-nothing-of-earlier-ones",
+        "spark_glue/gpu_cep_spark/file_reading.py",
+        "times > share.reached",
+        "times >= share.own.begin",
+        ("tests/spark/test_files.py",),
     ),
     Fault(
         "streams-in-one-row-group-count-as-large",

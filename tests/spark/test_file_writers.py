@@ -36,6 +36,7 @@ EVENTS = (
 def few_rows_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_matching, "FEWEST_ROWS", 0)
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", 20)
+    monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
     monkeypatch.setattr(file_pieces, "CHEAP", 9.0)
     monkeypatch.setattr(file_pieces, "DEAREST", 9.0)
 

@@ -34,6 +34,7 @@ INTERVALS = "DEFINE A AS n % 5 <> 0, B AS type = 'B' PATTERN A overlaps B; A bef
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let few rows be many pieces, and let these read rows several times."""
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", 20)
+    monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
     monkeypatch.setattr(file_pieces, "CHEAP", 9.0)
     monkeypatch.setattr(file_pieces, "DEAREST", 9.0)
 
@@ -89,10 +90,20 @@ def test_slices_with_many_matches_far_from_their_borders(spark: SparkSession, tm
 @pytest.mark.parametrize("name", ["next", "both"])
 def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", ROWS)
+    monkeypatch.setattr(file_pieces, "ROWS_OF_START", ROWS)
     frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
     for query in (QUERIES[name], "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", INTERVALS, "PATTERN SEQ(A a, D d)"):
         found = cep.gpu_match(frame, query, scan="files", partition_by="s")
         assert as_set(found.toArrow()) == as_set(cep.gpu_match(frame, query, scan="spark", partition_by="s").toArrow())
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "pieces"),
+    [(0, 2, 1), (399_999, 2, 1), (400_000, 2, 2), (2_999_999, 2, 2), (3_000_000, 2, 3), (10**9, 2, 8), (3_000_000, 16, 15)],
+)
+def test_there_are_more_pieces_than_cores_only_of_many_rows(rows: int, cores: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert file_pieces.wanted_pieces(rows, cores) == pieces
 
 
 def test_projections_and_filters_of_the_frame(spark: SparkSession, tmp_path: Path) -> None:
