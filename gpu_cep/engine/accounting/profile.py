@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -65,16 +65,14 @@ class Profile:
             before = self.slices or (0, 0, 0)
             self.slices = (before[0] + number, before[1] + read, before[2] + of)
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Add the seconds of the block to those of the stage."""
-        begin = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = time.perf_counter() - begin
-            with self._lock:
-                self.seconds[name] = self.seconds.get(name, 0.0) + spent
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Return a context that adds the seconds of its block to those of the stage."""
+        return _Stage(self, name)
+
+    def add_seconds(self, name: str, seconds: float) -> None:
+        """Add `seconds` to those of the stage of that name."""
+        with self._lock:
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
     def add_answer(self, answer: Answer) -> None:
         """Record the algorithm by which a batch was answered."""
@@ -111,3 +109,18 @@ class Profile:
         read = "" if self.groups is None else f"\n{groups_text(self.groups)}"
         cut = "" if self.slices is None else f"\n{slices_text(self.slices)}"
         return f"{counts}\n{times}{read}{cut}"
+
+
+class _Stage(AbstractContextManager[None]):
+    """The context of one block of a stage; over few events a generator would cost more than most blocks."""
+
+    __slots__ = ("begin", "name", "profile")
+
+    def __init__(self, profile: Profile, name: str) -> None:
+        self.profile, self.name = profile, name
+
+    def __enter__(self) -> None:
+        self.begin = time.perf_counter()
+
+    def __exit__(self, *fault: object) -> None:
+        self.profile.add_seconds(self.name, time.perf_counter() - self.begin)

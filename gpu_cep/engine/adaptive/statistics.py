@@ -18,9 +18,9 @@ from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain, LazyTree
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import ConditionOverflow, Search
-from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import BranchWindows, branch_windows, count_parts
-from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
+from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
+from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
+from gpu_cep.engine.windows.direct import reads_directly
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.device.primitives import marked_events
@@ -89,7 +89,7 @@ class BatchStatistics:
         """Whether matches are read off the labels, or counted by them, without a walk through the windows."""
         plan, tables = self.search.plan, self.search.tables
         if reads_directly(plan, tables):
-            return is_deterministic(plan, self._branch_windows, tables)
+            return self._branch.decided_by_labels
         return self.counts_only and branch_states(plan, tables.branch, plan.query.ties == "strict") is not None
 
     @cached_property
@@ -160,10 +160,13 @@ class BatchStatistics:
         """The search with a profile of its own, so that samples do not show in the run's profile."""
         return replace(self.search, profile=Profile())
 
-    @cached_property
+    @property
+    def _branch(self) -> BranchEvents:
+        return self.batch_events.branch(self.search.tables, self.search.own)
+
+    @property
     def _branch_windows(self) -> BranchWindows:
-        search = self._trial_search
-        return branch_windows(self.batch_events.windows, search.ordered, self.batch, search.tables, search.own, search.profile)
+        return self._branch.windows
 
     def _sample_automaton(self, search: Search) -> Sample:
         """Return a sample of the automaton's work.

@@ -9,17 +9,16 @@ from typing import Protocol
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.matchers.search import Matcher, Search
-from gpu_cep.engine.windows.batch_events import BatchEvents
-from gpu_cep.engine.windows.candidates import BatchWindows
+from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 
 
 class WindowMatcher(Protocol):
-    """An algorithm for one branch that is given the windows of a batch, which all branches share."""
+    """An algorithm for one branch that is given what the branch sees of a batch, its windows among it."""
 
-    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
+    def find_in(self, batch: Batch, branch: BranchEvents) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
 
-    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
 
 
@@ -28,17 +27,24 @@ class _OverWindows:
     """A window matcher as a matcher of one batch."""
 
     matcher: WindowMatcher
+    search: Search
     events: BatchEvents
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        return self.matcher.find_in(batch, self.events.windows)
+        return self.matcher.find_in(batch, self._branch())
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
-        return self.matcher.count_in(batch, self.events.windows)
+        return self.matcher.count_in(batch, self._branch())
+
+    def _branch(self) -> BranchEvents:
+        """Return what the branch sees of the batch, and record how it was found."""
+        branch = self.events.branch(self.search.tables, self.search.own)
+        self.search.profile.merge(branch.made)
+        return branch
 
 
 def over_windows(matcher: Callable[[Search], WindowMatcher]) -> Callable[[Search, BatchEvents], Matcher]:
     """Return a function that makes a matcher, from one that makes a window matcher."""
-    return lambda search, events: _OverWindows(matcher(search), events)
+    return lambda search, events: _OverWindows(matcher(search), search, events)

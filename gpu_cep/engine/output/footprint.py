@@ -32,16 +32,20 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
     All copies on the way to the finished table are included.
     """
     base = Footprint(_MATCH + _MATCH_VARIABLE * len(plan.query.variables), _EVENT)
-    carried = sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.schema))
     match plan.settings.output:
         case "events":
-            return Footprint(base.match, base.event + _EVENT_ROW + carried)
+            return Footprint(base.match, base.event + _EVENT_ROW + _carried_bytes(plan, columns))
         case "matches":
             named = sum(_row_bytes(columns, column) for column in (*plan.query.partition_by, *2 * (plan.query.timestamp,)))
-            return _add_returns(plan, columns, Footprint(base.match + named, base.event), carried)
+            return _add_returns(plan, columns, Footprint(base.match + named, base.event), _carried_bytes(plan, columns))
         case "indices" | "compressed":
             return base
     return Footprint(0, 0)
+
+
+def _carried_bytes(plan: Plan, columns: EventColumns) -> int:
+    """Return the mean bytes of a whole event in the result."""
+    return sum(_row_bytes(columns, plan.query.schema.index(name)) for name in carried_columns(plan, columns.schema))
 
 
 def _add_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: int) -> Footprint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,11 +12,29 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import Words, count_by_variable
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.engine.windows.candidates import BatchWindows, match_windows
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
+from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
+
+
+@dataclass(frozen=True)
+class BranchEvents:
+    """A batch's events as one branch sees them; `made` is the profile of finding its windows."""
+
+    plan: EventPlan
+    tables: MatcherTables
+    windows: BranchWindows
+    made: Profile
+
+    @cached_property
+    def decided_by_labels(self) -> bool:
+        """Return whether matches are read off the labels, without a walk through the windows."""
+        return reads_directly(self.plan, self.tables) and is_deterministic(self.plan, self.windows, self.tables)
 
 
 @dataclass(frozen=True)
@@ -30,6 +48,7 @@ class BatchEvents:
     ordered: OrderedEvents
     batch: Batch
     profile: Profile
+    _branches: dict[int, BranchEvents] = field(default_factory=dict, repr=False)
 
     @property
     def labels(self) -> Words:
@@ -40,6 +59,15 @@ class BatchEvents:
     def windows(self) -> BatchWindows:
         """Return the batch's windows without starts; all branches share them."""
         return match_windows(self.plan, self.ordered, self.batch, self.profile)
+
+    def branch(self, tables: MatcherTables, own: Own) -> BranchEvents:
+        """Return the events as the branch with these tables sees them; only the matches that start in `own` are asked for."""
+        # tables live as long as the searches that ask, and are costly to compare
+        if id(tables) not in self._branches:
+            made = Profile()
+            windows = branch_windows(self.windows, self.ordered, self.batch, tables, own, made)
+            self._branches[id(tables)] = BranchEvents(self.plan, tables, windows, made)
+        return self._branches[id(tables)]
 
     @cached_property
     def counts(self) -> Indices:

@@ -11,15 +11,9 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
-from gpu_cep.engine.windows.candidates import (
-    BatchWindows,
-    BranchWindows,
-    branch_windows,
-    count_for_summary,
-    divide_starts,
-    prune_windows,
-)
-from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out, is_deterministic, reads_directly
+from gpu_cep.engine.windows.batch_events import BranchEvents
+from gpu_cep.engine.windows.candidates import BranchWindows, count_for_summary, divide_starts, prune_windows
+from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out
 from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
@@ -48,30 +42,24 @@ class TwoPhase:
 
     search: Search
 
-    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
+    def find_in(self, batch: Batch, branch: BranchEvents) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        found = spread(self._find, self._divide(batch, windows), self.search.threads)
+        found = spread(self._find, self._divide(batch, branch), self.search.threads)
         return concatenate_matches(found, self.search.variable_count)
 
-    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
         """Return the candidates of the batch (ascending), and how many matches start at each."""
-        counts = spread(self._count, self._divide(batch, windows), self.search.threads)
+        counts = spread(self._count, self._divide(batch, branch), self.search.threads)
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(starts for starts, _ in counts)]), np.concatenate([nothing, *(totals for _, totals in counts)])
 
-    def _divide(self, batch: Batch, windows: BatchWindows) -> list[_WindowsOfThread]:
+    def _divide(self, batch: Batch, branch: BranchEvents) -> list[_WindowsOfThread]:
         """Return the branch's windows as threads share them."""
-        branch, direct = self._branch_windows(batch, windows)
-        parts = divide_starts(branch, batch)
-        return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
-
-    def _branch_windows(self, batch: Batch, windows: BatchWindows) -> tuple[BranchWindows, DirectMatcher | None]:
-        """Return the branch's windows, and a direct matcher if the chained condition decides the matches."""
         plan, tables, profile = self.search.plan, self.search.tables, self.search.profile
-        branch = branch_windows(windows, self.search.ordered, batch, tables, self.search.own, profile)
-        if reads_directly(plan, tables) and is_deterministic(plan, branch, tables):
-            return branch, DirectMatcher(tables)
-        return count_for_summary(plan, branch, tables, profile), None
+        direct = DirectMatcher(tables) if branch.decided_by_labels else None
+        windows = branch.windows if direct is not None else count_for_summary(plan, branch.windows, tables, profile)
+        parts = divide_starts(windows, batch)
+        return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
 
     def _find(self, own: _WindowsOfThread) -> Matches:
         """Return the matches that start in a thread's windows."""

@@ -17,6 +17,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.engine.matchers.nfab.buffer_counts import FilledBuffer, count_on_buffer, every_path_matches
 from gpu_cep.engine.matchers.nfab.buffer_paths import BatchPaths
 from gpu_cep.engine.matchers.search import Search
+from gpu_cep.engine.windows.batch_events import BranchEvents
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, prune_windows
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep.plan.event_plan import PlannedCondition
@@ -55,20 +56,20 @@ class Nfab:
 
     search: Search
 
-    def find_in(self, batch: Batch, windows: BatchWindows) -> Matches:
+    def find_in(self, batch: Batch, branch: BranchEvents) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        finished = _run_pass(self.search, batch, windows)
+        finished = _run_pass(self.search, batch, branch.windows)
         with self.search.profile.stage("matching"):
             matches = finished.paths().matches().sort_by_starts(batch.low, batch.own)
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count_in(self, batch: Batch, windows: BatchWindows) -> tuple[Indices, Indices]:
+    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each.
 
         Where every path is a match, all matches of a stream are counted at the first of their starts.
         """
-        finished = _run_pass(self.search, batch, windows)
+        finished = _run_pass(self.search, batch, branch.windows)
         with self.search.profile.stage("matching"):
             starts, totals = finished.count_paths() if every_path_matches(self.search) else finished.paths().count()
         self.search.profile.add("matches", sum_counts(totals))
@@ -102,16 +103,16 @@ def build_buffer(search: Search, batch: Batch, windows: BatchWindows, most_nodes
     BufferTooLarge
         It has more than `most_nodes` nodes, and more than there is room for at first.
     """
-    finished = _run_pass(search, batch, windows, most_nodes)
+    branch = branch_windows(windows, search.ordered, batch, search.tables, search.own, search.profile)
+    finished = _run_pass(search, batch, branch, most_nodes)
     # links are numbered apart from nodes
     nodes, links = int(finished.state[PassState.NODES]), int(finished.state[PassState.LINKS])
     buffer = MatchBuffer(*(array[: links if name in LINKED else nodes] for name, array in finished.room.buffer._asdict().items()))
     return BatchBuffer(buffer, finished.ends())
 
 
-def _run_pass(search: Search, batch: Batch, windows: BatchWindows, most_nodes: int | None = None) -> _BatchPass:
+def _run_pass(search: Search, batch: Batch, branch: BranchWindows, most_nodes: int | None = None) -> _BatchPass:
     """Return the pass after it has taken all events of the batch; `most_nodes` bounds its buffer."""
-    branch = branch_windows(windows, search.ordered, batch, search.tables, search.own, search.profile)
     candidates = prune_windows(search.plan, branch, search.tables, search.profile)
     finished = _new_pass(search, batch, branch, candidates.starts, most_nodes)
     with search.profile.stage("matching"):
