@@ -5,8 +5,10 @@ Events without a label are dropped.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,9 @@ from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import run_program
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (
+    Coded,
     CodeMask,
+    Compared,
     ComparisonMask,
     Comparisons,
     LabelSteps,
@@ -152,10 +156,14 @@ class HostLabelEngine:
 
 @dataclass(frozen=True, slots=True)
 class Labeller:
-    """Labels ranges of rows on the CPU; threads may share it."""
+    """Labels ranges of rows on the CPU; threads may share it.
+
+    `borders` are the rows, ascending, at which a piece of a column begins that the steps read.
+    """
 
     columns: EventColumns
     steps: LabelSteps
+    borders: tuple[int, ...]
 
     def room(self, size: int) -> Words:
         """Return an array of `size` labels, [word, event], with arbitrary content."""
@@ -170,9 +178,11 @@ class Labeller:
     def fill(self, low: int, high: int, labels: Words) -> None:
         """Write the labels of the events [low, high) to `labels`, [word, event].
 
-        It is fastest for blocks of events whose labels fit the cache.
+        It is fastest for blocks of events whose labels fit the cache. Steps read each piece of a column where it lies.
         """
-        self.steps.fill(HostBlock(self.columns, low, high), labels)
+        inside = self.borders[bisect_right(self.borders, low) : bisect_left(self.borders, high)]
+        for begin, end in pairwise((low, *inside, high)):
+            self.steps.fill(HostBlock(self.columns, begin, end), labels[:, begin - low : end - low])
 
 
 def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
@@ -185,7 +195,15 @@ def make_labeller(plan: Plan, columns: EventColumns) -> Labeller:
     """
     steps = label_steps(plan, HostLabelEngine(columns))
     _convert_columns(plan, columns)
-    return Labeller(columns, steps)
+    return Labeller(columns, steps, _borders(columns, steps))
+
+
+def _borders(columns: EventColumns, steps: LabelSteps) -> tuple[int, ...]:
+    """Return the rows, ascending, at which a piece of a column begins that is looked up or compared."""
+    reads = [step.reads for step in steps.all()]
+    coded = [read.codes.codes for read in reads if isinstance(read, Coded) and isinstance(read.codes, _KnownCodes)]
+    compared = [columns.pieces(read.column) for read in reads if isinstance(read, Compared)]
+    return tuple(sorted({begin for pieces in (*coded, *compared) for begin in pieces.begins}))
 
 
 def prepare_columns(run: Run, wanted: Iterable[int], in_pieces: Iterable[int], keys: tuple[int, ...]) -> None:

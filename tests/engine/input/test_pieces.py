@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.input import chunks
 from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.phase_one import label_events
 from tests.effort import examples
 
 QUERIES = [
@@ -121,3 +122,21 @@ def test_pieces_are_their_rows(arrays, data):
     low = data.draw(st.integers(0, len(whole)))
     high = data.draw(st.integers(low, len(whole)))
     assert pieces.between(low, high).tolist() == whole[low:high]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PATTERN SEQ(A a, B b) WHERE b.x > 1 WITHIN 9", "DEFINE H AS x > 0.9, L AS x < 0.1 PATTERN H before L WITHIN 9"],
+)
+def test_labels_are_found_chunk_by_chunk(monkeypatch, text):
+    """No block of rows that is labelled reaches into a second chunk, so that no values are copied."""
+    blocks = []
+    whole = label_events.HostBlock
+    monkeypatch.setattr(label_events, "HostBlock", lambda columns, low, high: blocks.append((low, high)) or whole(columns, low, high))
+    size = 1 << 16
+    random = np.random.default_rng(1)
+    part = pa.table({"type": pa.array(random.choice(list("ABC"), size)).dictionary_encode(), "x": random.random(size)})
+    events = pa.concat_tables([part, part, part]).add_column(0, "ts", pa.chunked_array([pa.array(range(3 * size))]))
+    cep.match(events, text, output="count", threads=1)
+    assert sum(high - low for low, high in blocks) >= 3 * size
+    assert all(low // size == (high - 1) // size for low, high in blocks if low < high)
