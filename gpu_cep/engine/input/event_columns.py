@@ -284,9 +284,8 @@ class EventColumns:
     def null_count(self, column: int) -> int:
         """Return how many values of the column are NULL; its chunks are not joined for that unless they have different dictionaries."""
         source = self._chunks(column)
-        if source is not None and pa.types.is_dictionary(source.type):
-            return sum(chunk.null_count for chunk in self._coded_chunks(column) or [self.arrow(column)])
-        return int((self.arrow(column) if source is None else source).null_count)
+        whole = self.arrow(column) if source is None or (pa.types.is_dictionary(source.type) and not self._coded_chunks(column)) else source
+        return int(whole.null_count)
 
     def _chunks(self, column: int) -> pa.ChunkedArray | None:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""
@@ -386,11 +385,12 @@ class EventColumns:
         return machine_values(encoded.indices, self.name(column)), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the rank of each of `rows` by the column's value; equal values have one rank.
-
-        NULL comes first, and NaN last.
-        """
-        return dense_rank(self.take(column, pa.array(rows)))
+        """Return the rank of each of `rows` by the column's value; equal values have one rank. NULL comes first, and NaN last."""
+        if column in self._arrow or self._coded_chunks(column) is None:
+            return dense_rank(self.take(column, pa.array(rows)))
+        pieces, values = self.code_pieces(column)
+        codes = pieces.at_any(rows)
+        return dense_rank(pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == len(values)), values))
 
     @cached_property
     def _types(self) -> tuple[DataType, ...]:

@@ -62,6 +62,12 @@ class Pieces:
         """Return the values at the ascending `rows`."""
         return np.concatenate([self.arrays[0][:0], *(piece[rows[own] - begin] for own, begin, piece in self.cut(rows))])
 
+    def at_any(self, rows: Array) -> Array:
+        """Return the values at `rows` in any order; pieces are not joined for these."""
+        order, values = np.argsort(rows), np.empty(len(rows), self.dtype)
+        values[order] = self.at(rows[order])
+        return values
+
     def between(self, low: int, high: int) -> Array:
         """Return the values of the rows [low, high); a copy if they are in several pieces."""
         first = int(np.searchsorted(self.begins, low, side="right")) - 1

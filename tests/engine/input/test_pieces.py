@@ -27,7 +27,7 @@ QUERIES = [
 
 @st.composite
 def chunked_events(draw):
-    """A table of several chunks, some of them empty; types share a dictionary, keys need not."""
+    """A table of several chunks, some of them empty; types share a dictionary, keys may, or are plain text."""
     sizes = draw(st.lists(st.integers(0, 12), min_size=1, max_size=5))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     total, missing = sum(sizes), draw(st.booleans())
@@ -47,12 +47,13 @@ def chunked_events(draw):
             "x": pa.array(x, mask=random.random(total) < 0.2 if missing else None),
             "f": pa.array(random.integers(-3, 3, total).astype(np.float32)),
             "k": pa.array(k.astype(np.int16), mask=random.random(total) < 0.1 if missing else None),
-            "s": random.choice(["p", "q"], total),
+            "s": pa.array(random.choice(["q", "p"], total), mask=random.random(total) < 0.2 if missing else None),
         }
     )
-    parts = [whole.slice(int(begin), size) for begin, size in zip(begins, sizes, strict=False)]
-    separate = draw(st.booleans())
-    return whole, pa.concat_tables([_encode_keys(part) if separate else part for part in parts])
+    keys = draw(st.sampled_from(["text", "one dictionary", "a dictionary for each chunk"]))
+    source = _encode_keys(whole) if keys == "one dictionary" else whole
+    parts = [source.slice(int(begin), size) for begin, size in zip(begins, sizes, strict=False)]
+    return whole, pa.concat_tables([_encode_keys(part) if keys == "a dictionary for each chunk" else part for part in parts])
 
 
 def _encode_keys(part, place=5):
@@ -119,6 +120,8 @@ def test_pieces_are_their_rows(arrays, data):
     assert len(pieces) == len(whole)
     assert pieces.whole.tolist() == whole
     assert pieces.at(np.array(rows, np.int64)).tolist() == [whole[row] for row in rows]
+    shuffled = data.draw(st.permutations(rows))
+    assert pieces.at_any(np.array(shuffled, np.int64)).tolist() == [whole[row] for row in shuffled]
     low = data.draw(st.integers(0, len(whole)))
     high = data.draw(st.integers(low, len(whole)))
     assert pieces.between(low, high).tolist() == whole[low:high]
