@@ -11,7 +11,7 @@ import pytest
 
 import gpu_cep
 from benchmarks.baselines.measure import Disagreement
-from benchmarks.kinds import run
+from benchmarks.kinds import run, small_calls
 from benchmarks.kinds.agreement import check_rows, in_one_order
 from benchmarks.kinds.events import SECOND, make, plain_types, through_parquet
 from benchmarks.kinds.forms import BASE, FORMS, TABLES, forms_of
@@ -91,3 +91,14 @@ def test_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(next(tmp_path.glob("kinds-*.json")).read_text())
     assert set(record["kinds"][0]["ratios"]) >= set(FORMS)
     assert next(tmp_path.glob("kinds-*.md")).read_text() in capsys.readouterr().out
+
+
+def test_small_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each kind has a line with what a call takes, and the last one has the medians."""
+    assert small_calls.main(["--events", "200", "--kinds", "next_kleene", "situations_few", "--rounds", "1"]) == 0
+    _, *lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["next_kleene", "situations_few", "median"]
+    figures = [[float(figure.replace(",", "")) for figure in line.split()[1:]] for line in lines]
+    assert all(figure > 0 for row in figures for figure in row)
+    for one, other, middle, last_digit in zip(*figures, (0.001, 0.001, 1), strict=True):
+        assert middle == pytest.approx((one + other) / 2, abs=last_digit)
