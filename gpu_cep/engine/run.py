@@ -36,7 +36,7 @@ from gpu_cep.engine.phase_one.run_phase_one import phase_one
 from gpu_cep.engine.timeouts import beside_matches
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.compile.launch import spread, threads_for
 from gpu_cep_kernels.device.interface import Device
 
 # Below this bound int64 sums of counts are exact, even if the float sum that is compared with it was rounded down.
@@ -85,12 +85,12 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
 
 def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Table:
     """Return the matches of a contiguous sequence as a table, in the order of results."""
-    plan, columns = run.plan, run.columns
+    plan, columns, threads = run.plan, run.columns, threads_for(len(runs), run.threads)
     with run.profile.stage("results"):
         if plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived:
-            runs = take_runs_apart(runs)
-        order, streams = sort_results(plan, columns, ordered, runs.first, run.threads)
-        in_order = runs if order is None else runs.reorder(order, run.threads)
+            runs = take_runs_apart(runs, threads)
+        order, streams = sort_results(plan, columns, ordered, runs.first, threads)
+        in_order = runs if order is None else runs.reorder(order, threads)
         runs, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(runs.first, runs.bound, run.budget, run.profile)
@@ -168,7 +168,7 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInPar
     """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
-        order, streams = sort_results(plan, columns, ordered, found.first, run.threads)
+        order, streams = sort_results(plan, columns, ordered, found.first, threads_for(len(found), run.threads))
         in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
         matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":

@@ -27,7 +27,7 @@ from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, p
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
@@ -94,7 +94,8 @@ def derive(plan: IntervalPlan, run: Run) -> Derived:
     """
     events, fill = _order_events(plan, run)
     with run.profile.stage("situations"):
-        derived = derive_from_runs(plan, events, lasting_runs(plan, events, find_all_borders(plan, events, fill, run.threads)))
+        runs = lasting_runs(plan, events, find_all_borders(plan, events, fill, run.threads), run.threads)
+        derived = derive_from_runs(plan, events, runs, run.threads)
     run.profile.add("situations", len(derived.runs.stream))
     return derived
 
@@ -138,15 +139,15 @@ def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
     return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
 
 
-def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) -> Runs:
+def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, threads: int = 1) -> Runs:
     """Return the runs of all names whose duration is as the query says, or may still become so.
 
-    The borders lie on the same device as the events.
+    The borders lie on the same device as the events. On the host `threads` gather the columns of runs.
     """
     place, xp = events.place, events.place.xp
     opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders)
     names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    start, end, ended = borders.time[opening], borders.time[closing], borders.position[closing]
+    start, end, ended = _gathered([(borders.time, opening), (borders.time, closing), (borders.position, closing)], threads)
     if plan.query.gap is not None:
         end = _end_at_gap(xp, plan.query.gap, events.times[borders.before[closing]], end)
     suits = xp.empty(len(opening), np.bool_)
@@ -154,9 +155,15 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders) ->
         own = slice(int(low), int(high))
         suits[own] = _lasts_long_enough(duration, start[own], end[own], ended[own] == NO_POSITION, early=plan.query.early)
     kept = xp.flatnonzero(suits)
-    opening, closing = opening[kept], closing[kept]
-    columns = borders.stream[opening], borders.position[opening], borders.before[closing], ended[kept], start[kept], end[kept]
+    opening, closing = _gathered([(opening, kept), (closing, kept)], threads)
+    bordering = [(borders.stream, opening), (borders.position, opening), (borders.before, closing)]
+    columns = _gathered([*bordering, (ended, kept), (start, kept), (end, kept)], threads)
     return Runs(place.download(xp.searchsorted(kept, place.upload(names))), *(place.download(column) for column in columns))
+
+
+def _gathered(wanted: Sequence[tuple[Array, Array]], threads: int) -> list[Array]:
+    """Return ``values[places]`` of each pair of arrays; threads share the pairs."""
+    return spread(lambda pair: pair[0][pair[1]], wanted, threads_for(len(wanted[0][1]), threads))
 
 
 def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
@@ -199,9 +206,9 @@ def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Ar
     return suits | is_open if early and duration.longest is None else suits
 
 
-def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
-    """Return the runs with their endpoints, as the join reads them."""
-    return _derive_early(plan, events, runs) if plan.query.early else _derive_final(events, runs)
+def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: Runs, threads: int = 1) -> Derived:
+    """Return the runs with their endpoints, as the join reads them; on the host `threads` gather these."""
+    return _derive_early(plan, events, runs, threads) if plan.query.early else _derive_final(events, runs)
 
 
 def _derive_final(events: EventSequence, runs: Runs) -> Derived:
@@ -214,17 +221,19 @@ def _derive_final(events: EventSequence, runs: Runs) -> Derived:
     return Derived(events, runs, numbers, streams, situations, latest, latest)
 
 
-def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Derived:
+def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs, threads: int) -> Derived:
     """Return the situations for early detection that some match may take: endpoints are twice the moments."""
     known = _first_known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
-    runs = Runs(names, *(array[kept] for array in (runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end)))
+    columns = runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end
+    runs = Runs(names, *_gathered([(column, kept) for column in columns], threads))
     moments, is_open = events.moments(), runs.ended == NO_POSITION
     # an end that a gap makes is known at the event behind the gap, so its endpoint is one less than that event's
     seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
-    times = [events.gather(events.times, positions) for positions in seen]
-    start, end, reached = (2 * events.gather(moments, positions) for positions in seen)
+    threads = threads_for(len(kept), threads)
+    times = spread(lambda positions: events.gather(events.times, positions), seen, threads)
+    start, end, reached = spread(lambda positions: 2 * events.gather(moments, positions), seen, threads)
     end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
     numbers, streams = _number_streams(events, runs)
     situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))

@@ -13,18 +13,34 @@ from collections.abc import Mapping
 import numpy as np
 
 from gpu_cep.engine.events.batches import window_clock
+from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
+from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.phase_one.window_conditions import select_starts
 from gpu_cep_kernels.rules.tables import NegationTable
 
 
-def negated_events(plan: EventPlan, ordered: OrderedEvents) -> dict[int, Indices]:
-    """Return, by negated variable's number, the ordered events that satisfy its properties (ascending)."""
+def negated_events(plan: EventPlan, ordered: OrderedEvents, threads: int = 1) -> dict[int, Indices]:
+    """Return, by negated variable's number, the ordered events that satisfy its properties (ascending), found by `threads`."""
     negated = (v for v, variable in enumerate(plan.query.variables) if variable.negated)
-    return {v: np.flatnonzero(marked_events(ordered.labels, 1 << v)) for v in negated}
+    return {v: _labelled_events(ordered.labels, v, threads) for v in negated}
+
+
+def _labelled_events(labels: Words, v: int, threads: int) -> Indices:
+    """Return the events whose label has the bit of variable v, ascending."""
+
+    def select(span: tuple[int, int]) -> Indices:
+        low, high = span
+        found = new_values(high - low + 1, np.int64)
+        return found[: select_starts(marked_events(labels[:, low:high], 1 << v), found)] + low
+
+    parts = spread(select, slices(labels.shape[1], threads), threads)
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:

@@ -24,6 +24,7 @@ from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
 from gpu_cep_kernels.automaton.dead_ends import StateTable
+from gpu_cep_kernels.compile.launch import threads_for
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
@@ -121,7 +122,7 @@ class Search:
 def searches(run: EventRun, ordered: OrderedEvents, device: Device | None = None) -> tuple[Search, ...]:
     """Return a search for each branch among the ordered events; joins may run on `device`."""
     plan = run.plan
-    events = negated_events(plan, ordered)
+    events = negated_events(plan, ordered, threads_for(len(ordered.rows), run.threads))
     splits = [partition_columns(plan, tables.branch) for tables in run.tables]
     successors = {split: partition_successors(run.columns, ordered, split) for split in splits}
     return tuple(

@@ -55,13 +55,16 @@ def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     return np.sort(order[numbers - before < limit])
 
 
-def take_runs_apart(runs: Runs) -> Runs:
-    """Return the matches that ``skip_past_last`` keeps of those of one branch; they come by stream and first event."""
+def take_runs_apart(runs: Runs, threads: int = 1) -> Runs:
+    """Return the matches that ``skip_past_last`` keeps of those of one branch, gathered by `threads`.
+
+    They come by stream and first event.
+    """
     first, last, numbers = runs.first, runs.last.copy(), np.arange(len(runs))
     drop_containing(last)
     kept = numbers[: keep_matches(numbers, last)]
     taken = np.empty(len(kept) + 1, np.int64)
-    return runs.reorder(kept[taken[: take_apart(first[kept], last[: len(kept)], taken)]])
+    return runs.reorder(kept[taken[: take_apart(first[kept], last[: len(kept)], taken)]], threads)
 
 
 def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches, streams: Indices) -> Indices:
