@@ -190,7 +190,7 @@ def match_table(
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches, final)
     schema = result_schema(plan, columns.schema)
-    threads = threads_for(len(matches) * matches.counts.shape[1], threads)
+    threads = threads_for(len(matches) * len(plan.query.positives), threads)
     events = MatchedEvents(columns, rows, matches, threads)
     carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried)

@@ -183,9 +183,7 @@ class MatchedEvents(BoundEvents):
             return pa.array(self._singles[v])
         if self.columns.query.variables[v].quantified:
             return super().event_row(v, index)
-        rows = self._ones[v]
-        missing = rows < 0
-        return pa.array(rows, mask=missing if missing.any() else None)
+        return pa.array(self._ones[v], mask=self.absent(v))
 
     @property
     def _singles(self) -> npt.NDArray[np.int64]:
@@ -209,7 +207,11 @@ class MatchedEvents(BoundEvents):
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
         if self.matches.single:
             return None
-        missing = self.matches.counts[:, v] == 0
+        if self.columns.query.variables[v].quantified:
+            _, places = self.binding(v)
+            missing = places[1:] == places[:-1]
+        else:
+            missing = self._ones[v] < 0
         return missing if missing.any() else None
 
 
