@@ -12,6 +12,7 @@ from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.answers import AnyPlan, answer_schema
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.intervals.statistics import OrderMemory
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
@@ -85,6 +86,11 @@ class LiveQuery:
     def choices(self) -> Choices | None:
         """What the engine's runs have learnt about their algorithms."""
         return Choices(self.running.contenders) if isinstance(self.running, EventPlan) else None
+
+    @cached_property
+    def orders(self) -> OrderMemory:
+        """The order in which the engine's runs join situations."""
+        return OrderMemory()
 
     @cached_property
     def certain(self) -> Certain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import answer
+from gpu_cep.engine.answers import AnyPlan, answer
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -27,6 +27,7 @@ from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, drop_first
+from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -182,12 +183,34 @@ def certain_matches(
     if live.timeouts is None:
         return _certain_matches(live, state, until, threads, profile, spent)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
-    table, origin = state.events.slice(0, own.known), Origin(live.schema, state.numbers[: own.known])
-    # both runs read the same columns of the same events, unless further columns are added
-    shared = EventColumns(table, live.plan.query) if live.sliced is None else None
+    # both runs read the same columns of the same events
+    shared = EventColumns(state.events.slice(0, own.known), live.plan.query)
     after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
-    over = answer(live.timeouts, table, origin=origin, own=own.own, threads=threads, profile=profile, shared=shared)
+    read = _read_by(live.timeouts, Certain.WITH_WINDOW, live.schema, state, own, shared)
+    over = answer(live.timeouts, read.table, origin=read.origin, own=own.own, threads=threads, profile=profile, shared=read.shared)
     return after, pa.concat_tables([found, over])
+
+
+class _Read(NamedTuple):
+    """The events that a run reads, where they are from, and their columns, which other runs may read, too (None: none does)."""
+
+    table: pa.Table
+    origin: Origin
+    shared: EventColumns | None
+
+
+def _read_by(
+    plan: AnyPlan, certain: Certain, schema: pa.Schema, state: StreamState, horizon: Horizon, columns: EventColumns
+) -> _Read:  # fmt: skip
+    """Return what a run reads of the events that are known, whose `columns` are given: those of keys that may have something to report.
+
+    What comes behind the watermark is not complete.
+    """
+    table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
+    chosen = events_of_keys(plan, certain, columns, state.times[: horizon.known], horizon)
+    if chosen is None:
+        return _Read(table, Origin(schema, numbers), columns)
+    return _Read(table.take(pa.array(chosen)), Origin(schema, numbers[chosen]), None)
 
 
 def _certain_matches(
@@ -196,15 +219,16 @@ def _certain_matches(
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
     horizon = horizon_of(live.plan, live.certain, state, until)
-    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent, shared=shared)
-    # what comes behind the watermark is not complete
-    table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
+    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query)
+    read = _read_by(live.plan, live.certain, live.schema, state, horizon, columns)
+    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
     after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
     if live.sliced is None:
-        found = run(table, Origin(live.schema, numbers))
+        found = run(read.table, read.origin, shared=read.shared)
         return _counted(live, after, _sum(found) if live.plan.settings.output == "count" else found.num_rows), found
-    numbered, origin = add_columns(live.sliced, PartOfFiles(table, live.schema, numbers))
-    return _put_together(live, live.sliced, after, run(numbered, origin), horizon)
+    # further columns are added
+    numbered, origin = add_columns(live.sliced, PartOfFiles(read.table, live.schema, read.origin.numbers))
+    return _put_together(live, live.sliced, after, run(numbered, origin, shared=None), horizon)
 
 
 def _run(
@@ -214,7 +238,7 @@ def _run(
     """Return the matches that have become certain, as the plan of a run gives them."""
     return answer(
         live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, spent=spent,
-        shared=shared, choices=live.choices,
+        shared=shared, choose=live.orders, choices=live.choices,
     )  # fmt: skip
 
 

@@ -71,6 +71,17 @@ def evaluation_order(statistics: Statistics, constraints: Sequence[BoundConstrai
     return best[(1 << names) - 1][1]
 
 
+def led_by(order: Sequence[int], name: int, constraints: Sequence[BoundConstraint]) -> tuple[int, ...]:
+    """Return an order that begins with `name`; the others follow as in `order`, those first that constraints relate to earlier ones."""
+    led, left = [name], [v for v in order if v != name]
+    while left:
+        members = sum(1 << v for v in led)
+        following = next((v for v in left if _related_names(constraints, v) & members), left[0])
+        left.remove(following)
+        led.append(following)
+    return tuple(led)
+
+
 def expected_rows(statistics: Statistics, constraints: Sequence[BoundConstraint], order: Sequence[int]) -> list[float]:
     """Return the expected number of partial configurations after each join of an order (equation 3)."""
     return [_rows(statistics, constraints, sum(1 << v for v in order[: step + 1])) for step in range(len(order))]

@@ -6,6 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.intervals import run
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.stream_steps import certain_matches, hold_events
 from tests.api.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, in_numbers, over_time, pushed, ticks_of
@@ -118,7 +120,9 @@ def test_situations_are_those_of_a_batch(case, output, data):
         cep.match(case.events, case.text, **case.options)
     except CepError:
         reject()
-    check_output(case, data, output)
+    # few situations of a small table are recent, and so all joins begin with these
+    with patch.object(run, "_RECENT", data.draw(st.sampled_from((0, 4)), "recent")):
+        check_output(case, data, output)
 
 
 @examples(60, 300)

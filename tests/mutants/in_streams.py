@@ -15,6 +15,7 @@ _TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/autom
 _STREAM = ("tests/api/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
+_LONG_STREAMS = ("tests/api/test_long_streams.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
 STREAMS = (
@@ -32,7 +33,7 @@ STREAMS = (
     Fault("numbered-matches-counted-twice", _STEPS, "numbering.total - before", "numbering.total", _OUTPUTS),
     Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
-    Fault("event-before-the-window-forgotten", _HORIZON, "np.concatenate([tied, np", "np.concatenate([tied[:0], np", _OUTPUTS),
+    Fault("event-before-the-window-forgotten", _HORIZON, "state, before, tied)", "state, before, tied[:0])", _OUTPUTS),
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
     Fault("values-of-old-events-kept", _KEPT, "_encode_again(column) if pa.types", "column if pa.types", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
@@ -78,5 +79,26 @@ STREAMS = (
         " and df.isStreaming:",
         " and not df:",
         ("tests/spark/test_streaming.py",),
+    ),
+    Fault(
+        "keys-of-the-first-new-time-are-not-read",
+        "gpu_cep/engine/streaming/moving_streams.py",
+        "int(np.searchsorted(times, at))",
+        "int(np.searchsorted(times, at, side='right'))",
+        _LONG_STREAMS,
+    ),
+    Fault(
+        "a-match-of-two-recent-situations-is-found-twice",
+        "gpu_cep/engine/intervals/join.py",
+        "for name in range(order[0]):",
+        "for name in range(0):",
+        _LONG_STREAMS,
+    ),
+    Fault(
+        "open-situations-lead-to-no-match",
+        "gpu_cep/engine/intervals/situations.py",
+        "found = is_open | since.holds",
+        "found = since.holds",
+        _LONG_STREAMS,
     ),
 )

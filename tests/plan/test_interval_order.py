@@ -19,6 +19,7 @@ from gpu_cep.plan.interval_order import (
     assume_statistics,
     evaluation_order,
     expected_rows,
+    led_by,
     selectivity,
 )
 
@@ -170,3 +171,10 @@ def test_a_small_drift_is_none(factor):
         choice.observe(order, (100.0, 100.0, 100.0), (100, round(1_000 * factor), round(10_000 * factor * factor)))
     assert choice.changes == 0
     assert choice.order((100.0, 100.0, 100.0)) == order
+
+
+def test_an_order_that_another_name_leads_stays_connected():
+    assert led_by((0, 1, 2, 3), 2, CHAIN) == (2, 1, 0, 3)
+    assert led_by((1, 0, 2, 3), 0, STAR) == (0, 1, 2, 3)
+    # what no constraint relates comes last
+    assert led_by((0, 1, 2, 3), 3, TWO_PAIRS) == (3, 2, 0, 1)

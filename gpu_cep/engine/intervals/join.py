@@ -16,13 +16,13 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import Account
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import window_length
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.chunks import Chunk, cut_chunks
 from gpu_cep.engine.intervals.levels import counts_by_zones, levels
 from gpu_cep.engine.intervals.situations import Derived, Runs
-from gpu_cep.plan.interval_order import OrderChoice
+from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.device.interface import HOST, Place, to_device
@@ -115,15 +115,13 @@ class Extensions:
         rows = self.rows.stream[self.begin : self.begin + len(self.number)]
         return self.where.download(rows), self.where.download(self.number)
 
-    def starting(self, derived: Derived, own: Own) -> Extensions:
-        """Return the extensions whose match starts at an event of `own`."""
+    def chosen(self, choose: Callable[[Array, Array], Flags]) -> Extensions:
+        """Return the extensions of which ``choose(members, added)`` says so, given the situations of rows and the one that is added."""
         members = self.rows.members[:, self.begin : self.begin + len(self.number)]
         members, place, number, kept = map(self.where.download, (members, self.place, self.number, self.kept))
         row = np.repeat(np.arange(len(number)), number)
         kept = kept[np.arange(len(row)) + (place - np.cumsum(number) + number)[row]]
-        events, runs = derived.events, derived.runs
-        first = np.minimum(runs.first[members[:, row]].min(axis=0), runs.first[kept])
-        held = np.flatnonzero(own.holds(events.gather(events.times, first), events.input_rows(first)))
+        held = np.flatnonzero(choose(members[:, row], kept))
         number = np.bincount(row[held], minlength=len(number)).astype(np.int64)
         upload = self.where.upload
         return replace(self, size=len(held), place=upload(np.cumsum(number) - number), kept=upload(kept[held]), number=upload(number))
@@ -184,8 +182,8 @@ class _Joins:
 class SituationJoin:
     """The join of all situations, chunk by chunk.
 
-    Only matches whose first event is `own` are found. Between chunks, `choice` may change the order of
-    names by what was measured.
+    Only matches whose first event is `own` are found, and with at least one of the situations that are `recent` (None: all).
+    Between chunks, `choice` may change the order of names by what was measured.
     """
 
     plan: IntervalPlan
@@ -195,6 +193,7 @@ class SituationJoin:
     profile: Profile
     workplace: Workplace
     own: Own = WHOLE
+    recent: Flags | None = None
 
     def configurations(self) -> tuple[Array, Array]:
         """Return all matches as situation numbers [name, match], and the endpoint that decides each match."""
@@ -218,12 +217,21 @@ class SituationJoin:
 
     def _tasks(self) -> list[_Task]:
         """Return a task for each chunk, or, if there are fewer chunks than threads, one for each part of a chunk."""
-        threads = self.workplace.threads
-        chunks = cut_chunks(self.derived, self.plan.query.window, self.workplace.chunk)
+        threads, window = self.workplace.threads, self.plan.query.window
+        if self.recent is not None:
+            # few situations lead, and each finds its partners by a search among all
+            whole = cut_chunks(self.derived, window, max(1, len(self.recent)))
+            return [_Task(chunk, order) for chunk in whole for order in self._orders_of_all(chunk)]
+        chunks = cut_chunks(self.derived, window, self.workplace.chunk)
         if len(chunks) >= threads:
             return [_Task(chunk) for chunk in chunks]
         orders = [(chunk, self.choice.order(chunk.buffers)) for chunk in chunks]
         return [_Task(chunk, order, piece, threads) for chunk, order in orders for piece in range(threads)]
+
+    def _orders_of_all(self, chunk: Chunk) -> Iterator[tuple[int, ...]]:
+        """Yield an order for each name that begins with it: its recent situations find their matches."""
+        order = self.choice.order(chunk.buffers)
+        return (led_by(order, name, self.plan.query.constraints) for name in range(len(order)))
 
     def _find_matches(self, task: _Task, situations: Situations) -> list[tuple[Array, Array]]:
         """Return the matches of a task as situation numbers [name, match], and the endpoints that decide them."""
@@ -248,19 +256,36 @@ class SituationJoin:
         query, chunk, place = self.plan.query, task.chunk, self.workplace.place
         order = task.order or self.choice.order(chunk.buffers)
         joins_of_order = to_device(place, tuple(levels(order, query.constraints, self.plan.algorithm, windowed=query.window is not None)))
-        leaf = leaf_rows(self.derived, task.leaf(order[0]), chunk.stream)
+        own = task.leaf(order[0])
+        leaf = leaf_rows(self.derived, own if self.recent is None else own[self.recent[own]], chunk.stream)
         rows = [len(leaf.stream), *(0 for _ in joins_of_order)]
         limit = self.derived.never if chunk.limit is None else chunk.limit
         by_zones = counting and self.own == WHOLE and counts_by_zones(order, self.plan)
         joins = _Joins(joins_of_order, situations._replace(offsets=place.upload(chunk.offsets)), limit, rows, by_zones)
+        takes_all = self.own == WHOLE and self.recent is None
         for found in self._join_rows(to_device(place, leaf), joins, 0):
-            extensions = found if self.own == WHOLE else found.starting(self.derived, self.own)
+            extensions = found if takes_all else found.chosen(partial(self._are_found, order))
             if len(extensions):
                 self.account.spend(len(extensions), 0, 0, partial(extensions.start_of, self.derived.runs))
                 yield order, extensions
         self.profile.add("matches", rows[-1])
         self.profile.add_join(order, rows)
         self.choice.observe(order, chunk.buffers, rows)
+
+    def _are_found(self, order: tuple[int, ...], members: Array, added: Array) -> Flags:
+        """Return which matches start at own events, and have no recent situation of a name before that which leads the order.
+
+        Such a match is found from the situation of that name.
+        """
+        events, runs, situations = self.derived.events, self.derived.runs, dict(zip(order, (*members, added), strict=True))
+        found: Flags = np.ones(len(added), np.bool_)
+        if self.recent is not None:
+            for name in range(order[0]):
+                found &= ~self.recent[situations[name]]
+        if self.own != WHOLE:
+            first = np.minimum(runs.first[members].min(axis=0), runs.first[added])
+            found &= self.own.holds(events.gather(events.times, first), events.input_rows(first))
+        return found
 
     def _join_rows(self, rows: Configurations, joins: _Joins, step: int) -> Iterator[Extensions]:
         """Yield the extensions of the last join, starting with join `step`, depth first.

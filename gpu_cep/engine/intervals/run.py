@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.match_ends import Ends
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -22,7 +23,7 @@ from gpu_cep.engine.intervals.join import SituationJoin, Workplace, cpu_workplac
 from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches
 from gpu_cep.engine.intervals.on_device import derive_on_device, device_workplace
 from gpu_cep.engine.intervals.results import interval_table
-from gpu_cep.engine.intervals.situations import Derived, derive
+from gpu_cep.engine.intervals.situations import Derived, derive, recent_situations
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
@@ -31,6 +32,9 @@ from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_device
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
+
+# Of so many situations at least, one must be recent for a join that begins with recent ones of each name in turn.
+_RECENT = 4
 
 OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
 
@@ -63,7 +67,8 @@ def _found_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, m
 
 
 def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
-    join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own)
+    recent = _recent(derived, run.ends)
+    join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own, recent)
     with run.profile.stage("matching"), _name_windows(run, derived):
         if plan.settings.output == "count" and run.ends == WHOLE:
             return _Found(derived, counts=join.counts())
@@ -71,6 +76,14 @@ def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, 
     if isinstance(run.ends, TimeSlice) and run.ends != WHOLE:
         found = found.reorder(np.flatnonzero(run.ends.holds(found.detected)))
     return _Found(derived, found) if plan.settings.output != "count" else _Found(derived, counts=_counts_of(derived, found))
+
+
+def _recent(derived: Derived, ends: Ends) -> Flags | None:
+    """Return which situations make a match be reported, if they are so few that it pays to begin with them; else None."""
+    if not isinstance(ends, TimeSlice) or ends.begin is None:
+        return None
+    recent = recent_situations(derived, ends.begin)
+    return recent if _RECENT * np.count_nonzero(recent) <= len(recent) else None
 
 
 def _counts_of(derived: Derived, found: IntervalMatches) -> Indices:

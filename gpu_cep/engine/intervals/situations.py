@@ -17,10 +17,12 @@ import numpy as np
 from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock, elapsed_time, host_sequence
 from gpu_cep.engine.events.label_words import Words
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Flags, Indices
+from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
 from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, prepare_columns
@@ -267,6 +269,19 @@ def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slic
     place.launch(first_reaching, len(first), place.upload(first), place.upload(ends), times, times.dtype.type(shortest), reached)
     found = place.download(reached)
     return np.where(found == ends, len(events), found)
+
+
+def recent_situations(derived: Derived, begin: Tick) -> Flags:
+    """Return which situations may be in a match that is detected at a time or later, and make it so: all others ended before."""
+    events, runs = derived.events, derived.runs
+    since = TimeSlice(begin)
+    if derived.moments is None:
+        found: Flags = since.holds(runs.end)
+    else:
+        is_open = runs.ended == NO_POSITION
+        # an end that a gap makes is known at the event behind the gap
+        found = is_open | since.holds(events.gather(events.times, np.where(is_open, 0, runs.ended)))
+    return found
 
 
 def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:

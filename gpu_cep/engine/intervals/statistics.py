@@ -33,6 +33,21 @@ def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
     return OrderChoice(constraints, statistics)
 
 
+class OrderMemory:
+    """Chooses the order of joins at the first run over a stream, and lets it follow what later runs measure."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: OrderChoice | None = None
+
+    def __call__(self, plan: IntervalPlan, derived: Derived) -> OrderChoice:
+        """Return the choice of the first run, which has followed those since."""
+        if self._known is None:
+            self._known = order_choice(plan, derived)
+        return self._known
+
+
 def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, buffer: float) -> float:
     """Return the selectivity of a constraint, from a sample of the left name's situations.
 

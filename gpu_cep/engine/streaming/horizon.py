@@ -16,7 +16,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.engine.streaming.certainty import earliest_open
-from gpu_cep.engine.streaming.kept_events import count_until, drop_first, keep_from
+from gpu_cep.engine.streaming.kept_events import count_until, drop_first, drop_others, keep_from
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.certainty import Certain, waiting_branches
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -124,7 +124,7 @@ def _with_events_before(plan: IntervalPlan, state: StreamState, begin: Tick) -> 
     # of several values for one place, the last one is taken
     last[streams] = np.arange(before)
     tied = np.flatnonzero(state.times[:before] == state.times[last[streams]]) if before else last[:0]
-    return _take(state, np.concatenate([tied, np.arange(before, len(state.times))]))
+    return drop_others(state, before, tied)
 
 
 def _take(state: StreamState, rows: Indices) -> StreamState:

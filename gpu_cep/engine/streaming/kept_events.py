@@ -48,6 +48,18 @@ def keep_from(state: StreamState, begin: Tick) -> StreamState:
     return drop_first(state, int(np.searchsorted(state.times, begin, side="left")))
 
 
+def drop_others(state: StreamState, before: int, kept: npt.NDArray[np.int64]) -> StreamState:
+    """Return the state without those of its first events that are not `kept`; `before` says how many are first."""
+    dropped = before - len(kept)
+    if not dropped:
+        return state
+    rest = pa.concat_tables([state.events.slice(0, before).take(pa.array(kept)), state.events.slice(before)])
+    # a slice holds the memory of all that it was cut from
+    events = _join_chunks(rest) if rest.num_rows <= dropped else few_chunks(rest)
+    times, numbers = (np.concatenate([values[kept], values[before:]]) for values in (state.times, state.numbers))
+    return replace(state, events=events, times=times, numbers=numbers)
+
+
 def drop_first(state: StreamState, dropped: int) -> StreamState:
     """Return the state without its first events."""
     if not dropped:

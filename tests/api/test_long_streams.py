@@ -1,0 +1,127 @@
+"""A stream with many events in its window reads few of them, and has the matches of a batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from gpu_cep import stream_steps
+from gpu_cep.engine.intervals import join, run
+
+EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64(), "x": pa.int64()})
+HIGH_AND_LOW = "PARTITION BY k DEFINE H AS x > 5, L AS x <= 5 PATTERN H meets L"
+THREE = "PARTITION BY k DEFINE A AS x > 2, B AS x > 5, C AS type = 'A' PATTERN"
+PAIRS = "PATTERN SEQ(A a, B b) WHERE [k] AND a.x < b.x"
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "last event": (PAIRS, {}),
+    "taken": (PAIRS, {"after_match": "skip_past_last"}),
+    "counted": (PAIRS, {"output": "count", "partition_by": "k"}),
+    "events": (PAIRS, {"output": "events", "partition_by": "k"}),
+    "numbers": (PAIRS, {"output": "indices"}),
+    "timeouts": (PAIRS, {"timeouts": True}),
+    "window": ("PATTERN SEQ(A a, B b+, NOT(C c)) WHERE [k]", {}),
+    "looks back": ("PATTERN SEQ(NOT(C c), A a, B b) WHERE [k]", {}),
+    "neighbours": ("PARTITION BY k PATTERN SEQ(a, b) WHERE strict_contiguity { a.x < b.x }", {}),
+    "until": ("PARTITION BY k PATTERN SEQ(A a, b+ UNTIL (b.x > 7), C c)", {}),
+    "branches": ("PATTERN OR(SEQ(A a, B b), SEQ(B c, NOT(A d))) WHERE [k]", {}),
+    "situations": (HIGH_AND_LOW, {}),
+    "counted situations": (HIGH_AND_LOW, {"output": "count"}),
+    "three": (f"{THREE} A contains B; A finished-by B; A before B AND C overlaps A; C during A; C before A", {}),
+    "three early": (f"{THREE} A contains B; A started-by B; A before B AND C overlaps A; C before A", {"detect": "early"}),
+    "gaps early": (f"{THREE} A overlaps C; A before C AND B during A; B starts A; B before A", {"detect": "early", "gap": 9}),
+    "apart": ("PARTITION BY k DEFINE A AS x > 6, B AS x < 2 PATTERN A before B", {"detect": "early"}),
+}
+
+
+def events(rows: int, keys: int, seed: int) -> pa.Table:
+    random = np.random.default_rng(seed)
+    # an event of one key in a few, so that situations last
+    columns = np.cumsum(random.integers(1, 4, rows)), random.choice(list("ABC"), rows), random.integers(0, keys, rows)
+    return pa.table([*columns, np.cumsum(random.integers(-2, 3, rows)) % 10], schema=EVENTS)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many events the engine's runs read."""
+    counts: list[int] = []
+    answer = stream_steps.answer
+
+    def counted(plan: Any, table: pa.Table, **given: Any) -> pa.Table:
+        counts.append(table.num_rows)
+        return answer(plan, table, **given)
+
+    monkeypatch.setattr(stream_steps, "answer", counted)
+    return counts
+
+
+def rows_of(tables: list[pa.Table]) -> Counter[str]:
+    return Counter(repr(row) for table in tables for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("name", QUERIES)
+@pytest.mark.parametrize("keys", [3, 60])
+@pytest.mark.parametrize("lateness", [0, 7])
+def test_pushes_have_the_matches_of_a_batch(name: str, keys: int, lateness: int) -> None:
+    query, options = QUERIES[name]
+    text, table = f"{query} WITHIN {600 if keys > 9 else 200}", events(1_500, keys, seed=keys + lateness)
+    live = cep.stream(text, EVENTS, lateness=lateness, **options)
+    found = [live.push(table.slice(begin, 40)) for begin in range(0, 1_500, 40)]
+    found.append(live.finish())
+    batch = cep.match(table, text, **options)
+    assert batch.num_rows > 1
+    if options.get("output") == "count":
+        totals = pa.concat_tables(found).group_by("k").aggregate([("count", "sum")]).rename_columns(["k", "count"])
+        assert rows_of([totals]) == rows_of([batch])
+    elif options.get("output") == "events":
+        # matches are numbered in the order in which they come out
+        shown = [table.drop_columns(["match_id"]) for table in (*found, batch)]
+        assert rows_of(shown[:-1]) == rows_of(shown[-1:])
+    else:
+        assert rows_of(found) == rows_of([batch])
+
+
+def test_only_events_of_keys_that_have_moved_are_read(read: list[int]) -> None:
+    table = events(4_000, 200, seed=1)
+    for query in (PAIRS, HIGH_AND_LOW, "PATTERN SEQ(A a, B b+) WHERE [k]"):
+        live = cep.stream(f"{query} WITHIN 4000", EVENTS)
+        live.push(table.slice(0, 3_960))
+        read.clear()
+        live.push(table.slice(3_960))
+        assert live.kept_events > 1_000
+        assert 0 < sum(read) < live.kept_events / 3, query
+
+
+def test_only_situations_that_have_ended_lead_to_matches() -> None:
+    tried: list[int] = []
+    spread = join.SituationJoin._join_chunk
+
+    def counting(self: join.SituationJoin, task: Any, situations: Any, *, counting: bool) -> Any:
+        tried.append(len(self.derived.runs.stream) if self.recent is None else int(self.recent.sum()))
+        return spread(self, task, situations, counting=counting)
+
+    table = events(4_000, 3, seed=2)
+    live = cep.stream(f"{HIGH_AND_LOW} WITHIN 4000", EVENTS)
+    live.push(table.slice(0, 3_960))
+    with patch.object(join.SituationJoin, "_join_chunk", counting):
+        found = live.push(table.slice(3_960))
+    assert 0 < found.num_rows <= tried[0] < 60
+
+
+@pytest.mark.parametrize("shown", ["A overlaps B; A contains B; A before B", "A meets B; B starts A; A before B; A finishes B"])
+@pytest.mark.parametrize("detect", ["final", "early"])
+def test_recent_situations_of_several_names_make_a_match_once(shown: str, detect: str) -> None:
+    text = f"DEFINE A AS x > 4, B AS x < 7 AND x > 1, C AS x % 2 = 0 PATTERN {shown} AND C overlaps B; C during B; C before B WITHIN 20"
+    table = events(300, 1, seed=5)
+    with patch.object(run, "_RECENT", 0):
+        live = cep.stream(text, EVENTS, detect=detect)
+        found = [*(live.push(table.slice(begin, 9)) for begin in range(0, 300, 9)), live.finish()]
+    batch = cep.match(table, text, detect=detect)
+    assert batch.num_rows > 2
+    assert rows_of(found) == rows_of([batch])
