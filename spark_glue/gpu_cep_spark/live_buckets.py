@@ -123,15 +123,23 @@ class New(NamedTuple):
     returned: pa.Table | None = None
 
 
+class Listed(NamedTuple):
+    """The events of a bucket's list as they are stored, and their numbers."""
+
+    table: pa.Table
+    numbers: Numbers
+
+
 class Ran(NamedTuple):
     """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches.
 
-    `marks` are those of the rows of a row pattern.
+    `listed` is what was read of the list, `marks` are those of the rows of a row pattern.
     """
 
     state: StreamState
     kept: Numbers | None
     found: pa.Table | None
+    listed: Listed | None = None
     marks: ListMarks | None = None
 
 
@@ -249,17 +257,17 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
     if (not bucket.rows and not _holds(bucket.state)) or _is_settled(work.live, bucket, clock):
         return Ran(replace(bucket.state, clock=replace(clock, answered=clock.watermark)), None, None)
     state = bucket.state
-    numbers = np.zeros(0, np.int64)
-    if bucket.rows:
-        table, numbers = _read_events(store)
-        events, places = _in_order(work, store, as_events(table, work.live.schema, work.codes), numbers)
+    listed = _read_events(store) if bucket.rows else None
+    if listed is not None:
+        events, places = _in_order(work, store, as_events(listed.table, work.live.schema, work.codes), listed.numbers)
         # text that came as codes is encoded
         state = hold_events(work.live, replace(state, events=events.slice(0, 0)), events, places)
     context = TaskContext.get()
     after, found = certain_matches(work.live, state, 1 if context is None else context.cpus(), None)
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
-    marks = None if work.live.rows is None else marks_after(numbers, after.events, after.numbers)
-    return Ran(rest, after.numbers, found, marks)
+    # there is no run for a row pattern without rows
+    marks = None if work.live.rows is None or listed is None else marks_after(listed.numbers, after.events, after.numbers)
+    return Ran(rest, after.numbers, found, listed, marks)
 
 
 def _in_order(work: LiveWork, store: Store, events: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
@@ -282,8 +290,8 @@ def _holds(state: StreamState) -> bool:
     return state.held is not None and state.held.rows.num_rows > 0
 
 
-def _read_events(store: Store) -> tuple[pa.Table, Numbers]:
-    """Return the events of a bucket's list, and their numbers."""
+def _read_events(store: Store) -> Listed:
+    """Return what stands in a bucket's list."""
     tables, numbers = [], []
     for first, chunk in store.chunks.get():
         table = read_chunk(chunk)
@@ -294,7 +302,7 @@ def _read_events(store: Store) -> tuple[pa.Table, Numbers]:
         else:
             numbers.append(np.arange(first, first + table.num_rows))
         tables.append(table)
-    return pa.concat_tables(tables), np.concatenate(numbers)
+    return Listed(pa.concat_tables(tables), np.concatenate(numbers))
 
 
 def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, watermark: int, *, called: bool) -> Bucket:
@@ -302,7 +310,7 @@ def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, wat
     after = replace(bucket, state=ran.state)
     anew = ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept))
     if ran.kept is not None and anew:
-        after = _write_events(store, after, ran.kept)
+        after = _write_events(store, after, ran.kept, ran.listed)
     if ran.marks is not None:
         write_marks(store.marks, ran.marks, ran.kept if anew else None)
         after = replace(after, open=ran.marks.open)
@@ -327,12 +335,12 @@ def _is_worth_writing(live: LiveQuery, bucket: Bucket, kept: int) -> bool:
     return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
 
 
-def _write_events(store: Store, bucket: Bucket, kept: Numbers) -> Bucket:
-    """Write the events that are kept as one chunk, and return what is known of the bucket."""
-    if not len(kept):
+def _write_events(store: Store, bucket: Bucket, kept: Numbers, listed: Listed | None) -> Bucket:
+    """Write those of the listed events that are kept as one chunk, and return what is known of the bucket."""
+    if listed is None or not len(kept):
         store.chunks.clear()
         return replace(bucket, rows=0, size=0, chunks=0)
-    table, numbers = _read_events(store)
+    table, numbers = listed
     chosen = np.isin(numbers, kept)
     rest = table.append_column(_NUMBER, pa.array(numbers)).filter(pa.array(chosen)).combine_chunks()
     chunk = write_chunk(rest)

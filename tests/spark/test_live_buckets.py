@@ -253,6 +253,17 @@ def test_a_match_comes_out_with_the_millisecond_in_which_it_is_certain(pattern: 
     assert operator.found.num_rows == 1
 
 
+def test_a_list_is_read_once_by_a_run_that_writes_it_anew():
+    operator = operator_of()
+    operator.batch(events_at(*(START + second * SECOND for second in range(20)), kinds="A" * 20))
+    ((bucket,),) = (operator.buckets.values(),)
+    with patch.object(bucket.chunks, "get", wraps=bucket.chunks.get) as read:
+        operator.idle(START // TICKS + 16_000)
+    (chunk,) = bucket.chunks.values
+    assert chunk[0] is None, "it has been written anew"
+    assert read.call_count == 1
+
+
 def test_the_engine_runs_as_seldom_as_is_asked_for():
     operator = operator_of(every="4 seconds")
     operator.batch(events_at(START, START + SECOND, kinds="AB"))
