@@ -98,13 +98,14 @@ def explanation_of(
     assert isinstance(query, Query), "a plan is of its query's kind"
     choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
     device = None if choice.device is None else choice.device.name
+    searched = _phase_two(plan, device)
     if profile is None:
-        return Explanation(query, plan, device, choice.reason)
+        return Explanation(query, plan, device, choice.reason, phase_two=searched)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
     from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
     fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
-    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups)
+    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups, phase_two=searched)
 
 
 def _explain_slices(
@@ -120,10 +121,21 @@ def _explain_slices(
     assert choice is not None, "the files are cut"
     engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=False)
     device = None if engine.device is None else engine.device.name
+    searched = _phase_two(plan, device)
     if profile is None:
-        return Explanation(query, plan, device, engine.reason, source=decided.told)
+        return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
     for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
         # the rows are not wanted
         pass
     counts, answers = dict(profile.counts), tuple(profile.answers)
-    return Explanation(query, plan, device, engine.reason, counts, answers, groups=profile.groups, source=decided.told)
+    return Explanation(
+        query, plan, device, engine.reason, counts, answers, groups=profile.groups, source=decided.told, phase_two=searched
+    )  # fmt: skip
+
+
+def _phase_two(plan: EventPlan, device: str | None) -> str:
+    """Return what runs phase 2 of a plan whose phase 1 runs on a device (None: on the CPU)."""
+    from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
+
+    walks = device is not None and walks_chains(plan)
+    return "gpu (cpu where an event leaves a choice)" if walks else "cpu"

@@ -50,9 +50,10 @@ whose plan is remembered from the call before, and counts matches. Sizes between
 STAYS = {
     "reading files, encoding text": "kernels see codes of a dictionary, never text",
     "functions such as `exp`, and those of `functions=`": "they are computed on the host, so that both engines have the same bits",
-    "automata, lazy chain, joins of events": (
-        "they walk from event to event through candidate windows, which are few as a rule, and do not run on the card. "
-        f"Whether a card would pay: {NOT_YET}"
+    "automata, lazy chain": (
+        "they search from event to event through candidate windows, which are few as a rule. A card follows runs of sequences under "
+        "`skip_till_next_match` and joins events for `algorithm=\"join_tree\"`; it leaves windows to the CPU in which an event leaves a "
+        f"choice. Whether a card pays there: {NOT_YET}"
     ),
     "windows of patterns with several branches (OR, `?`, `*`) or NOT": (
         "the matchers look beyond candidate windows, so that all kept events come back before windows are laid"

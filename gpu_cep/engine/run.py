@@ -16,7 +16,7 @@ from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
-from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches
+from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_matches
@@ -101,11 +101,15 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts:
     """Return all matches, grouped by first event."""
-    if first.found is not None:
+    if first.found is not None and not first.leaves_windows:
         return first.found
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
     found = _each_batch(run, first.ordered, find, _joining_device(run, first))
-    return join_matches(found, len(run.plan.query.positives), run.threads)
+    if first.found is None:
+        return join_matches(found, len(run.plan.query.positives), run.threads)
+    both = concatenate_matches([first.found, *found], len(run.plan.query.positives), run.threads)
+    # a window is searched here or there, so that the matches of a start stay together
+    return both.reorder(np.argsort(both.first, kind="stable"))
 
 
 def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Matcher, batch: Batch) -> Matches:
@@ -129,9 +133,17 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
 
 def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
-    if first.counted is not None:
+    if first.counted is not None and not first.leaves_windows:
         return [first.counted]
-    return _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
+    counted = _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
+    return counted if first.counted is None else [_in_order(first.counted, *counted)]
+
+
+def _in_order(*counted: tuple[Indices, Indices]) -> tuple[Indices, Indices]:
+    """Return numbers of matches at first events in the order of these events."""
+    starts, totals = (np.concatenate(parts) for parts in zip(*counted, strict=True))
+    order = np.argsort(starts, kind="stable")
+    return starts[order], totals[order]
 
 
 def _limited(plan: EventPlan, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:

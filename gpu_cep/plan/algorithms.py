@@ -32,7 +32,7 @@ class Algorithm:
     `needs`: the same in words, for errors.
     `pruning`: the pruning steps that it can use.
     `does`: what it does, in words, for explain.
-    `engines`: what can run its phase 1; only joins can run their phase 2 on a GPU.
+    `engines`: what can run its phase 1; its phase 2 runs on a GPU for joins, and for chains under skip_till_next_match.
     `contending`: whether ``auto`` may choose it.
     `selecting`: whether it can drop matches while others are still to be found, or skip them.
     Where these may be exponentially many, by a Kleene closure, ``auto`` takes `selecting` ones only.

@@ -55,7 +55,7 @@ class Explanation:
     """How a query will be answered; print it, show it in a notebook, or draw its automaton.
 
     `query`: the query. `plan`: its plan; None without a schema.
-    `device`: what runs phase 1 on this machine (None: the CPU). `reason`: why.
+    `device`: what runs phase 1 on this machine (None: the CPU). `reason`: why. `phase_two`: what runs phase 2.
     `counts`, `answers`: the counts and answers of a run, if the query was run to be explained.
     `fitting`: the number of events of that run that satisfy all properties of each variable.
     `groups`: the numbers of row groups of Parquet that it read, and that there are (None: none could be left out).
@@ -71,11 +71,12 @@ class Explanation:
     fitting: Mapping[str, int] | None = None
     groups: tuple[int, int] | None = None
     source: str = ""
+    phase_two: str = "cpu"
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
         if self.plan is not None:
-            lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), self._engine_line()]
+            lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu", self.phase_two), self._engine_line()]
         if self.plan is not None and self.counts is not None:
             lines += ["", *_run_lines(self.counts, self.fitting or {}, self.answers, len(self.plan.branches))]
             lines += [] if self.groups is None else [f"  {groups_text(self.groups)}"]
@@ -133,7 +134,8 @@ class Explanation:
         return bundle if self.plan is None else {**bundle, "text/vnd.mermaid": self.mermaid()}
 
     def _engine_line(self) -> str:
-        return f"engine     {'cpu' if self.device is None else f'gpu for phase 1 ({self.device}), cpu for phase 2'}: {self.reason}"
+        where = "cpu" if self.device is None else f"gpu for phase 1 ({self.device}), {self.phase_two} for phase 2"
+        return f"engine     {where}: {self.reason}"
 
 
 def untimed_text(query: BoundQuery) -> str:
@@ -141,7 +143,7 @@ def untimed_text(query: BoundQuery) -> str:
     return ", events without a timestamp left out" if query.drops_untimed else ""
 
 
-def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
+def _plan_lines(plan: EventPlan, bulk: str, phase_two: str) -> Iterator[str]:
     """Yield the lines of the plan, one for each step with where it runs; `bulk` is where phase 1 runs."""
     query = plan.query
     yield f"strategy   {query.strategy}, ties {query.ties}, window {_window(query)}, after_match {plan.settings.after_match}"
@@ -161,7 +163,7 @@ def _plan_lines(plan: EventPlan, bulk: str) -> Iterator[str]:
     for step in (step for step in plan.pruning if step in _STEPS and not (bulk == "gpu" and step in _CPU_STEPS)):
         elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
-    yield from _algorithm_lines(plan)
+    yield from _algorithm_lines(plan, phase_two)
     if "overlap" in plan.pruning:
         yield f"overlap    {_CUT} (ses_automaton, backtracking, nfab), phase 2, cpu"
     if "join_tree" in plan.contenders:
@@ -186,12 +188,12 @@ def _source(plan: EventPlan) -> str:
     return _BY_RUNS if merged and plan.settings.keeps_all else _BY_MATCHES
 
 
-def _algorithm_lines(plan: EventPlan) -> Iterator[str]:
+def _algorithm_lines(plan: EventPlan, phase_two: str) -> Iterator[str]:
     does = {name: algorithm_named(name).does for name in plan.contenders}
     if len(does) == 1:
-        yield f"algorithm  {plan.algorithm} ({does[plan.algorithm]}), phase 2, cpu"
+        yield f"algorithm  {plan.algorithm} ({does[plan.algorithm]}), phase 2, {phase_two}"
     else:
-        yield "algorithm  the one that is expected to cost least in each batch of events, phase 2, cpu"
+        yield f"algorithm  the one that is expected to cost least in each batch of events, phase 2, {phase_two}"
         yield from (f"  {name:<13} {what}" for name, what in does.items())
 
 

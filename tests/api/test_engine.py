@@ -93,8 +93,8 @@ def test_explain_names_the_card(monkeypatch):
     assert "properties (phase 1, in bulk, gpu)" in text
     assert "pruning (phase 1, in bulk, gpu)" in text
     assert "\n  reach " not in text
-    assert "in each batch of events, phase 2, cpu" in text
-    assert text.endswith("engine     gpu for phase 1 (CUDA simulator), cpu for phase 2: it pays")
+    assert "in each batch of events, phase 2, gpu (cpu where an event leaves a choice)" in text
+    assert text.endswith("engine     gpu for phase 1 (CUDA simulator), gpu (cpu where an event leaves a choice) for phase 2: it pays")
     # the plan knows nothing of the machine
     assert explained.plan == make_plan(PATTERN, EVENTS.schema, Options(), Settings())
 

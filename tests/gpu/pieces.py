@@ -17,12 +17,16 @@ class Pieces:
     batch: int
     bound_events: int
     ranked_values: int
+    walked: int = 1000
 
     def chunk_rows(self, labelling):
         return self.chunk
 
     def batch_events(self, resident):
         return self.batch
+
+    def walked_windows(self, fixed, window, held, batch):
+        return self.walked
 
 
 PIECES = st.builds(
@@ -33,4 +37,5 @@ PIECES = st.builds(
     batch=st.sampled_from([60, 1000]),
     bound_events=st.sampled_from([1, 5, 1000]),
     ranked_values=st.sampled_from([2, 1000]),
+    walked=st.sampled_from([0, 1, 3, 1000]),
 )

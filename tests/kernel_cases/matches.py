@@ -327,7 +327,7 @@ _CHAIN = pattern_table((1, 1, 1), ((1, 1), (1, None), (1, 1)))
 _SINGLES = pattern_table((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
 
 
-def _walking_chain(size: int, random: Random, slots: int, robust: bool = False, **given: Any) -> Call:
+def walking_chain(size: int, random: Random, slots: int, robust: bool = False, **given: Any) -> Call:
     _, (windows, events, criteria, judged, _, walk, run, output) = _walking(size, random, slots, **given)
     pattern, walk = (_SINGLES, walk._replace(strategy=int(Strategy.ROBUST))) if robust else (_CHAIN, walk)
     codes = [condition.code for condition in given.get("conditions", QUANTIFIED)]
@@ -402,7 +402,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     ),
     *cases(
         chain_runs.walk_chains,
-        _walking_chain,
+        walking_chain,
         {
             "next": {},
             "next-untied": {"tied": False},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 JOINS = "tests/engine/matchers/joins/test_device_joins.py"
+WALKS = "tests/engine/phase_one/test_chain_walks.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
 
 DEVICE = (
@@ -21,6 +22,41 @@ DEVICE = (
         "held[: reached.size] |= reached",
         "held[: reached.size] |= held[: reached.size]",
         ("tests/engine/phase_one/test_device_batches.py",),
+    ),
+    Fault(
+        "a-run-that-finds-events-never-rests",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "elif event < until and (found == _NONE or steps >= task.limit):",
+        "elif event < until and found == _NONE:",
+        (WALKS,),
+    ),
+    Fault(
+        "a-run-that-rested-forgets-its-last-event",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "max(event, first_behind(events.after, last))",
+        "event",
+        (WALKS,),
+    ),
+    Fault(
+        "matches-of-windows-left-to-the-cpu-come-last",
+        "gpu_cep/engine/run.py",
+        "return both.reorder(np.argsort(both.first, kind=\"stable\"))",
+        "return both",
+        (WALKS,),
+    ),
+    Fault(
+        "windows-left-to-the-cpu-have-no-events",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "        used |= covered_events(device.xp, starts, ends, int(used.size))",
+        "        used[starts] = True",
+        (WALKS,),
+    ),
+    Fault(
+        "an-event-behind-a-window-stands-in-it",
+        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "before[1:-1] = xp.cumsum(held, dtype=np.int32)",
+        "before[:-2] = xp.cumsum(held, dtype=np.int32)",
+        (WALKS,),
     ),
     Fault(
         "groups-behind-are-not-seen",

@@ -225,8 +225,8 @@ KERNELS = (
     Fault(
         "chain-sifts-more-than-it-may",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "next_sifted(v + 1, event + 1, until",
-        "next_sifted(v + 1, event + 2, until",
+        "next_sifted(v + 1, event + 1, stop",
+        "next_sifted(v + 1, event + 2, stop",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(

@@ -24,7 +24,8 @@ class Profile:
     * ``summarised`` and ``candidates``: windows left after each condition;
     * ``pivots``: events of the rarest variable, if the lazy chain ran (on the CPU in place of windows);
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
-    * ``matches``, and ``steps`` (those that ``max_steps`` bounds).
+    * ``matches``, and ``steps`` (those that ``max_steps`` bounds);
+    * ``left``: candidate windows that a device left to the CPU, if it did.
 
     `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs
     on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.

@@ -14,10 +14,11 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
+from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain, LazyTree
 from gpu_cep.engine.matchers.nfab.nfab import Nfab
-from gpu_cep.engine.matchers.search import ConditionOverflow, Search
+from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
 from gpu_cep.engine.windows.direct import reads_directly

@@ -13,8 +13,9 @@ from gpu_cep.engine.intervals.borders import closing_borders, concatenate_border
 from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
 from gpu_cep.engine.intervals.situations import Derived, Runs, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
-from gpu_cep.engine.phase_one.device.on_device import DeviceRun, label_and_order
+from gpu_cep.engine.phase_one.device.on_device import label_and_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Device

@@ -27,7 +27,7 @@ from gpu_cep.engine.intervals.situations import Derived, derive, recent_situatio
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
-from gpu_cep.engine.phase_one.device.on_device import DeviceRun
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_device
 from gpu_cep.plan.interval_order import OrderChoice

@@ -90,22 +90,9 @@ def _build_tables(plan: EventPlan, columns: EventColumns | None) -> tuple[Matche
 
 def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns | None) -> MatcherTables:
     """Return the tables of a branch."""
-    variables = [plan.query.variables[v] for v in branch.positives]
-    precedes = _relation(branch.before)
-    # what precedes v, but nothing else that does
-    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
-    conditions = _condition_table(branch, spans, [plan.query.variables[v].maximum == 1 for v in branch.variables])
-    pattern = PatternTable(
-        order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
-        precedes=precedes,
-        direct_first=offsets(direct.sum(axis=0)),
-        direct=np.nonzero(direct.T)[1].astype(np.uint16),
-        following_first=offsets(direct.sum(axis=1)),
-        following=np.nonzero(direct)[1].astype(np.uint16),
-        minimum=np.array([variable.minimum for variable in variables], np.int64),
-        maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
-    )
+    conditions = _condition_table(branch, spans, _are_single(plan, branch))
+    pattern = _pattern_table(plan, branch)
     judged = judgements(branch, pattern, conditions)
     return MatcherTables(
         branch=branch,
@@ -117,7 +104,37 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         judgements=judged,
         chain=_chain(branch, pattern, judged, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
-        fewest=sum(variable.minimum for variable in variables),
+        fewest=int(pattern.minimum.sum()),
+    )
+
+
+def is_chain(plan: EventPlan, branch: PlannedBranch) -> bool:
+    """Return whether a branch is a chain that is walked, as its tables will say, which may depend on events."""
+    _, spans = assemble([condition.program for condition in branch.conditions], lambda _: np.empty(0, np.uint8))
+    conditions, pattern = _condition_table(branch, spans, _are_single(plan, branch)), _pattern_table(plan, branch)
+    return _chain(branch, pattern, judgements(branch, pattern, conditions), conditions) is not None
+
+
+def _are_single(plan: EventPlan, branch: PlannedBranch) -> list[bool]:
+    """Return whether each variable of a branch binds one event at most."""
+    return [plan.query.variables[v].maximum == 1 for v in branch.variables]
+
+
+def _pattern_table(plan: EventPlan, branch: PlannedBranch) -> PatternTable:
+    """Return the order of a branch's variables, and their quantifiers."""
+    variables = [plan.query.variables[v] for v in branch.positives]
+    precedes = _relation(branch.before)
+    # what precedes v, but nothing else that does
+    direct = precedes & ~(precedes.astype(np.float32) @ precedes.astype(np.float32) > 0)
+    return PatternTable(
+        order=np.argsort(precedes.sum(axis=0), kind="stable").astype(np.int64),
+        precedes=precedes,
+        direct_first=offsets(direct.sum(axis=0)),
+        direct=np.nonzero(direct.T)[1].astype(np.uint16),
+        following_first=offsets(direct.sum(axis=1)),
+        following=np.nonzero(direct)[1].astype(np.uint16),
+        minimum=np.array([variable.minimum for variable in variables], np.int64),
+        maximum=np.array([UNBOUNDED if variable.maximum is None else variable.maximum for variable in variables], np.int64),
     )
 
 

@@ -7,22 +7,21 @@ from typing import Protocol
 
 import numpy as np
 
-from gpu_cep.engine.accounting.match_budget import Account, WindowError
+from gpu_cep.engine.accounting.match_budget import Account
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.matchers.start_limit import StartLimit, start_limit
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.windows.candidates import BatchWindows
-from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import EventPlan, PlannedCondition
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.dead_ends import StateTable
 from gpu_cep_kernels.compile.launch import threads_for
 from gpu_cep_kernels.device.interface import Device
@@ -31,15 +30,6 @@ from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
 
 _KEPT_MATCHES = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
-
-
-class ConditionOverflow(WindowError):
-    """A condition overflows int64; `start` is the ordered event at which the window starts."""
-
-    error = EventError
-
-    def __init__(self, condition: PlannedCondition, start: int) -> None:
-        super().__init__(start, f"{failure(condition.program)} in {condition.text}")
 
 
 @dataclass(frozen=True, slots=True)

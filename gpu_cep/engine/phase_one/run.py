@@ -66,3 +66,8 @@ class PhaseOne:
     found: Matches | None = None
     counted: tuple[Indices, Indices] | None = None
     device: Device | None = None
+
+    @property
+    def leaves_windows(self) -> bool:
+        """Return whether matchers are still to search windows: all that were judged, or those that a device has left."""
+        return (self.found is None and self.counted is None) or self.ordered.starts is not None

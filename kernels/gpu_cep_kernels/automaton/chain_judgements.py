@@ -21,14 +21,12 @@ from gpu_cep_kernels.rules.tables import (
     BY_INTS,
     BY_PROGRAM,
     ColumnBank,
-    Conditions,
-    EventPath,
-    EventTable,
     Flags,
     Ints,
     Places,
     Words,
 )
+from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedEvents
 
 
 class Sieve(NamedTuple):
@@ -87,7 +85,7 @@ class Chain(NamedTuple):
 
 
 @rule
-def _judgement_holds(j: int, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath) -> bool:
+def _judgement_holds(j: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
     """Whether the program of judgement j's condition says TRUE; the aggregates of variable v stand at place v."""
     registers = path.registers
     begin = chain.slot_first[j]
@@ -99,7 +97,7 @@ def _judgement_holds(j: int, conditions: Conditions, chain: Chain, slots: Ints, 
 
 
 @rule
-def _mean_compares(j: int, conditions: Conditions, mean: Mean, slots: Ints, path: EventPath) -> bool:
+def _mean_compares(j: int, conditions: JudgedConditions, mean: Mean, slots: Ints, path: JudgingPath) -> bool:
     """Whether the mean that judgement j compares with a column says TRUE; the aggregates of variable v stand at place v."""
     bank, column, row = conditions.bank, mean.column[j], slots[mean.slot[j]]
     value, null = mean_of(mean.total[j], mean.variable[j], path.aggregates)
@@ -107,7 +105,7 @@ def _mean_compares(j: int, conditions: Conditions, mean: Mean, slots: Ints, path
 
 
 @rule
-def all_hold(group: int, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath) -> bool:
+def all_hold(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
     """Whether all judgements of a group say TRUE."""
     true, j, end = True, chain.first[group], chain.first[group + 1]
     while true and j < end:
@@ -153,7 +151,9 @@ def _next_fitting(
 
 
 @rule
-def next_sifted(v: int, begin: int, until: int, events: EventTable, conditions: Conditions, sieve: Sieve, slots: Ints) -> tuple[int, int]:
+def next_sifted(
+    v: int, begin: int, until: int, events: WalkedEvents, conditions: JudgedConditions, sieve: Sieve, slots: Ints
+) -> tuple[int, int]:  # fmt: skip
     """Return v's next event from `begin` on that the sieve of its first one does not rule out, and how many are ruled out before it.
 
     If there is none before `until`, return one that is not before it.
@@ -172,4 +172,5 @@ def next_sifted(v: int, begin: int, until: int, events: EventTable, conditions: 
         null = is_null(bank.int_nulls, bound_column, row)
         number, numbers = bank.ints[bound_column, row], bank.ints[column]
         event, passed = _next_fitting(comparison, column, number, event, until, base, numbers, bank.int_nulls, occurrence)
-    return until if null else event, passed
+    # the last entry is of no event
+    return int(occurrence[occurrence.size - 1]) if null else event, passed

@@ -16,6 +16,8 @@ none. It keeps no dead ends, so it stops where a window takes many steps.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, is_sifted_out, next_sifted
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.lookahead import SHORT
@@ -23,8 +25,10 @@ from gpu_cep_kernels.automaton.single_runs import Walk
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.cut import CutState, begin_cut, cuts_searches, is_ruled_out_by
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, EventTable, Ints, MatchTable, PathState, Status, Strategy
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
+from gpu_cep_kernels.rules.tables import Criteria, EventPath, EventTable, Ints, MatchTable, PathState, Status, Strategy
 from gpu_cep_kernels.rules.ties import first_behind
+from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedCriteria, WalkedEvents, WrittenMatches
 
 # What stands for the variable that binds an event if none does, and if two might.
 _NONE, _SEVERAL = -1, -2
@@ -32,18 +36,40 @@ _NONE, _SEVERAL = -1, -2
 ROBUST_STEPS = 512
 
 
+class WalkTask(NamedTuple):
+    """Bound what a run may do, and say where its match is written.
+
+    - start, end: its window.
+    - cut_first, cut_last: the first and the last event of the match that cuts it off.
+    - room: how many events it may bind.
+    - limit: how many steps it may make before it rests.
+    - match, place: the match's number, and where its events begin.
+    """
+
+    start: int
+    end: int
+    cut_first: int
+    cut_last: int
+    room: int
+    limit: int
+    match: int
+    place: int
+
+
 @rule
 def _find_event(
-    v: int, own: int, following: int, until: int, events: EventTable, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath
+    v: int, own: int, following: int, stop: int, until: int, events: WalkedEvents, conditions: JudgedConditions, chain: Chain, slots: Ints,
+    path: JudgingPath,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Return the run's next event, the variable that binds it, and how many events are passed over before.
 
-    Variable v may bind `own` next, the variable behind it `following`. No event from `until` on is looked at.
+    Variable v may bind `own` next, the variable behind it `following`; both must be before `until`. No event from
+    `stop` on is looked at: without one to bind before, the event is the next one to look at.
     """
     occurrence, current, base, further, first = events.occurrence, slots.size - 1, conditions.base, 2 * v + 1, 2 * v + 2
     bank, sieve = conditions.bank, chain.sieve
     event, found, passed = min(own, following), _NONE, 0
-    while event < until and found == _NONE:
+    while event < stop and found == _NONE:
         row = base + event
         slots[current] = row
         # the sieve and its flag are read here, so that most events take no call
@@ -61,70 +87,100 @@ def _find_event(
                 following = int(occurrence[v + 1, event + 1]) if event == following else following
                 own = int(occurrence[v, event + 1]) if event == own else own
             else:
-                following, sifted = next_sifted(v + 1, event + 1, until, events, conditions, sieve, slots)
+                following, sifted = next_sifted(v + 1, event + 1, stop, events, conditions, sieve, slots)
                 passed += sifted
             event = min(own, following)
     return event, found, passed
 
 
 @rule
-def _may_start(start: int, conditions: Conditions, chain: Chain, slots: Ints, path: EventPath) -> bool:
+def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
     """Whether event `start` may be the first one of variable 0; write its row to the slots."""
     slots[0] = slots[1] = slots[slots.size - 1] = conditions.base + start
     return chain.sieve.alone[0] or all_hold(0, conditions, chain, slots, path)
 
 
 @rule
+def follow_run(
+    v: int, bound: int, depth: int, event: int, task: WalkTask, counting: bool, events: WalkedEvents, criteria: WalkedCriteria,
+    chain: Chain, slots: Ints, path: JudgingPath, matches: WrittenMatches,
+) -> tuple[int, int, int, int, int, int, bool, Status]:  # fmt: skip
+    """Follow a run, and write its events, and the counts of variables that bind no more.
+
+    Variable v binds the last of its `depth` events, and `bound` of them. `event` is looked at next; a run
+    without events binds it to variable 0. Return these four for where the run stands then, its steps, how many
+    of them rejected an event, whether a match ends it, and why it stopped.
+
+    It is not FINISHED where an event leaves a choice, where it would bind more events than there is room for,
+    and after `task.limit` steps, of which the first binds an event. It can go on from there.
+    """
+    pattern, conditions, end = criteria.pattern, criteria.conditions, task.end
+    kept, occurrence, variables, base = conditions.aggregates.first, events.occurrence, pattern.minimum.size, conditions.base
+    last, steps, rejected = slots[2 * v + 1] - base, 0, 0
+    found, status, complete, going = v if depth == 0 else _NONE, Status.FINISHED, False, True
+    while going:
+        if found >= 0 and depth >= task.room:
+            status, going = Status.OUTPUT_FULL, False
+        else:
+            begins = found >= 0
+            if begins:
+                row = base + event
+                if found != v:
+                    if not counting:
+                        matches.counts[task.match, v] = bound
+                    v, bound = found, 0
+                    slots[2 * v] = row
+                slots[2 * v + 1] = row
+                if kept[v + 1] > kept[v]:
+                    accumulate(v, v if bound > 0 else -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
+                if not counting:
+                    matches.events[task.place + depth] = event
+                bound += 1
+                depth += 1
+                last = event
+                event += 1
+            behind = bound >= pattern.minimum[v]
+            complete = behind and v + 1 == variables
+            steps += 1 if begins and not (complete and bound == pattern.maximum[v]) else 0
+            own = int(occurrence[v, event]) if bound < pattern.maximum[v] else end
+            following = int(occurrence[v + 1, max(event, first_behind(events.after, last))]) if behind and not complete else end
+            until = task.cut_last + 1 if task.cut_last < end and not complete else end
+            nearest, spare = min(own, following), max(task.limit - steps, 1)
+            stop = until if until - nearest <= spare else nearest + spare
+            event, found, passed = _find_event(v, own, following, stop, until, events, conditions, chain, slots, path)
+            steps += passed
+            rejected += passed
+            if found == _SEVERAL:
+                status = Status.CHOICE
+            elif event < until and (found == _NONE or steps >= task.limit):
+                status = Status.STEPS_SPENT
+            elif found >= 0 and is_ruled_out_by(task.start, event, task.cut_first, task.cut_last):
+                found, complete = _NONE, False
+            going = found >= 0 and status == Status.FINISHED
+    return v, bound, depth, event, steps, rejected, complete, status
+
+
+@rule
 def _walk_window(
-    start: int, end: int, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints, path: EventPath,
+    start: int, end: int, counting: bool, limit: int, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints, path: EventPath,
     matches: MatchTable,
 ) -> tuple[int, Status]:  # fmt: skip
     """Follow the only run of a window, and write its events and counts; return how many events it binds, and why it stops.
 
     It binds 0 if no match ends the run. It is not FINISHED where an event leaves a choice, or no room is left.
     """
-    pattern, conditions, state, cut = criteria.pattern, criteria.conditions, path.state, path.cut.state
-    m, place, cut_first, cut_last = state[PathState.MATCHES], state[PathState.EVENTS], cut[CutState.FIRST], cut[CutState.LAST]
-    kept, occurrence, variables, base = conditions.aggregates.first, events.occurrence, pattern.minimum.size, conditions.base
-    room = path.event.size if counting else min(path.event.size, matches.events.size - place)
-    v, bound, depth, steps, rejected = 0, 0, 0, 0, 0
-    event, found, status, complete = start, _NONE, Status.FINISHED, False
-    if occurrence[0, start] == start and _may_start(start, conditions, chain, slots, path):
-        found = 0
-    else:
-        rejected = 1
-    while found >= 0 and status == Status.FINISHED:
-        if depth >= room:
-            status = Status.PATH_FULL if depth >= path.event.size else Status.OUTPUT_FULL
-        else:
-            row = base + event
-            if found != v:
-                if not counting:
-                    matches.counts[m, v] = bound
-                v, bound = found, 0
-                slots[2 * v] = row
-            slots[2 * v + 1] = row
-            if kept[v + 1] > kept[v]:
-                accumulate(v, v if bound > 0 else -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
-            if not counting:
-                matches.events[place + depth] = event
-            bound += 1
-            depth += 1
-            behind = bound >= pattern.minimum[v]
-            complete = behind and v + 1 == variables
-            steps += 0 if complete and bound == pattern.maximum[v] else 1
-            own = int(occurrence[v, event + 1]) if bound < pattern.maximum[v] else end
-            following = int(occurrence[v + 1, first_behind(events.after, event)]) if behind and not complete else end
-            until = cut_last + 1 if cut_last < end and not complete else end
-            event, found, passed = _find_event(v, own, following, until, events, conditions, chain, slots, path)
-            steps += passed
-            rejected += passed
-            if found == _SEVERAL:
-                status = Status.CHOICE
-            elif found >= 0 and is_ruled_out_by(start, event, cut_first, cut_last):
-                found, complete = _NONE, False
-    if complete and not counting:
-        matches.counts[m, v] = bound
+    state, cut = path.state, path.cut.state
+    m, place, size = state[PathState.MATCHES], state[PathState.EVENTS], path.event.size
+    room = size if counting else min(size, matches.events.size - place)
+    depth, steps, rejected, status, complete = 0, 0, 1, Status.FINISHED, False
+    if events.occurrence[0, start] == start and may_start(start, criteria.conditions, chain, slots, path):
+        task = WalkTask(start, end, cut[CutState.FIRST], cut[CutState.LAST], room, limit, m, place)
+        v, bound, depth, _, steps, rejected, complete, status = follow_run(
+            0, 0, 0, start, task, counting, events, criteria, chain, slots, path, matches
+        )
+        if complete and not counting:
+            matches.counts[m, v] = bound
+        status = Status.PATH_FULL if status == Status.OUTPUT_FULL and depth >= size else status
     state[PathState.STEPS] += steps
     state[PathState.REJECTED] += rejected
     state[PathState.WASTED] += 0 if complete else max(depth + 1 - SHORT, 0)
@@ -226,7 +282,7 @@ def walk_chains(
         elif walk.strategy == Strategy.ROBUST:
             depth, status = _walk_robust_window(start, end, counting, events, criteria, chain, slots, path, matches)
         else:
-            depth, status = _walk_window(start, end, counting, events, criteria, chain, slots, path, matches)
+            depth, status = _walk_window(start, end, counting, UNBOUNDED, events, criteria, chain, slots, path, matches)
         if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
         elif status == Status.FINISHED:

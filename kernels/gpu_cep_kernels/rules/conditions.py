@@ -29,6 +29,7 @@ from gpu_cep_kernels.rules.tables import (
     PathState,
     PatternTable,
 )
+from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath
 
 
 @rule
@@ -112,7 +113,7 @@ def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventP
 
 
 @rule
-def program_holds(c: int, conditions: Conditions, path: EventPath) -> bool:
+def program_holds(c: int, conditions: JudgedConditions, path: JudgingPath) -> bool:
     """Whether the program of condition c says TRUE of the rows and places in the path's registers; an error is told in its state."""
     table, registers, stand_ins = conditions.table, path.registers, conditions.aggregates.missing
     first, last = table.code_first[c], table.code_last[c]

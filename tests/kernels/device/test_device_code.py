@@ -46,6 +46,7 @@ SEARCHES = {
     "mask_by_rows_beside",
     "order_matches",
     "search_row_matches",
+    "walk_chain_windows",
     "walk_chains",
     "walk_row_matches",
     "walk_windows",

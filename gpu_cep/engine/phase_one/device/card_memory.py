@@ -188,6 +188,15 @@ class DeviceMemory:
         """
         return max(1, self.bytes // 8 // (_BOUND + self.label))
 
+    def walked_windows(self, fixed: int, window: int, held: int, batch: int) -> int:
+        """Return how many candidate windows are walked at a time; 0 if there is no room for a walk.
+
+        Whatever is walked takes `fixed` bytes, a window `window` bytes, and the events of the candidate
+        windows `held` bytes. They lie where the windows of the whole `batch` lay before.
+        """
+        fits = held <= batch * (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+        return max(0, (self.bytes // 16 - fixed) // window) if fits else 0
+
     def halve(self) -> DeviceMemory:
         """Return the same with half of the bytes, for another attempt."""
         return replace(self, bytes=self.bytes // 2)

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.direct import bind_counted
 from gpu_cep.engine.windows.placed_windows import Candidates
-from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.interface import Array, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,15 @@ class DeviceMatches:
 
 def cut_matches(windows: DeviceWindows, counts: Array, most: int) -> list[tuple[int, int]]:
     """Return ranges of matches that bind about `most` events each."""
-    device, xp = windows.place, windows.place.xp
-    bound = xp.cumsum(counts.sum(axis=1, dtype=xp.int64))
+    return cut_sizes(windows.place, counts.sum(axis=1, dtype=windows.place.xp.int64), most)
+
+
+def cut_sizes(place: Place, sizes: Array, most: int) -> list[tuple[int, int]]:
+    """Return ranges of matches, at least one, that bind about `most` events each; match m binds ``sizes[m]``."""
+    bound = place.xp.cumsum(sizes)
     targets = np.arange(most, int(bound[-1]), most)
-    inner = device.download(xp.searchsorted(bound, device.upload(targets))) if targets.size else targets
-    borders = np.unique([0, *inner, counts.shape[0]]).tolist()
+    inner = place.download(place.xp.searchsorted(bound, place.upload(targets))) if targets.size else targets
+    borders = np.unique([0, *inner, sizes.size]).tolist()
     return list(pairwise(borders))
 
 

@@ -39,6 +39,12 @@ class CopiedEvents:
     placed: PlacedEvents
     numbers: Indices
 
+    def pick(self, places: Indices) -> CopiedEvents:
+        """Return the events at some places."""
+        # columns that nothing reads are empty
+        placed = PlacedEvents(*(column[..., places] if column.size else column for column in self.placed))
+        return CopiedEvents(placed, self.numbers[places] if len(self.numbers) else self.numbers)
+
 
 class EventSource(Protocol):
     """Ordered events on the device or on the host."""
@@ -178,7 +184,7 @@ class ResidentEvents:
         if events.size == self.total:
             return self._copy_all()
         parts = [self._copy_block(events[low:high]) for low, high in blocks(0, events.size, self.most_picked)]
-        return parts[0] if len(parts) == 1 else _concatenate_copies(parts)
+        return parts[0] if len(parts) == 1 else concatenate_copies(parts)
 
     def _copy_block(self, events: Array) -> CopiedEvents:
         """Return copies of some events, for all of which there is room, after one transfer."""
@@ -192,7 +198,7 @@ class ResidentEvents:
 
     def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
         """Number the streams of the copied events alone."""
-        copied = _concatenate_copies([*parts, self._copy_none()]) if len(parts) != 1 else parts[0]
+        copied = concatenate_copies([*parts, self._copy_none()]) if len(parts) != 1 else parts[0]
         streams = copied.placed.streams
         begins = np.flatnonzero(streams[1:] != streams[:-1]) + 1
         return _as_ordered_events(self, _offsets(begins, len(copied.placed.rows)), copied, starts)
@@ -279,7 +285,7 @@ class SpilledEvents:
 
     def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
         """Find the streams by the numbers of the events."""
-        copied = _concatenate_copies([*parts, CopiedEvents(self._columns(slice(0, 0)), _NO_NUMBERS)])
+        copied = concatenate_copies([*parts, CopiedEvents(self._columns(slice(0, 0)), _NO_NUMBERS)])
         # streams ascend, so the events of earlier streams are those before the first one that is not among them
         return _as_ordered_events(self, np.searchsorted(copied.numbers, self.offsets), copied, starts)
 
@@ -291,7 +297,7 @@ def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> A
     return primitives.stream_numbers(device.xp, device.upload(offsets[first:last] - low), high - low)
 
 
-def _concatenate_copies(parts: Sequence[CopiedEvents]) -> CopiedEvents:
+def concatenate_copies(parts: Sequence[CopiedEvents]) -> CopiedEvents:
     """Return the events of all parts, one part after the other."""
     streams, times, rows, labels = zip(*(part.placed for part in parts), strict=True)
     placed = PlacedEvents(np.concatenate(streams), np.concatenate(times), np.concatenate(rows), np.concatenate(labels, axis=1))

@@ -24,13 +24,16 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import UPLOADED_CHUNK, DeviceMemory, TooLittleMemory, memory_of
+from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device, cut_matches
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_kept, count_kept
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
+from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     DeviceWindows,
@@ -57,13 +60,6 @@ Result = TypeVar("Result")
 
 # Below this, less memory will not help.
 _LEAST_MEMORY = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceRun(Run):
-    """A run on a device."""
-
-    device: Device
 
 
 def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
@@ -130,6 +126,8 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(run, source, memory)
     if not _is_direct(query, source):
+        if walks_chains(plan):
+            return walk_on_device(run, query, source, batches, memory)
         return _find_candidates(run, query, source, batches)
     if run.plan.settings.output == "count":
         return _count_matches(run, query, source, batches)

@@ -1,0 +1,217 @@
+"""Walk through the candidate windows of a chain on a card: the matches that have no choice are found there (phase 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.overflow import ConditionOverflow
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain
+from gpu_cep.engine.lowering.programs import load_bank
+from gpu_cep.engine.phase_one.device.card_memory import PIECE
+from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
+from gpu_cep.engine.phase_one.device.windows import DeviceWindows
+from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_kernels.automaton.chain_judgements import Chain
+from gpu_cep_kernels.automaton.chain_windows import (
+    ChainCriteria,
+    ChainMatches,
+    ChainRuns,
+    ChainWalk,
+    RunNumber,
+    chain_criteria,
+    new_runs,
+    new_scratch,
+    walk_chain_windows,
+)
+from gpu_cep_kernels.automaton.enumeration import CandidateWindows
+from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.primitives import covered_events
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+
+# Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
+STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
+# Arrays of a walk: tables, bank, runs, scratch, matches and what is computed of them.
+_ARRAYS = 96
+# Bytes per window beside those of its run: its place in order, sorted in scratch, what became of it, and where its match is written.
+_WINDOW = 8 + 4 + 32 + 8 + 2 * 8
+# Bytes per held event: its number, what follows it, and where it is used.
+_HELD = 8 + 4 + 1 + 4
+
+
+def walks_chains(plan: EventPlan) -> bool:
+    """Return whether a card walks through candidate windows: those of a chain of which all matches under skip-till-next are asked for."""
+    judged = plan.windows_suffice and not {"summary", "chain"}.isdisjoint(plan.pruning)
+    asked = plan.settings.keeps_all and plan.settings.output != "compressed"
+    if not judged or not asked or plan.strategy != "skip_till_next_match" or "ses_automaton" not in plan.contenders:
+        return False
+    (branch,) = plan.branches
+    return not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldWindows:
+    """The candidate windows of a batch and their events, on a card; events are numbered among these.
+
+    ``events[e]`` is the number of event e in the batch.
+    """
+
+    events: Array
+    following: NextEvents
+    starts: Array
+    ends: Array
+
+
+def hold_windows(windows: DeviceWindows, candidates: Candidates) -> HeldWindows:
+    """Return the candidate windows, of which there is one at least, with their events alone."""
+    xp, size = windows.place.xp, int(windows.limits.clock.size)
+    ends = candidate_ends(windows, candidates)
+    held = covered_events(xp, candidates.starts, ends, size)
+    events = xp.flatnonzero(held)
+    before = xp.zeros(size + 2, np.int32)
+    before[1:-1] = xp.cumsum(held, dtype=np.int32)
+    before[-1] = events.size
+    # what follows an event is held if it lies in a window with it; else the next held event stands for it, which is behind that window
+    occurrence = xp.full((windows.next_events.occurrence.shape[0], events.size + 2), events.size, np.int32)
+    occurrence[:, : events.size] = before[xp.take(windows.next_events.occurrence, events, axis=1)]
+    after = before[windows.next_events.after[events]] if windows.next_events.after.size else windows.next_events.after
+    return HeldWindows(events, NextEvents(after, occurrence), before[candidates.starts].astype(np.int64), before[ends])
+
+
+@dataclass(frozen=True, slots=True)
+class WalkTables:
+    """The tables of a chain on a card; its bank is empty."""
+
+    tables: MatcherTables
+    criteria: ChainCriteria
+    chain: Chain
+
+
+def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
+    """Return the tables of a branch that is a chain, on the card."""
+    nothing = np.empty(0, np.uint64)
+    bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
+    conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
+    criteria = to_device(device, chain_criteria(tables.pattern, conditions))
+    return WalkTables(tables, criteria, to_device(device, tables.chain))
+
+
+def bank_on_device(columns: EventColumns, plan: EventPlan, rows: Array, device: Device) -> ColumnBank:
+    """Return what conditions read of some rows of the input, on the card."""
+    bank: ColumnBank = to_device(device, load_bank(columns, plan.layout, device.download(rows)))
+    return bank
+
+
+def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
+    """Return the bytes that a walk takes: whatever it walks through, per window, and per held event."""
+    variables, values = len(tables.pattern.order), len(tables.aggregates.step)
+    columns = len(plan.layout.ints) + len(plan.layout.floats) + len(plan.layout.derived)
+    slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
+    run = 4 * len(RunNumber) + 8 * (2 * variables + 1) + 24 * values * variables
+    vectors = 8 * 64 * len(plan.layout.vectors)
+    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, run + _WINDOW, _HELD + 4 * variables + 8 * columns + 16 + vectors
+
+
+@dataclass(frozen=True, slots=True)
+class ChainWalks:
+    """Walks through the held windows of a batch, which begins at ordered event `low`."""
+
+    device: Device
+    own: WalkTables
+    held: HeldWindows
+    bank: ColumnBank
+    low: int
+
+    @property
+    def variables(self) -> int:
+        """Return the number of variables."""
+        return len(self.own.tables.pattern.order)
+
+    def start_of(self, counted: CountedRuns, match: int) -> int:
+        """Return the ordered event at which a match of counted runs starts; behind the last match, that of the last window."""
+        found = counted.found[match : match + 1] if match < counted.found.size else slice(-1, None)
+        return self._event(counted.windows.starts[found])
+
+    def _event(self, held: Array) -> int:
+        """Return the ordered event that is the first of some held ones."""
+        return int(self.held.events[held][0]) + self.low
+
+    def count(self, low: int, high: int) -> CountedRuns:
+        """Return what became of the runs of the windows [low, high), without their matches.
+
+        Raises
+        ------
+        ConditionOverflow
+            A condition overflowed; of several windows the first one is named.
+        """
+        windows = CandidateWindows(self.held.starts[low:high], self.held.ends[low:high])
+        xp, variables = self.device.xp, self.variables
+        runs = new_runs(xp, high - low, variables, len(self.own.tables.aggregates.step))
+        none = xp.empty(0, np.int64)
+        matches = ChainMatches(none, none, xp.empty((0, variables), np.int32), xp.empty(0, np.int32))
+        # long ones first, so that the threads of a block take about as long
+        self._walk(windows, xp.argsort(windows.starts - windows.ends, kind="stable"), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
+        numbers = runs.numbers
+        self._refuse_overflow(windows, numbers)
+        status = numbers[RunNumber.STATUS]
+        finished = status == int(Status.FINISHED)
+        found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] > 0))
+        return CountedRuns(windows, runs, found, xp.flatnonzero(~finished), int(numbers[RunNumber.STEPS].sum(dtype=np.int64)))
+
+    def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
+        """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
+        table, programs = self.own.tables.conditions, self.own.tables.programs
+        scratch = new_scratch(self.device.xp, self.device.slots(int(going.size)), table.roles, programs.registers)
+        conditions = self.own.criteria.conditions._replace(bank=self.bank)
+        criteria = self.own.criteria._replace(conditions=conditions)
+        launches = 0
+        while going.size and launches < MOST_LAUNCHES:
+            arguments = windows, self.held.following, criteria, self.own.chain, walk, scratch, runs, matches
+            self.device.launch(walk_chain_windows, int(going.size), going, *arguments)
+            going = going[runs.numbers[RunNumber.STATUS][going] == int(Status.STEPS_SPENT)]
+            launches += 1
+
+    def _refuse_overflow(self, windows: CandidateWindows, numbers: Array) -> None:
+        """Raise ConditionOverflow for the first window in which a condition overflowed."""
+        failed = self.device.xp.flatnonzero(numbers[RunNumber.FAULT])
+        if failed.size:
+            condition = self.own.tables.branch.conditions[int(numbers[RunNumber.FAULT][failed[:1]][0]) - 1]
+            raise ConditionOverflow(condition, self._event(windows.starts[failed[:1]]))
+
+    def write(self, counted: CountedRuns, most: int) -> Iterator[DeviceMatches]:
+        """Yield the matches of counted runs, so many at a time that they bind about `most` events; events are numbers of held ones."""
+        if not counted.found.size:
+            return
+        depth = counted.runs.numbers[RunNumber.DEPTH][counted.found].astype(np.int64)
+        for low, high in cut_sizes(self.device, depth, most):
+            yield self._write(counted, counted.found[low:high], depth[low:high])
+
+    def _write(self, counted: CountedRuns, found: Array, depth: Array) -> DeviceMatches:
+        """Return the matches of the windows `found`, which bind `depth` events each: their runs are walked anew."""
+        xp, windows, runs = self.device.xp, counted.windows, counted.runs
+        runs.numbers[RunNumber.DEPTH, found] = 0
+        ends = xp.cumsum(depth)
+        match, place = (xp.empty(windows.starts.size, np.int64) for _ in range(2))
+        match[found] = xp.arange(found.size, dtype=np.int64)
+        place[found] = ends - depth
+        counts = xp.empty((int(found.size), self.variables), np.int32)
+        matches = ChainMatches(match, place, counts, xp.empty(int(ends[-1]), np.int32))
+        order = xp.argsort(windows.starts[found] - windows.ends[found], kind="stable")
+        self._walk(windows, found[order], ChainWalk(False, STEPS_PER_LAUNCH), runs, matches)
+        return DeviceMatches(windows.starts[found], counts, matches.events)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRuns:
+    """What became of the runs of some windows: `found` are those with a match, and `left` those that the CPU is to search."""
+
+    windows: CandidateWindows
+    runs: ChainRuns
+    found: Array
+    left: Array
+    steps: int

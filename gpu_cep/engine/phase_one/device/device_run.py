@@ -1,0 +1,15 @@
+"""Define a run on a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_cep.engine.phase_one.run import Run
+from gpu_cep_kernels.device.interface import Device
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRun(Run):
+    """A run on a device."""
+
+    device: Device

@@ -1,0 +1,171 @@
+"""Find the matches of a chain on a card, batch by batch, and bring them back with the events that they bind.
+
+Windows in which an event leaves a choice, or whose runs go on for very long, are left to the CPU, with their events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.chain_walks import (
+    ChainWalks,
+    CountedRuns,
+    HeldWindows,
+    WalkTables,
+    bank_on_device,
+    bytes_of_walk,
+    hold_windows,
+    walk_tables,
+)
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, concatenate_copies
+from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
+from gpu_cep.engine.phase_one.run import PhaseOne
+from gpu_cep_kernels.automaton.chain_windows import RunNumber
+from gpu_cep_kernels.compile.launch import blocks
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.primitives import covered_events
+
+
+@dataclass(frozen=True, slots=True)
+class _Walked:
+    """The matches of a batch, which give events by their places in `events`; `left` are the places of starts left to the CPU.
+
+    `numbers` are those of the events among all. Where matches are only counted, they bind no events.
+    """
+
+    events: CopiedEvents
+    numbers: Indices
+    matches: Matches
+    left: Indices
+
+
+def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
+    """Return the matches that are found on the device, and the windows left to the CPU, with the events of both."""
+    tables = walk_tables(query.tables, run.device)
+    walked = [found for batch in batches if (found := _walk_batch(run, query, source, batch, memory, tables)) is not None]
+    with run.profile.stage("candidates back"):
+        events, matches, left = _unite(walked, query.variables)
+        if len(left):
+            run.profile.add("left", len(left))
+        ordered = source.ordered(events, left if len(left) else None)
+    if run.plan.settings.output == "count":
+        return PhaseOne(ordered, counted=(matches.first, np.ones(len(matches), np.int64)))
+    return PhaseOne(ordered, found=matches)
+
+
+def _unite(walked: list[_Walked], variables: int) -> tuple[list[CopiedEvents], Matches, Indices]:
+    """Return what was found in all batches; each event is there once, though the last windows of a batch reach into the next."""
+    if len(walked) <= 1:
+        left = walked[0].left if walked else np.empty(0, np.int64)
+        return [each.events for each in walked], concatenate_matches([each.matches for each in walked], variables), left
+    numbers, first_places = np.unique(np.concatenate([each.numbers for each in walked]), return_index=True)
+    places = [np.searchsorted(numbers, each.numbers) for each in walked]
+    matches = [_renumber(each.matches, own) for each, own in zip(walked, places, strict=True)]
+    left = np.concatenate([own[each.left] for each, own in zip(walked, places, strict=True)])
+    events = concatenate_copies([each.events for each in walked]).pick(first_places)
+    return [events], concatenate_matches(matches, variables), left
+
+
+def _renumber(matches: Matches, places: Indices) -> Matches:
+    """Return the matches with event e as ``places[e]``."""
+    return Matches(places[matches.first], matches.counts, places[matches.events])
+
+
+def _hold(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> HeldWindows | None:
+    """Return the candidate windows of a batch with their events; None if there are none. All else of the batch is let go."""
+    windows = windows_on_device(query, batch, source, run.device, run.profile)
+    candidates = prune_on_device(query, windows, run.profile)
+    if not candidates.starts.size:
+        return None
+    with run.profile.stage("candidates"):
+        return hold_windows(windows, candidates)
+
+
+def _walk_batch(
+    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables
+) -> _Walked | None:  # fmt: skip
+    """Return what is found in a batch; None if it has no candidate window."""
+    held = _hold(run, query, source, batch)
+    if held is None:
+        return None
+    device, used = run.device, run.device.xp.zeros(held.events.size, np.bool_)
+    found, left = _walk_windows(run, query, source, batch, memory, tables, held, used)
+    with run.profile.stage("candidates back"):
+        places = np.cumsum(device.download(used), dtype=np.int64) - 1
+        kept = held.events[device.xp.flatnonzero(used)] + batch.low
+        if not kept.size:
+            return None
+        matches = concatenate_matches([_renumber(each, places) for each in found], query.variables)
+        return _Walked(source.copy(kept), device.download(kept), matches, places[left])
+
+
+def _walk_windows(
+    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables, held: HeldWindows,
+    used: Array,
+) -> tuple[list[Matches], Indices]:  # fmt: skip
+    """Return the matches of a batch, and the starts of windows left to the CPU, by the numbers of held events; mark those `used`."""
+    device, size = run.device, int(held.starts.size)
+    fixed, window, event = bytes_of_walk(query.tables, query.plan, device)
+    at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
+    if not at_once:
+        used[:] = True
+        return [], device.download(held.starts)
+    found: list[Matches] = []
+    left = [np.empty(0, np.int64)]
+    with run.profile.stage("matching"), name_windows(run.plan, run.columns, lambda start: _row_of(source, device, start)):
+        rows = source.rows(batch.low, batch.high)[held.events]
+        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan, rows, device), batch.low)
+        for low, high in blocks(0, size, at_once):
+            counted = walks.count(low, high)
+            _account(run, walks, counted)
+            found += _bring_back(run, walks, counted, max(1, memory.bound_events // 2), used)
+            left.append(device.download(counted.windows.starts[counted.left]))
+            _mark_windows(device, counted, used)
+    return found, np.concatenate(left)
+
+
+def _row_of(source: EventSource, device: Device, event: int) -> int:
+    """Return the input row of an ordered event."""
+    return int(source.copy(device.upload(np.array([event]))).placed.rows[0])
+
+
+def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
+    """Report what runs found, and the steps that they made, to the budget."""
+    matches, depth = int(counted.found.size), counted.runs.numbers[RunNumber.DEPTH][counted.found]
+    run.profile.add("matches", matches)
+    run.profile.add("steps", counted.steps)
+    bound = int(depth.sum(dtype=np.int64)) if matches else 0
+
+    def start_of(match: int) -> int:
+        return walks.start_of(counted, match)
+
+    run.budget.spend(matches, bound, counted.steps, start_of)
+
+
+def _bring_back(run: DeviceRun, walks: ChainWalks, counted: CountedRuns, most: int, used: Array) -> list[Matches]:
+    """Return the matches of counted runs on the host, and mark the events that they bind; if they are only counted, their starts."""
+    device = run.device
+    if run.plan.settings.output == "count":
+        starts = counted.windows.starts[counted.found]
+        used[starts] = True
+        first = device.download(starts)
+        return [Matches(first, np.zeros((len(first), walks.variables), np.int32), np.empty(0, np.int64))]
+    found = []
+    for matches in walks.write(counted, most):
+        used[matches.events] = True
+        found.append(Matches(device.download(matches.first), device.download(matches.counts), device.download(matches.events)))
+    return found
+
+
+def _mark_windows(device: Device, counted: CountedRuns, used: Array) -> None:
+    """Mark all events of the windows that are left to the CPU."""
+    if counted.left.size:
+        starts, ends = counted.windows.starts[counted.left], counted.windows.ends[counted.left]
+        used |= covered_events(device.xp, starts, ends, int(used.size))

@@ -1,0 +1,181 @@
+"""Walks through the windows of chains on a device, which the CPU plays with spoilt memory: the matches of the CPU and of the definition."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from gpu_cep.engine.phase_one.device import chain_walks, on_device, walked_matches
+from gpu_cep.engine.phase_one.device.chain_walks import MOST_LAUNCHES, STEPS_PER_LAUNCH
+from tests.effort import examples
+from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
+from tests.engine.phase_one.test_device_batches import batches_of
+from tests.gpu.pieces import Pieces
+from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
+from tests.results import matches_of
+
+CHOICE = "SEQ(A a, b+, C c) WHERE b.k > a.k AND c.x > a.x"
+ROOMY = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=1_000, bound_events=1_000, ranked_values=1_000)
+
+
+def found(engine, events, text, **options):
+    options = {"algorithm": "ses_automaton", "partition_by": "s", "output": "indices", **options}
+    return cep.match(events, f"PATTERN {text}", engine=engine, **options)
+
+
+@contextmanager
+def device(seed=3, pieces=ROOMY, steps=STEPS_PER_LAUNCH, launches=MOST_LAUNCHES):
+    """A device of a seed, which works in pieces and rests after so many steps; the CPU takes over after so many launches."""
+    opened = SpoiltDevice(cupy_if_installed(), seed)
+    with (
+        patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
+        patch.object(on_device, "memory_of", lambda device, plan: pieces),
+        patch.object(on_device, "_batches", lambda run, source, memory: batches_of(source, memory.batch)),
+        patch.multiple(chain_walks, STEPS_PER_LAUNCH=steps, MOST_LAUNCHES=launches),
+    ):
+        yield
+
+
+@pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+@pytest.mark.parametrize("output", ["indices", "count"])
+@examples(100, 600)
+@given(
+    text=st.sampled_from(QUERIES),
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(0, 60),
+    window=st.sampled_from(["0", "7", "30", "9 EVENTS"]),
+    ties=st.sampled_from(["strict", "position"]),
+    steps=st.integers(1, 7) | st.just(STEPS_PER_LAUNCH),
+    launches=st.integers(1, MOST_LAUNCHES) | st.just(1_000),
+    sizes=st.tuples(*[st.sampled_from([1, 5, 1_000])] * 3),
+)
+def test_a_device_walks_to_the_matches_of_the_cpu(output, text, seed, size, window, ties, steps, launches, sizes):
+    events, text, options = drawn_events(np.random.default_rng(seed), size), f"{text} WITHIN {window}", {"ties": ties, "output": output}
+    batch, bound, walked = sizes
+    pieces = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=batch, bound_events=bound, ranked_values=1_000, walked=walked)
+    profiles = cep.Profile(), cep.Profile()
+    wanted = found("cpu", events, text, profile=profiles[0], **options)
+    with device(seed, pieces, steps, launches):
+        assert found("gpu", events, text, profile=profiles[1], **options).equals(wanted)
+    assert profiles[1].counts.get("matches", 0) == profiles[0].counts.get("matches", 0)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, STEPS_PER_LAUNCH])
+@pytest.mark.parametrize("text", QUERIES)
+def test_all_matches_without_a_choice_are_found_on_the_device(text, steps):
+    events, profiles = drawn_events(np.random.default_rng(7), 400), (cep.Profile(), cep.Profile())
+    wanted = found("cpu", events, f"{text} WITHIN 30", profile=profiles[0])
+    with device(steps=steps, launches=1_000):
+        assert found("gpu", events, f"{text} WITHIN 30", profile=profiles[1]).equals(wanted)
+    assert profiles[0].counts["matches"] > 3
+    counts = profiles[1].counts
+    assert (counts.pop("left", 0) > 0) == (text == CHOICE)
+    if steps < STEPS_PER_LAUNCH:
+        # a run that rests before a NULL passes over fewer events
+        counts["steps"] = profiles[0].counts["steps"]
+    if text != CHOICE:
+        assert counts == profiles[0].counts
+
+
+def test_the_matches_are_those_of_the_definition():
+    @examples(30, 200)
+    @given(text=st.sampled_from(QUERIES), seed=st.integers(0, 2**32 - 1), size=st.integers(0, 25), steps=st.integers(1, 7))
+    def check(text, seed, size, steps):
+        events = drawn_events(np.random.default_rng(seed), size)
+        wanted = matches_of(found("cpu", events, f"{text} WITHIN 20", algorithm="brute_force"))
+        with device(seed, steps=steps):
+            assert matches_of(found("gpu", events, f"{text} WITHIN 20")) == wanted
+
+    with pytest.warns(cep.AbsentValueWarning):
+        check()
+
+
+RISING = "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x) WITHIN 60"
+
+
+@pytest.mark.parametrize(("launches", "pieces"), [(2, ROOMY), (MOST_LAUNCHES, Pieces(1, 1_000, 1_000, 1_000, 1_000, 1_000, 0))])
+@pytest.mark.parametrize("output", ["indices", "count"])
+def test_long_runs_and_too_little_memory_leave_windows_to_the_cpu(launches, pieces, output):
+    """They are counted, which explain tells."""
+    events, profile = drawn_events(np.random.default_rng(7), 400), cep.Profile()
+    wanted = found("cpu", events, RISING, output=output)
+    with device(steps=3, launches=launches, pieces=pieces):
+        assert found("gpu", events, RISING, output=output, profile=profile).equals(wanted)
+    counts = profile.counts
+    assert counts["left"] == counts["candidates"] if pieces.walked == 0 else 0 < counts["left"] < counts["candidates"]
+
+
+@pytest.mark.parametrize("fitting", [True, False])
+def test_a_run_takes_no_more_steps_in_a_launch_than_it_may(fitting):
+    """Whether it binds all events that it looks at, or none of them."""
+    x = [0.0, *[1.0 if fitting else -1.0] * 50, 2.0]
+    events = pa.table({"ts": range(52), "type": ["A", *"B" * 50, "C"], "x": x, "k": [0] * 52, "s": ["p"] * 52})
+    for launches, left in ((5, 1), (6, 0)):
+        profile = cep.Profile()
+        with device(steps=10, launches=launches):
+            found("gpu", events, "SEQ(A a, B b+, C c) WHERE b.x > a.x WITHIN 60", profile=profile)
+        assert profile.counts.get("left", 0) == left
+
+
+@pytest.mark.parametrize("steps", [1, STEPS_PER_LAUNCH])
+def test_an_overflow_names_the_first_window_and_its_condition(steps):
+    types, k = list("AABBCABC"), [0, 0, 2**62, 2**62, 0, 0, 1, 0]
+    events = pa.table({"ts": range(8), "type": types, "x": [0.0] * 8, "k": k, "s": ["p"] * 8})
+    told = []
+    for engine in ("cpu", "gpu"):
+        with device(steps=steps), pytest.raises(cep.CepError, match=r"overflow.*sum\(b\.k\) > a\.k.*starts at ts=0") as raised:
+            found(engine, events, "SEQ(A a, B b+, C c) WHERE sum(b.k) > a.k WITHIN 4")
+        told.append(str(raised.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("limit", ["max_matches", "max_steps"])
+def test_limits_name_a_window(limit):
+    events = drawn_events(np.random.default_rng(7), 400)
+    with device(), pytest.raises(cep.MatchLimitExceeded, match=rf"more than {limit}=3 .* in the window that starts at ts="):
+        found("gpu", events, RISING, **{limit: 3})
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", {}),
+        ("SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x", {"strategy": "robust_skip_till_next_match"}),
+        ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"strategy": "skip_till_any_match"}),
+        ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"after_match": "skip_past_last"}),
+        ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"limit_per_start": 1}),
+        ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"algorithm": "nfab"}),
+        ("SEQ(A a, B b, C c) WHERE less(b.k, a.k) > 0", {"functions": {"less": lambda one, other: other - one}}),
+        ("SEQ(A a, B b, C c)", {}),
+    ],
+)
+def test_other_questions_are_not_walked_on_the_device(text, options):
+    """Sets, other strategies, matches that are dropped, other algorithms, functions of the CPU; and what labels decide."""
+    events = drawn_events(np.random.default_rng(7), 200)
+    with device(), patch.object(walked_matches, "walk_tables", side_effect=AssertionError("walked")):
+        assert found("gpu", events, f"{text} WITHIN 30", **options).equals(found("cpu", events, f"{text} WITHIN 30", **options))
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [(RISING, "gpu (cpu where an event leaves a choice)"), ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", "cpu")],
+)
+def test_explain_says_where_windows_are_searched(text, where):
+    with device():
+        told = str(cep.explain(drawn_events(np.random.default_rng(7), 200), f"PATTERN {text}", engine="gpu", run=True))
+    assert f"in each batch of events, phase 2, {where}" in told
+    assert f"gpu for phase 1 (the CPU with spoilt memory), {where} for phase 2" in told
+
+
+def test_a_compressed_result_is_not_walked_on_the_device():
+    events = drawn_events(np.random.default_rng(7), 200)
+    with device(), patch.object(walked_matches, "walk_tables", side_effect=AssertionError("walked")):
+        compressed = found("gpu", events, RISING, output="compressed")
+    assert compressed.count() == found("cpu", events, RISING).num_rows > 3

@@ -1,0 +1,73 @@
+"""Cases of the walk through windows of a chain side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.automaton import chain_windows
+from gpu_cep_kernels.automaton.chain_windows import (
+    ChainMatches,
+    ChainWalk,
+    RunNumber,
+    chain_criteria,
+    new_runs,
+    new_scratch,
+    walk_chain_windows,
+)
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
+from tests.kernel_cases.calls import Call, KernelCase, cases
+from tests.kernel_cases.inputs import Random
+from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
+from tests.kernel_cases.matches import walking_chain
+from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS
+
+
+def _walking(size: int, random: Random, slots: int, counting: bool = True, steps: int = UNBOUNDED, **given: Any) -> Call:
+    """Runs that are begun; if not `counting`, matches are written, whose events were counted before."""
+    _, (windows, events, criteria, chain, *_) = walking_chain(size, random, slots, **given)
+    variables, values = len(criteria.pattern.minimum), len(criteria.conditions.aggregates.step)
+    scratch = new_scratch(np, slots, criteria.conditions.table.roles, criteria.conditions.programs.registers)
+    for array in (scratch.state, *scratch.registers):
+        array[...] = 0
+    runs = _zeroed(new_runs(np, len(windows.starts), variables, values))
+    none = np.empty(0, np.int64)
+    matches = ChainMatches(none, none, np.empty((0, variables), np.int32), np.empty(0, np.int32))
+    following = NextEvents(events.after, events.occurrence)
+    going = np.argsort(windows.starts - windows.ends, kind="stable")
+    shared = (windows, following, chain_criteria(criteria.pattern, criteria.conditions), chain)
+    if not counting:
+        walk_chain_windows(0, len(going), 0, going, *shared, ChainWalk(True, UNBOUNDED), scratch, runs, matches)
+        depth = runs.numbers[RunNumber.DEPTH].astype(np.int64)
+        found = depth > 0
+        counts, bound = np.zeros((int(found.sum()), variables), np.int32), np.zeros(depth.sum(), np.int32)
+        matches = ChainMatches(np.cumsum(found) - 1, np.cumsum(depth) - depth, counts, bound)
+        going, runs = going[found[going]], _zeroed(new_runs(np, len(windows.starts), variables, values))
+    return Call(len(going), (going, *shared, ChainWalk(counting, steps), scratch, runs, matches))
+
+
+def _zeroed(runs: chain_windows.ChainRuns) -> chain_windows.ChainRuns:
+    """The runs with nothing left in what they write."""
+    for array in (runs.slots, *runs.aggregates):
+        array[...] = 0
+    return runs
+
+
+CHAIN_WINDOW_CASES: tuple[KernelCase, ...] = (
+    *cases(
+        walk_chain_windows,
+        _walking,
+        {
+            "counting": {},
+            "untied": {"tied": False},
+            "writing": {"counting": False},
+            "writing-resting": {"counting": False, "steps": 2},
+            "resting": {"steps": 3},
+            "choice": {"exclusive": False},
+            "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS, "counting": False},
+            "mean": {"conditions": MEAN, "programs": MEAN_PROGRAMS, "counting": False},
+        },
+    ),
+)
