@@ -37,11 +37,12 @@ _log = logging.getLogger("gpu_cep")
 def joined_on_device(search: Search, batch: Batch, join: Callable[[Search], Result]) -> Result | None:
     """Return what `join` gives with the search's device current; None if the joins are left to the CPU.
 
-    The CPU judges negations. It also joins if the device has too little memory, or is lost. What was
+    The CPU judges negations, and conditions that call functions. It also joins if the device has too little memory, or is lost. What was
     accounted for is then taken back.
     """
-    device = search.device
-    if device is None or search.tables.branch.negations or _candidates(search, device, batch) < _LEAST_CANDIDATES:
+    device, branch = search.device, search.tables.branch
+    calls = any(condition.program.calls for condition in branch.conditions)
+    if device is None or branch.negations or calls or _candidates(search, device, batch) < _LEAST_CANDIDATES:
         return None
     meter = Meter(search.budget)
     try:

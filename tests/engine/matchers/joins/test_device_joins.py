@@ -120,8 +120,11 @@ def test_a_budget_that_holds_no_candidates_leaves_the_joins_to_the_cpu():
         assert matched(KEYED, "gpu").equals(wanted)
 
 
-def test_negations_and_other_algorithms_are_the_cpus():
+def test_negations_functions_and_other_algorithms_are_the_cpus():
     query = "PATTERN SEQ(A a, NOT(D n), B b) WHERE a.k = b.k AND n.x > a.x WITHIN 30"
+    calling = "PATTERN SEQ(A a, B b) WHERE less(a.k, b.k) > 1 WITHIN 30"
+    functions = {"less": lambda one, other: other - one}
     with patch.object(join_tree, "device_workplace", side_effect=AssertionError):
         assert matched(query, "gpu").equals(matched(query, "cpu"))
+        assert matched(calling, "gpu", functions=functions).equals(matched(calling, "cpu", functions=functions))
         assert matched(KEYED, "gpu", algorithm="auto").equals(matched(KEYED, "cpu"))
