@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,9 +13,13 @@ from hypothesis import strategies as st
 import gpu_cep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
+from gpu_cep.engine.lowering.programs import load_bank
+from gpu_cep.engine.phase_one.device import condition_columns
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
+from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.keywords import make_options
+from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.device.interface import DeviceUnavailable
@@ -219,6 +225,45 @@ def test_brute_force_over_arrays_on_a_device(device):
     found = gpu_cep.match(on_device(device, head), text, **options)
     assert found.equals(gpu_cep.match(head, text, **options))
     assert found.num_rows > 0
+
+
+@pytest.mark.parametrize("kind", [*NUMBERS, *TIMES])
+@given(data=st.data())
+def test_what_conditions_read_is_gathered_there(device, kind, data):
+    values = data.draw(arrays(kind))
+    valid = np.array(data.draw(st.lists(st.booleans(), min_size=len(values), max_size=len(values))))
+    column = Foreign(device, values, data.draw(st.sampled_from(MASKS))(device, valid), strided=data.draw(st.booleans()))
+    columns = views(read_events({"ts": Foreign(device, np.arange(len(values))), "c": column}))
+    rows = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), min_size=1, max_size=9)), np.int32)
+    layout = BankLayout(ints=(), floats=(1,)) if kind[0] == "f" else BankLayout(ints=(1,), floats=())
+    wanted = load_bank(columns, layout, rows)
+    with patch.object(condition_columns, "load_bank", side_effect=AssertionError("gathered on the host")):
+        found = bank_on_device(columns, layout, device.upload(rows), device)
+    for name, known in (("ints", wanted.int_nulls), ("floats", wanted.float_nulls)):
+        there, here = device.download(getattr(found, name)), getattr(wanted, name)
+        assert (there.dtype, there.shape) == (here.dtype, here.shape)
+        present = known == 0 if len(known) else np.ones(len(rows), np.bool_)
+        assert there[:, present].tobytes() == here[:, present].tobytes()
+    for name in ("int_nulls", "float_nulls"):
+        words = device.download(getattr(found, name))
+        # a mask may say that nothing is NULL
+        assert (words if len(words) else np.zeros(len(rows), np.uint64)).tolist() == (
+            getattr(wanted, name).tolist() or [0] * len(rows)
+        )  # fmt: skip
+
+
+RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x) WITHIN 60"
+
+
+def test_a_walk_through_windows_reads_columns_where_they_are(device):
+    size, random = 300, np.random.default_rng(3)
+    table = pa.table({"ts": range(size), "type": random.choice(list("ABC"), size), "x": random.normal(size=size)})
+    profile = gpu_cep.Profile()
+    with patch.object(condition_columns, "load_bank", side_effect=AssertionError("gathered on the host")):
+        found = gpu_cep.match(on_device(device, table), RISING, engine="gpu", output="indices", profile=profile)
+    assert found.equals(gpu_cep.match(table, RISING, engine="cpu", output="indices"))
+    assert found.num_rows > 9
+    assert "left" not in profile.counts
 
 
 @pytest.mark.parametrize("kind", ["M8[us]", "m8[ns]"])

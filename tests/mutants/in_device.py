@@ -12,8 +12,8 @@ DEVICE = (
     Fault(
         "streams-of-picked-events-begin-late",
         "gpu_cep/engine/phase_one/device/event_sources.py",
-        "begins = np.flatnonzero(streams[1:] != streams[:-1]) + 1",
-        "begins = np.flatnonzero(streams[1:] != streams[:-1]) + 2",
+        "begins = np.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1",
+        "begins = np.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 2",
         ("tests/engine/phase_one/test_device_streams.py",),
     ),
     Fault(

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.input.device.foreign_arrays import ForeignArray
-from gpu_cep.engine.input.device.uploads import DeviceFlags, DeviceNumbers, DType, Input, WideNumbers
+from gpu_cep.engine.input.device.uploads import DeviceFlags, DeviceNumbers, DType, Input, Picking, WideNumbers
 from gpu_cep_kernels.device.interface import Array, Device
 
 _INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
@@ -64,14 +64,14 @@ class ResidentNumbers:
         return len(self.array.values)
 
     @cached_property
-    def values(self) -> Input:
+    def values(self) -> Picking:
         """Return the column in its machine representation."""
         if self.array.dtype == np.uint64:
             return WideNumbers(self.device, self.array.values, self.present, self.name)
         return DeviceNumbers(self.device, self.array.values, _MACHINE_TYPES.get(self.array.dtype, _INT64))
 
     @cached_property
-    def present(self) -> Input | None:
+    def present(self) -> Picking | None:
         mask = self.array.mask
         if self.array.dtype.kind not in "mM":
             return mask

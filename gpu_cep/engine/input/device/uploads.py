@@ -37,6 +37,13 @@ class Input(Protocol):
         """Return the rows [low, high)."""
 
 
+class Picking(Input, Protocol):
+    """A column, or its mask of NULLs, that lies on the device."""
+
+    def at(self, rows: Array) -> Array:
+        """Return the values of some rows."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class HostNumbers:
     """Numbers in a host buffer, which become `kind` on the device.
@@ -133,6 +140,10 @@ class DeviceNumbers:
     def load(self, low: int, high: int) -> Array:
         return self.device.xp.ascontiguousarray(self.numbers[low:high]).astype(self.kind, copy=False)
 
+    def at(self, rows: Array) -> Array:
+        """Return the numbers of some rows."""
+        return self.numbers[rows].astype(self.kind, copy=False)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideNumbers:
@@ -143,7 +154,7 @@ class WideNumbers:
 
     device: Device
     numbers: Array
-    present: Input | None
+    present: Picking | None
     name: str
 
     @property
@@ -151,10 +162,17 @@ class WideNumbers:
         return 2 * _INT64.itemsize + (0 if self.present is None else self.present.row_bytes)
 
     def load(self, low: int, high: int) -> Array:
-        numbers = self.numbers[low:high]
+        return self._as_signed(self.numbers[low:high], None if self.present is None else self.present.load(low, high))
+
+    def at(self, rows: Array) -> Array:
+        """Return the numbers of some rows."""
+        return self._as_signed(self.numbers[rows], None if self.present is None else self.present.at(rows))
+
+    def _as_signed(self, numbers: Array, present: Array | None) -> Array:
+        """Return numbers as int64; those that do not fit are an error, unless `present` is 0 there."""
         beyond = numbers > np.uint64(_LARGEST)
-        if self.present is not None:
-            beyond &= self.present.load(low, high) != 0
+        if present is not None:
+            beyond &= present != 0
         if any_set(beyond):
             raise EventError(f"column {self.name!r}: Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}")
         return numbers.astype(_INT64)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain
-from gpu_cep.engine.lowering.programs import load_bank
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.windows import DeviceWindows
@@ -99,12 +97,6 @@ def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     criteria = to_device(device, chain_criteria(tables.pattern, conditions))
     return WalkTables(tables, criteria, to_device(device, tables.chain))
-
-
-def bank_on_device(columns: EventColumns, plan: EventPlan, rows: Array, device: Device) -> ColumnBank:
-    """Return what conditions read of some rows of the input, on the card."""
-    bank: ColumnBank = to_device(device, load_bank(columns, plan.layout, device.download(rows)))
-    return bank
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:

@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.events.batches import window_end, window_length
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed, host_sequence
 from gpu_cep.engine.events.label_words import any_overlap
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import load_bank
@@ -94,8 +94,8 @@ class EventSource(Protocol):
     def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
         """Return copied events, part after part and stream after stream, as ordered events.
 
-        `starts` are the places among them of those that begin a candidate window. None: no
-        windows were judged.
+        `starts` are the places among them of those that begin a candidate window. None: none is to
+        be searched, so that nobody asks for what conditions read.
         """
 
 
@@ -167,7 +167,8 @@ class ResidentEvents:
 
     def whole(self) -> OrderedEvents:
         """Copy all columns as they are."""
-        return self.ordered([self._copy_all()], None)
+        copied = self._copy_all()
+        return _as_ordered_events(self, _stream_offsets(copied.placed), copied, None, copied.placed.rows)
 
     def _copy_all(self) -> CopiedEvents:
         """Return copies of all events."""
@@ -199,9 +200,7 @@ class ResidentEvents:
     def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
         """Number the streams of the copied events alone."""
         copied = concatenate_copies([*parts, self._copy_none()]) if len(parts) != 1 else parts[0]
-        streams = copied.placed.streams
-        begins = np.flatnonzero(streams[1:] != streams[:-1]) + 1
-        return _as_ordered_events(self, _offsets(begins, len(copied.placed.rows)), copied, starts)
+        return _as_ordered_events(self, _stream_offsets(copied.placed), copied, starts, _read_rows(copied, starts))
 
     def _copy_none(self) -> CopiedEvents:
         """Return copies of no events."""
@@ -271,7 +270,7 @@ class SpilledEvents:
     def whole(self) -> OrderedEvents:
         """Return all arrays as they are."""
         numbers = np.arange(self.total)
-        return _as_ordered_events(self, self.offsets, CopiedEvents(self._columns(slice(None)), numbers), None)
+        return _as_ordered_events(self, self.offsets, CopiedEvents(self._columns(slice(None)), numbers), None, self.events.rows)
 
     def _columns(self, events: Indices | slice) -> PlacedEvents:
         """Return the columns of some events, without the codes of streams."""
@@ -287,7 +286,7 @@ class SpilledEvents:
         """Find the streams by the numbers of the events."""
         copied = concatenate_copies([*parts, CopiedEvents(self._columns(slice(0, 0)), _NO_NUMBERS)])
         # streams ascend, so the events of earlier streams are those before the first one that is not among them
-        return _as_ordered_events(self, np.searchsorted(copied.numbers, self.offsets), copied, starts)
+        return _as_ordered_events(self, np.searchsorted(copied.numbers, self.offsets), copied, starts, _read_rows(copied, starts))
 
 
 def streams_of_range(device: Device, offsets: Indices, low: int, high: int) -> Array:
@@ -304,17 +303,29 @@ def concatenate_copies(parts: Sequence[CopiedEvents]) -> CopiedEvents:
     return CopiedEvents(placed, np.concatenate([part.numbers for part in parts]))
 
 
+def _stream_offsets(placed: PlacedEvents) -> Indices:
+    """Return where the streams of copied events begin, and the end of the last; only these streams are numbered."""
+    begins = np.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1
+    return _offsets(begins, len(placed.rows))
+
+
+def _read_rows(copied: CopiedEvents, starts: Indices | None) -> Rows:
+    """Return the rows of which conditions may read columns: none if no windows are to be searched."""
+    rows: Rows = copied.placed.rows
+    return rows[:0] if starts is None else rows
+
+
 def _as_ordered_events(
-    source: ResidentEvents | SpilledEvents, offsets: Indices, copied: CopiedEvents, starts: Indices | None
+    source: ResidentEvents | SpilledEvents, offsets: Indices, copied: CopiedEvents, starts: Indices | None, read: Rows
 ) -> OrderedEvents:  # fmt: skip
-    """Return copied events of `source` as ordered events, numbered from 0."""
+    """Return copied events of `source` as ordered events, numbered from 0; the bank has the rows `read`."""
     placed, counts = copied.placed, isinstance(source.plan.query.window, CountWindow)
     return OrderedEvents(
         offsets=offsets,
         times=placed.times,
         labels=placed.labels,
         rows=placed.rows,
-        bank=load_bank(source.columns, source.plan.layout, placed.rows),
+        bank=load_bank(source.columns, source.plan.layout, read),
         keys_ordered=source.events.keys_ordered,
         starts=starts,
         positions=copied.numbers.astype(np.uint64) if counts else None,

@@ -18,11 +18,11 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
     CountedRuns,
     HeldWindows,
     WalkTables,
-    bank_on_device,
     bytes_of_walk,
     hold_windows,
     walk_tables,
 )
+from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, concatenate_copies
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
@@ -121,7 +121,7 @@ def _walk_windows(
     left = [np.empty(0, np.int64)]
     with run.profile.stage("matching"), name_windows(run.plan, run.columns, lambda start: _row_of(source, device, start)):
         rows = source.rows(batch.low, batch.high)[held.events]
-        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan, rows, device), batch.low)
+        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device), batch.low)
         for low, high in blocks(0, size, at_once):
             counted = walks.count(low, high)
             _account(run, walks, counted)
