@@ -30,6 +30,7 @@ from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
+from gpu_cep.engine.phase_one.device.on_device import JOINED
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
@@ -168,12 +169,12 @@ def _each_batch(
 
 
 def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Matcher:
-    return Union(searches(run, first.ordered, _joining_device(run, first)), choices.matchers)
+    return Union(searches(run, first.ordered, _joining_device(run, first), first.times), choices.matchers)
 
 
 def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
     """Return the device on which events are joined: that of phase 1, if joins were asked for."""
-    return first.device if run.plan.contenders == ("join_tree",) else None
+    return first.device if run.plan.contenders == JOINED else None
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts) -> pa.Table:

@@ -59,6 +59,13 @@ DEVICE = (
         (WALKS,),
     ),
     Fault(
+        "times-go-back-to-the-device-that-has-them",
+        "gpu_cep/engine/run.py",
+        "_joining_device(run, first), first.times)",
+        "_joining_device(run, first))",
+        (JOINS,),
+    ),
+    Fault(
         "groups-behind-are-not-seen",
         "gpu_cep/engine/phase_one/device/tiles.py",
         "np.minimum.accumulate(firsts[..., :0:-1], axis=-1)[..., ::-1]",

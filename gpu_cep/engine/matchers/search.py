@@ -24,7 +24,7 @@ from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.dead_ends import StateTable
 from gpu_cep_kernels.compile.launch import threads_for
-from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
@@ -39,8 +39,9 @@ class Search:
     ``successor[e]`` is the event that follows event e in its partition. The
     array is empty if that is always the next event. `state_keys` says what
     identifies a state of the automaton; it is None if no states are remembered.
-    Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`. `limit` is that of the
-    matches of one first event (None: all are kept).
+    Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`, where
+    `times` are those of all ordered events (None: they are on the host alone). `limit` is that of the matches of
+    one first event (None: all are kept).
     """
 
     plan: EventPlan
@@ -54,6 +55,7 @@ class Search:
     own: Own = WHOLE
     threads: int = 1
     device: Device | None = None
+    times: Array | None = None
     limit: StartLimit | None = None
 
     @property
@@ -109,8 +111,10 @@ class Search:
         return ConditionOverflow(self.tables.branch.conditions[condition], start)
 
 
-def searches(run: EventRun, ordered: OrderedEvents, device: Device | None = None) -> tuple[Search, ...]:
-    """Return a search for each branch among the ordered events; joins may run on `device`."""
+def searches(
+    run: EventRun, ordered: OrderedEvents, device: Device | None = None, times: Array | None = None
+) -> tuple[Search, ...]:  # fmt: skip
+    """Return a search for each branch among the ordered events; joins may run on `device`, where their `times` may lie."""
     plan = run.plan
     events = negated_events(plan, ordered, threads_for(len(ordered.rows), run.threads))
     splits = [partition_columns(plan, tables.branch) for tables in run.tables]
@@ -128,6 +132,7 @@ def searches(run: EventRun, ordered: OrderedEvents, device: Device | None = None
             own=run.own,
             threads=run.threads,
             device=device,
+            times=times,
             limit=start_limit(plan, run.columns, ordered),
         )
         for tables, split in zip(run.tables, splits, strict=True)

@@ -15,7 +15,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.interface import Array, Device
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,15 @@ class PhaseOne:
 
     `found` are the matches, as numbers of the `ordered` events. `counted` are ascending first
     events, and the number of matches counted at each. Both are None if matchers are still to run.
-    `device` is the device on which it ran.
+    `device` is the device on which it ran. `times` are the times of all ordered events there, if
+    matchers are to read them.
     """
 
     ordered: OrderedEvents
     found: Matches | None = None
     counted: tuple[Indices, Indices] | None = None
     device: Device | None = None
+    times: Array | None = None
 
     @property
     def leaves_windows(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.matchers.joins.workplace import Bounds, DeviceWorkplace
@@ -69,14 +70,19 @@ def _candidates(search: Search, device: Device, batch: Batch) -> int:
     """Return the most candidates of a call, of each of the joins, beside what the device holds of the batch."""
     variables, bank, events = search.variable_count, search.ordered.bank, batch.high - batch.low
     values = sum(column.nbytes for column in bank) // max(1, len(search.ordered.rows))
-    held = events * (_EVENT + values + 4 * variables)
+    beside = 0 if search.times is None else int(search.times.nbytes)
+    held = beside + events * (_EVENT + values + 4 * variables)
     row = _CANDIDATE + 4 * (variables + 2)
     return max(0, min(_MOST_CANDIDATES, (memory_of(device, search.plan).bytes - held) // 2 // (variables * row)))
 
 
-def inputs_on_device(device: Device, batch: Batch, conditions: Conditions, streams: Streams) -> tuple[Conditions, Streams]:
-    """Return copies on the device of a batch's conditions, with the values of its events alone, and of its streams."""
-    events, bank = slice(batch.low, batch.high), conditions.bank
+def inputs_on_device(search: Search, device: Device, batch: Batch, streams: Streams) -> tuple[Conditions, Streams]:
+    """Return on the device a batch's conditions, with the values of its events alone, and its streams.
+
+    Times that are there already are not copied. The clock is the times, unless windows are of a number of events.
+    """
+    events, conditions = slice(batch.low, batch.high), search.conditions(batch)
+    bank = conditions.bank
     bank = ColumnBank(
         ints=bank.ints[:, events],
         floats=bank.floats[:, events],
@@ -85,6 +91,8 @@ def inputs_on_device(device: Device, batch: Batch, conditions: Conditions, strea
         vectors=bank.vectors[:, events],
     )
     first, last = np.searchsorted(streams.offsets, [batch.low, batch.high - 1], side="right")
-    offsets = streams.offsets[first - 1 : last + 1] - batch.low
-    return to_device(device, conditions._replace(bank=bank, base=0)), to_device(device, streams._replace(offsets=offsets))
-
+    times = device.upload(streams.times) if search.times is None else search.times[events]
+    clock = device.upload(streams.clock) if isinstance(search.plan.query.window, CountWindow) else times
+    offsets = device.upload(streams.offsets[first - 1 : last + 1] - batch.low)
+    placed = to_device(device, conditions._replace(bank=bank, base=0))
+    return placed, streams._replace(offsets=offsets, times=times, clock=clock)

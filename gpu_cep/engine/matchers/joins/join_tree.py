@@ -100,7 +100,7 @@ class JoinTree:
         where: Workplace = cpu_workplace(conditions, threads) if device is None else device_workplace(search, batch, device)
         placed = conditions
         if device is not None:
-            placed, streams = inputs_on_device(device, batch, conditions, streams)
+            placed, streams = inputs_on_device(search, device, batch, streams)
         joins = BatchJoins(pattern, conditions.table, buffers, streams, placed, own, exclusive, account, negations, where)
         return _PlannedJoins(tree, joins, account)
 

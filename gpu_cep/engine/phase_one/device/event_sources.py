@@ -61,6 +61,10 @@ class EventSource(Protocol):
     def resident(self) -> int:
         """Return how many events lie on the device."""
 
+    @property
+    def times(self) -> Array | None:
+        """Return the times of all events on the device; None if they are on the host."""
+
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Return times and labels of the events [low, high), on the device."""
 
@@ -122,6 +126,11 @@ class ResidentEvents:
     def resident(self) -> int:
         """Return the number of all events."""
         return self.total
+
+    @property
+    def times(self) -> Array:
+        """Return the column as it is."""
+        return self.events.placed.times
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Return views of times and labels; labels of a part in several words are copied."""
@@ -233,6 +242,10 @@ class SpilledEvents:
     def resident(self) -> int:
         """Return 0: no event lies on the device."""
         return 0
+
+    @property
+    def times(self) -> None:
+        """Return None: they are on the host."""
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Return copies."""

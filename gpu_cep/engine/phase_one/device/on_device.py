@@ -58,6 +58,8 @@ from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
 
+# The algorithms of a plan whose events are joined on the device.
+JOINED = ("join_tree",)
 # Below this, less memory will not help.
 _LEAST_MEMORY = 1 << 20
 
@@ -121,7 +123,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
-        return PhaseOne(source.whole())
+        return PhaseOne(source.whole(), times=source.times if plan.contenders == JOINED else None)
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(run, source, memory)

@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import gpu_cep
@@ -118,6 +119,22 @@ def test_a_budget_that_holds_no_candidates_leaves_the_joins_to_the_cpu():
     wanted = matched(KEYED, "cpu")
     with patch.object(device_joins, "_LEAST_CANDIDATES", 1 << 40), patch.object(join_tree, "device_workplace", side_effect=AssertionError):
         assert matched(KEYED, "gpu").equals(wanted)
+
+
+def test_times_that_lie_on_the_device_stay_there():
+    table = events().drop_columns(["x"])
+    query, sizes, upload = "PATTERN SEQ(A a, B b, C c) WHERE a.k < c.k WITHIN 40", [], SpoiltDevice.upload
+
+    def noted(device, array):
+        sizes.append((array.dtype, array.shape[-1] if array.ndim else 0))
+        return upload(device, array)
+
+    with patch.object(SpoiltDevice, "upload", noted):
+        found = matched(query, "gpu", table=table)
+    assert found.equals(matched(query, "cpu", table=table))
+    kept = pc.sum(pc.is_in(table["type"], pa.array(list("ABC")))).as_py()
+    assert (np.dtype(np.int64), kept) in sizes, "values of k"
+    assert (np.dtype(np.uint64), kept) not in sizes, "times"
 
 
 def test_negations_functions_and_other_algorithms_are_the_cpus():
