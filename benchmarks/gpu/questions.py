@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -56,4 +56,11 @@ _LISTING = Question(
     drives.car_reports,
 )
 
-QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), _LISTING)}
+# A sequence with conditions on pairs, whose runs a card follows.
+_RISING = replace(
+    WORKLOADS["stocks"],
+    name="stocks_rising",
+    query="PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < last(b.price)",
+)
+
+QUESTIONS = {question.name: question for question in (*map(_of_workload, (*WORKLOADS.values(), _RISING)), _LISTING)}

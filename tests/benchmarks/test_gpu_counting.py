@@ -43,6 +43,8 @@ def test_operations_are_counted(name):
 
 # What phase 1 of the medical question may take for a chunk (kernels, array functions, operators), and its waits and bytes per event.
 MOST_LAUNCHES, MOST_WAITS, MOST_BYTES = 20, 5, 90
+# What a question may take whose windows are walked, its phase 1 included.
+MOST_WALKED_LAUNCHES, MOST_WALKED_WAITS = 65, 18
 
 
 def test_phase_one_takes_few_launches_waits_and_bytes():
@@ -54,6 +56,18 @@ def test_phase_one_takes_few_launches_waits_and_bytes():
     # neither depends on the number of events
     (recorded,) = (row for row in read_traffic(RESULTS) if row.question == "medical")
     assert (found.calls, found.waits) == (recorded.calls, recorded.waits)
+
+
+def test_a_walk_through_windows_takes_few_launches_and_waits():
+    """They do not depend on the number of windows, but on that of pieces, of which there is one."""
+    require_modules("cupy")
+    few, many = (traffic(QUESTIONS["stocks_rising"], size) for size in (50_000, 100_000))
+    assert "left" not in many.counts
+    assert 2 * few.counts["matches"] > many.counts["matches"] > few.counts["matches"] > 500
+    assert (few.calls, few.waits) == (many.calls, many.waits)
+    assert few.calls <= MOST_WALKED_LAUNCHES
+    assert few.waits <= MOST_WALKED_WAITS
+    assert "matching" in few.on_device
 
 
 def test_events_of_candidate_windows_make_no_detour():

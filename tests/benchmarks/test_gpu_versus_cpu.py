@@ -20,7 +20,7 @@ from benchmarks.record.folders import RESULTS
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.selection import SimulatedDevice
 
-QUESTIONS = ("medical", "medical_dense", "medical_pair", "stocks", "selective", "selective_plain", "drivers")
+QUESTIONS = ("medical", "medical_dense", "medical_pair", "stocks", "selective", "selective_plain", "stocks_rising", "drivers")
 FACTS = {"compute capability": "0.0", "CUDA, driver": "0.0", "driver": "made up", "processor": "no processor", "commit": "none"}
 SECONDS = st.floats(1e-6, 1e3)
 

@@ -137,11 +137,11 @@ def _row_of(source: EventSource, device: Device, event: int) -> int:
 
 
 def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
-    """Report what runs found, and the steps that they made, to the budget."""
-    matches, depth = int(counted.found.size), counted.runs.numbers[RunNumber.DEPTH][counted.found]
+    """Report what runs found, and the steps that they made, to the budget; matches that are only counted hold no events."""
+    matches, counting = int(counted.found.size), run.plan.settings.output == "count"
     run.profile.add("matches", matches)
     run.profile.add("steps", counted.steps)
-    bound = int(depth.sum(dtype=np.int64)) if matches else 0
+    bound = 0 if counting or not matches else int(counted.runs.numbers[RunNumber.DEPTH][counted.found].sum(dtype=np.int64))
 
     def start_of(match: int) -> int:
         return walks.start_of(counted, match)
