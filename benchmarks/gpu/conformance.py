@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from benchmarks.gpu.findings import FAULT, Check, Finding, fault, in_time, note, row
+from gpu_cep.engine.phase_one.device.chain_walks import STEPS_PER_LAUNCH
 from gpu_cep.plan.settings import PRUNING_STEPS
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
@@ -121,6 +122,13 @@ def _groups() -> pa.Table:
     )  # fmt: skip
 
 
+def _long_run() -> pa.Table:
+    """An A and a C with twice as many events of B and C between as a run may look at in a launch; the last C alone is above 1."""
+    size = 2 * STEPS_PER_LAUNCH
+    types = ["A", *"BC" * size, "C"]
+    return pa.table({"ts": range(len(types)), "type": types, "x": [0] * (len(types) - 1) + [2]})
+
+
 MODES = tuple(
     {"strategy": strategy, "ties": ties} for strategy in ("skip_till_any_match", "skip_till_next_match") for ties in ("strict", "position")
 )
@@ -201,6 +209,12 @@ CORNERS = {
             _groups,
             ("PATTERN SEQ(A a, B b, C c) WHERE a.k = c.k AND a.x < b.x WITHIN 200", "PATTERN SEQ(A a, B b) WHERE a.x + b.x > 9 WITHIN 50"),
             {"strategy": "skip_till_any_match", "algorithm": "join_tree"},
+        ),
+        Corners(
+            "runs of more steps than a launch allows",
+            _long_run,
+            ("PATTERN SEQ(A a, B b+, C c) WHERE b.x >= a.x AND c.x > a.x",),
+            {"strategy": "skip_till_next_match"},
         ),
         Corners("more variables than a byte of labels has bits", _inexact, (f"PATTERN SEQ({_WIDE}) WITHIN 21 EVENTS",), {}),
         Corners(

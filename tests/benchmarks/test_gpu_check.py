@@ -223,7 +223,7 @@ def test_engines_that_differ_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> 
     "kind",
     [
         "products and sums, which must not be fused", "NaN, infinities, -0.0, NULLs and the ends of int64",
-        "several groups of tiles", "joins",
+        "several groups of tiles", "joins", "runs of more steps than a launch allows",
     ],
 )  # fmt: skip
 def test_corners_have_matches(kind: str) -> None:
