@@ -60,7 +60,7 @@ class ChainConditions(NamedTuple):
 
 
 class ChainCriteria(NamedTuple):
-    """Hold what makes events a run: of a pattern and its conditions only what chains need, since a launch hands over every array."""
+    """Hold what makes events a run: only what chains need, since a launch hands over every array."""
 
     pattern: ChainPattern
     conditions: ChainConditions

@@ -8,7 +8,7 @@ import pytest
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.lowering.pattern_tables import matcher_tables
+from gpu_cep.engine.lowering.pattern_tables import is_chain, matcher_tables
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from tests.kernel_cases.tables import AGGREGATES, ITERATED, aggregate_table, condition_table, pattern_table
@@ -31,6 +31,23 @@ def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
     wanted = pattern_table(sizes, quantifiers)._asdict()
     assert {name: array.tolist() for name, array in found.items()} == {name: array.tolist() for name, array in wanted.items()}
     assert {name: array.dtype for name, array in found.items()} == {name: array.dtype for name, array in wanted.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "chain"),
+    [
+        ("SEQ(A a, B b+) WHERE b.x > a.x", True),
+        ("SEQ(A a, B b) WHERE a.type LIKE 'A%' OR b.type LIKE '%B' OR b.x > a.x", True),
+        ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", False),
+        ("SEQ(A a+, B b) WHERE b.x > a.x", False),
+        ("SEQ(A a, B b+) WHERE sum(b.x) > 3", False),
+        ("SEQ(A a, NOT(C c), B b) WHERE b.x > a.x", False),
+    ],
+)
+def test_whether_a_pattern_is_a_chain_is_known_before_its_events(text, chain):
+    plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
+    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
+    assert (tables.chain is not None) is is_chain(plan, *plan.branches) is chain
 
 
 EVERYTHING = """

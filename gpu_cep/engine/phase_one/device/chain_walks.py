@@ -43,7 +43,10 @@ _HELD = 8 + 4 + 1 + 4
 
 
 def walks_chains(plan: EventPlan) -> bool:
-    """Return whether a card walks through candidate windows: those of a chain of which all matches under skip-till-next are asked for."""
+    """Return whether a card walks through the candidate windows of a plan.
+
+    The pattern is a chain, and all matches under skip-till-next-match are asked for. No condition calls a function of the CPU.
+    """
     judged = plan.windows_suffice and not {"summary", "chain"}.isdisjoint(plan.pruning)
     asked = plan.settings.keeps_all and plan.settings.output != "compressed"
     if not judged or not asked or plan.strategy != "skip_till_next_match" or "ses_automaton" not in plan.contenders:
@@ -74,7 +77,7 @@ def hold_windows(windows: DeviceWindows, candidates: Candidates) -> HeldWindows:
     before = xp.zeros(size + 2, np.int32)
     before[1:-1] = xp.cumsum(held, dtype=np.int32)
     before[-1] = events.size
-    # what follows an event is held if it lies in a window with it; else the next held event stands for it, which is behind that window
+    # what follows an event is held if one window has both; else the next held event stands for it, behind that window
     occurrence = xp.full((windows.next_events.occurrence.shape[0], events.size + 2), events.size, np.int32)
     occurrence[:, : events.size] = before[xp.take(windows.next_events.occurrence, events, axis=1)]
     after = before[windows.next_events.after[events]] if windows.next_events.after.size else windows.next_events.after
@@ -100,7 +103,7 @@ def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
-    """Return the bytes that a walk takes: whatever it walks through, per window, and per held event."""
+    """Return the bytes that a walk takes in any case, per window of a call, and per held event."""
     variables, values = len(tables.pattern.order), len(tables.aggregates.step)
     columns = len(plan.layout.ints) + len(plan.layout.floats) + len(plan.layout.derived)
     slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
@@ -176,7 +179,10 @@ class ChainWalks:
             raise ConditionOverflow(condition, self._event(windows.starts[failed[:1]]))
 
     def write(self, counted: CountedRuns, most: int) -> Iterator[DeviceMatches]:
-        """Yield the matches of counted runs, so many at a time that they bind about `most` events; events are numbers of held ones."""
+        """Yield the matches of counted runs, by the numbers of held events.
+
+        So many come at a time that they bind about `most` events.
+        """
         if not counted.found.size:
             return
         depth = counted.runs.numbers[RunNumber.DEPTH][counted.found].astype(np.int64)
@@ -200,7 +206,10 @@ class ChainWalks:
 
 @dataclass(frozen=True, slots=True)
 class CountedRuns:
-    """What became of the runs of some windows: `found` are those with a match, and `left` those that the CPU is to search."""
+    """What became of the runs of some windows, after so many steps.
+
+    `found` are the windows with a match, `left` those that the CPU is to search.
+    """
 
     windows: CandidateWindows
     runs: ChainRuns

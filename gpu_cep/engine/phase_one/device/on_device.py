@@ -2,7 +2,7 @@
 
 If labels decide the matches, it finds these instead. Only the columns that phase 1 reads are
 uploaded. Only the events of candidate windows, or of matches, are downloaded. Matchers then run on
-the CPU.
+the CPU, over the windows that are left: the runs of chains are followed on the device.
 """
 
 from __future__ import annotations

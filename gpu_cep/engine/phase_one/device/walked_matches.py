@@ -35,9 +35,10 @@ from gpu_cep_kernels.device.primitives import covered_events
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """The matches of a batch, which give events by their places in `events`; `left` are the places of starts left to the CPU.
+    """The matches of a batch, which give events by their places in `events`.
 
-    `numbers` are those of the events among all. Where matches are only counted, they bind no events.
+    `left` are the places of the starts left to the CPU. `numbers` are those of the events among all.
+    Matches that are only counted bind no events.
     """
 
     events: CopiedEvents
@@ -61,7 +62,10 @@ def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 
 
 def _unite(walked: list[_Walked], variables: int) -> tuple[list[CopiedEvents], Matches, Indices]:
-    """Return what was found in all batches; each event is there once, though the last windows of a batch reach into the next."""
+    """Return what was found in all batches.
+
+    The last windows of a batch reach into the next, but each event is there once.
+    """
     if len(walked) <= 1:
         left = walked[0].left if walked else np.empty(0, np.int64)
         return [each.events for each in walked], concatenate_matches([each.matches for each in walked], variables), left
@@ -110,7 +114,10 @@ def _walk_windows(
     run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables, held: HeldWindows,
     used: Array,
 ) -> tuple[list[Matches], Indices]:  # fmt: skip
-    """Return the matches of a batch, and the starts of windows left to the CPU, by the numbers of held events; mark those `used`."""
+    """Return the matches of a batch, and the starts of windows left to the CPU, by the numbers of held events.
+
+    The events of both are marked as `used`.
+    """
     device, size = run.device, int(held.starts.size)
     fixed, window, event = bytes_of_walk(query.tables, query.plan, device)
     at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
@@ -150,7 +157,10 @@ def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
 
 
 def _bring_back(run: DeviceRun, walks: ChainWalks, counted: CountedRuns, most: int, used: Array) -> list[Matches]:
-    """Return the matches of counted runs on the host, and mark the events that they bind; if they are only counted, their starts."""
+    """Return the matches of counted runs on the host, and mark their events as `used`.
+
+    Of matches that are only counted, these are the first ones.
+    """
     device = run.device
     if run.plan.settings.output == "count":
         starts = counted.windows.starts[counted.found]
