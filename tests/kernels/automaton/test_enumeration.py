@@ -362,6 +362,17 @@ def test_a_cut_spares_only_matches_behind_the_first_ones_of_their_start(strategy
     check()
 
 
+@pytest.mark.parametrize("text", ["abbbbbbc", "abdbdbbdc", "aabbcbdbdcc"])
+def test_of_matches_that_end_together_the_first_by_bindings_are_kept(text):
+    for sizes in ((1, 1, 1), (1, 2)) if "d" not in text else ((1, 1, 1, 1), (1, 2, 1)):
+        quantifiers = ((1, None),) * sum(sizes)
+        pattern, stream = of_characters(text, sizes, quantifiers)
+        every = Enumeration(pattern, stream, Strategy.ANY).finished().found
+        for limit in range(1, 40):
+            cut = Enumeration(pattern, stream, Strategy.ANY, kept=KEEP_EARLIEST, limit=limit).finished()
+            assert first_of_starts(cut.found, limit) == first_of_starts(every, limit)
+
+
 @pytest.mark.parametrize("counting", [False, True])
 def test_of_exponentially_many_matches_few_are_found(counting):
     """A hundred b's have more than 10**30 subsets."""
