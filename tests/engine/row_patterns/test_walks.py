@@ -73,6 +73,24 @@ def test_such_patterns_are_walked(kind: str, skip: str, monkeypatch: pytest.Monk
     assert answer(drawn, "auto") == searched
 
 
+NULLS = {
+    "a quotient by no rows": "PATTERN (A B) DEFINE A AS sum(A.y) / count(B.*) >= 1",
+    "a value of a run": "PATTERN (X A+) DEFINE A AS y < FIRST(y)",
+    "an integer of a run": "PATTERN (X A+) DEFINE A AS x < FIRST(x)",
+    "the first value": "PATTERN (X A+) DEFINE A AS FIRST(y) > y",
+    "a mean of none": "PATTERN (A+) DEFINE A AS avg(y) > 0",
+    "a sum over a gap": "PATTERN (A+) DEFINE A AS sum(y) < 12",
+}
+
+
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
+@pytest.mark.parametrize("kind", NULLS)
+def test_what_is_null_fits_nothing(kind: str, skip: str) -> None:
+    values = [5, 1, 2, None, 1, None, None, 7, 3, 2]
+    table = pa.table({"n": range(len(values)), "x": pa.array(values, pa.int64()), "y": pa.array(values, pa.float64())})
+    check(Drawn(f"ORDER BY n MEASURES FIRST(n) AS f, count(*) AS k AFTER MATCH SKIP {skip} {NULLS[kind]}", table))
+
+
 @pytest.mark.parametrize(("pattern", "algorithm"), [("A B+", "walk: each row"), ("A+ B", "search in order")])
 def test_explain_says_where_matches_are_walked_to(pattern: str, algorithm: str) -> None:
     text = f"MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS k PATTERN ({pattern}) DEFINE B AS count(*) < 9)"
