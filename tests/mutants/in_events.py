@@ -100,6 +100,20 @@ OUTPUT = (
         ("tests/engine/events/test_stream_keys.py", CONFORMANCE),
     ),
     Fault(
+        "labels-of-each-piece-at-the-first",
+        "gpu_cep/engine/phase_one/label_events.py",
+        "labels[:, begin - low : end - low])",
+        "labels[:, : end - begin])",
+        ("tests/engine/input/test_pieces.py",),
+    ),
+    Fault(
+        "absent-variables-bind-the-next-event",
+        "kernels/gpu_cep_kernels/matches/flat_matches.py",
+        "placed[m, k] = rows[events[place]] if counts[m, v] > 0 else -1",
+        "placed[m, k] = rows[events[place]] if counts[m, v] >= 0 else -1",
+        ("tests/engine/events/test_matches.py", "tests/engine/output/test_absent_variables.py"),
+    ),
+    Fault(
         "skip-to-next-by-last-event",
         "gpu_cep/engine/output/after_match.py",
         "np.flatnonzero(np.diff(matches.first, prepend=-1))",
