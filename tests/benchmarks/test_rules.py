@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_cep as cep
-from benchmarks.rules import capacity, rivals, run
+from benchmarks.rivals import rule_sets
+from benchmarks.rules import capacity, run
 from benchmarks.rules.workload import KINDS, made
 
 
@@ -35,14 +36,14 @@ def test_rules_of_a_capacity_are_planned_anew():
 
 
 def test_rivals_are_asked_for_the_types_of_the_rules():
-    rules, types = rivals.texts(12), rivals.triples(12)
+    rules, types = rule_sets.texts(12), rule_sets.triples(12)
     assert [text.partition("SEQ(")[2].partition(")")[0] for text in rules.values()] == [f"{a} a, {b} b, {c} c" for a, b, c in types]
     assert all(len(set(own)) == 3 for own in types)
 
 
 def test_matches_of_rules_are_compared_by_numbers():
-    events, rules = rivals.made(4_000), rivals.texts(6)
-    found = rivals.comparable(cep.match_all(events, rules))
+    events, rules = rule_sets.made(4_000), rule_sets.texts(6)
+    found = rule_sets.comparable(cep.match_all(events, rules))
     assert found.num_rows
     assert all(pa.types.is_int64(kind) for kind in found.schema.types)
     assert set(found["pattern"].to_pylist()) <= set(range(6))

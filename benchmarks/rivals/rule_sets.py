@@ -1,8 +1,8 @@
 """Ask Flink CEP the rules of a set beside ``match_all``, which must find the same matches.
 
-``python -m benchmarks.rules.rivals [--events N] [--rules N …] [--repeats N]`` prints a table: seconds of the clock and of processors for
-1, 10 and 100 rules of three rising events of a key. Flink has a pattern operator for each rule in one job, and the events in the memory
-of its JVM.
+``python -m benchmarks.rivals.rule_sets [--events N] [--rules N …] [--repeats N]`` prints a table: seconds of the clock and of
+processors for 1, 10 and 100 rules of three rising events of a key. Flink has a pattern operator for each rule in one job, and the
+events in the memory of its JVM.
 """
 
 from __future__ import annotations
