@@ -24,7 +24,7 @@ from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.sliced_runs import read_slices
 
 if TYPE_CHECKING:
-    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.adaptive.choice import Choices
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.intervals.statistics import OrderMemory
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
@@ -20,7 +20,7 @@ from gpu_cep.engine.streaming.row_patterns import marked_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import Certain, certainty_of
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings

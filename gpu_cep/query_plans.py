@@ -28,8 +28,8 @@ from gpu_cep.plan.settings import Settings, check_settings
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.lang.builder import Buildable
+    from gpu_cep.plan.interval_plan import AnyPlan
 
     Pattern = str | Query | IntervalQuery | RowPatternQuery | PatternNode | Buildable
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.accounting.match_budget import Spent
-    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.events.own_events import Own
     from gpu_cep.engine.input.absent_values import Texts
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
+    from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 

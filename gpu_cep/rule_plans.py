@@ -19,10 +19,10 @@ from gpu_cep.rules import Rule, naming
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.parquet_files import Wanted
     from gpu_cep.engine.input.sources import Source
+    from gpu_cep.plan.interval_plan import AnyPlan
 
 # Up to so many filters are united to one by which row groups of Parquet are left out.
 _MOST_FILTERS = 256

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.grouped_files import GroupedFiles
@@ -19,6 +19,7 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_field
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 

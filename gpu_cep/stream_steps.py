@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import AnyPlan, answer
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -34,6 +34,7 @@ from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 
 
 def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:

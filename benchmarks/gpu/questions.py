@@ -11,8 +11,8 @@ from benchmarks.baselines.interval_peer import Listing1
 from benchmarks.baselines.measure import Case, events_of
 from benchmarks.workloads import drives
 from benchmarks.workloads.questions import DEFAULT_EVENTS, WORKLOADS, Workload, query_text
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.keywords import make_options
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 

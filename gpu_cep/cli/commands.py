@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from gpu_cep.display.match_view import MatchView
     from gpu_cep.display.pictures.picture import Picture
     from gpu_cep.display.plotting import Timeline
-    from gpu_cep.engine.answers import AnyPlan
     from gpu_cep.engine.input.sources import Source
+    from gpu_cep.plan.interval_plan import AnyPlan
 
     Drawing = Explanation | IntervalExplanation | RowPatternExplanation | Picture | Timeline
 

@@ -12,10 +12,10 @@ from gpu_cep.analysis.bound import Binding, Field
 from gpu_cep.analysis.options import Options
 from gpu_cep.display.cells import texts
 from gpu_cep.display.event_texts import event_texts
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.lang.ast import Aggregate, Reference, ReturnItem
 from gpu_cep.plan.columns_read import condition_readers
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.query_plans import AnyQuery
 
 _START = "match_start"

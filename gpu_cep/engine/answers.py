@@ -30,8 +30,7 @@ from gpu_cep.engine.run import match_events
 from gpu_cep.engine.timeouts import match_starts
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.interval_plan import AnyPlan as AnyPlan
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.launch import available_threads
 

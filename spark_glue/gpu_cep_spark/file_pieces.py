@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.ticks import Tick, window_begin, window_end
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.file_footers import Footers
 from gpu_cep_spark.file_scans import FileScan, NoScanError
 from gpu_cep_spark.slice_choice import looks_back, reason_against

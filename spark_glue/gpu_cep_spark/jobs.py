@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.query_plans import as_query
 from gpu_cep_spark.codes import Codes
 from gpu_cep_spark.file_reading import Reading

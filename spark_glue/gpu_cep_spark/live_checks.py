@@ -11,11 +11,10 @@ from pyspark.sql.types import StructType, TimestampType
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.live_queries import LATE
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.row_patterns import NarrowRows

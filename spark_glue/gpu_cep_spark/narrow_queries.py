@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_spark.ties import tie_breakers

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.events.own_events import OwnRows
 from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.slice_marks import APART_BIT, FLAG_BITS, OWN_BIT
 
 

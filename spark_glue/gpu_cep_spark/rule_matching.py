@@ -14,10 +14,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.api import match
 from gpu_cep.choices import OnError
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.plan.columns_read import narrow_settings
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.query_plans import make_plan
 from gpu_cep.rule_plans import PlannedRule

@@ -11,9 +11,8 @@ from typing import NamedTuple
 from gpu_cep.analysis.bound import BoundQuery, CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.slices import LONGEST, Slicing
 from gpu_cep_spark.stream_costs import ASSUMED_CORES, cutting_pays
 

@@ -15,9 +15,10 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn,
 from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.answers import AnyPlan, answer_schema
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.query_plans import is_row_pattern
 from gpu_cep.rule_plans import PlannedRule

@@ -14,12 +14,13 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import AnyPlan, answer
+from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.file_reading import Reading, read_share, shares_of

@@ -13,12 +13,11 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.display.match_view import MatchView, view_matches
 from gpu_cep.display.plotting.time_axis import Tick
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import AnyPlan
 from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.query_plans import AnyQuery, make_plan
 from gpu_cep.query_runs import run_plan
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.analysis.options import Options
-    from gpu_cep.engine.answers import AnyPlan
+    from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 
