@@ -19,7 +19,7 @@ from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.timed_events import timed_events
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.input.times import DROP, load_times
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
@@ -82,7 +82,10 @@ def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> N
 
 def times_of(live: LiveQuery, events: pa.Table) -> Times:
     """Return the times of events, in ticks."""
-    return load_times(EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp)
+    columns, column = EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp
+    # row patterns have no nulls='drop'
+    remedy = DROP if live.rows is None else f"push only rows that have a {columns.name(column)}"
+    return load_times(columns, column, remedy)
 
 
 def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:

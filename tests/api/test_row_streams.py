@@ -170,6 +170,12 @@ def test_faults_name_the_match_and_the_row():
         live.push(pa.table({"ts": [10, 20], "k": ["a", "x"], "x": [0, 0]}, schema=SCHEMA))
 
 
+def test_rows_without_a_time_are_refused_with_what_to_do():
+    live = cep.stream("MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A) WITHIN 9 DEFINE A AS x > 0)", SCHEMA)
+    with pytest.raises(EventError, match=r"holds 1 NULL, of 2 events; push only rows that have a ts$"):
+        live.push(pa.table({"ts": [1, None], "k": ["a", "b"], "x": [1, 2]}, schema=SCHEMA))
+
+
 def test_other_algorithms_and_many_patterns_are_refused():
     clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A) WITHIN 1)"
     with pytest.raises(UnsupportedError, match="a stream with algorithm='brute_force' is not supported"):

@@ -12,27 +12,30 @@ from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.errors import EventError
 from gpu_cep.lang.ast import IntervalQuery, Query
 
+# What a query can do about events without a timestamp.
+DROP = "nulls='drop' (--nulls drop on the command line) leaves these events out"
 
-def load_times(columns: EventColumns, column: int) -> Array:
+
+def load_times(columns: EventColumns, column: int, remedy: str = DROP) -> Array:
     """Return the timestamp column as int64 or float64.
 
     Raises
     ------
     EventError
-        A timestamp is NULL or NaN.
+        A timestamp is NULL or NaN; the message ends with the `remedy`.
     """
     # joined as an Arrow array, which results are taken from, too
     columns.values(column)
-    return load_pieces_of_times(columns, column).whole
+    return load_pieces_of_times(columns, column, remedy).whole
 
 
-def load_pieces_of_times(columns: EventColumns, column: int) -> Pieces:
+def load_pieces_of_times(columns: EventColumns, column: int, remedy: str = DROP) -> Pieces:
     """As :func:`load_times`, but in the pieces in which the column came."""
-    refuse_missing(columns, column, "NULL", columns.null_count(column))
+    refuse_missing(columns, column, "NULL", columns.null_count(column), remedy)
     pieces = columns.pieces(column)
     if pieces.dtype.kind == "i":
         return pieces.astype(np.int64)
-    refuse_missing(columns, column, "NaN", sum(int(np.isnan(values).sum()) for values in pieces.arrays))
+    refuse_missing(columns, column, "NaN", sum(int(np.isnan(values).sum()) for values in pieces.arrays), remedy)
     return pieces.astype(np.float64)
 
 
@@ -65,13 +68,13 @@ def lacks_times(schema: pa.Schema, options: Options) -> bool:
     return place >= 0 and bool(pa.types.is_null(schema.field(place).type))
 
 
-def refuse_missing(columns: EventColumns, column: int, what: str, count: int) -> None:
+def refuse_missing(columns: EventColumns, column: int, what: str, count: int, remedy: str = DROP) -> None:
     """Raise EventError if `count`, the number of timestamps that are `what` (NULL or NaN), is not 0."""
     if count:
-        raise missing_times(columns.name(column), what, count, len(columns))
+        raise missing_times(columns.name(column), what, count, len(columns), remedy)
 
 
-def missing_times(name: str, what: str, count: int, events: int) -> EventError:
+def missing_times(name: str, what: str, count: int, events: int, remedy: str = DROP) -> EventError:
     """Return the error that `count` of the timestamps in the column `name` are `what` (NULL or NaN)."""
     told = f"timestamp column {name!r} holds {count:,} {what}{'s' if count > 1 else ''}, of {events:,} events"
-    return EventError(f"{told}; nulls='drop' (--nulls drop on the command line) leaves these events out")
+    return EventError(f"{told}; {remedy}")
