@@ -71,6 +71,7 @@ class Slot:
     `column`: its column in that part.
     `role`: the event whose row is read.
     `is_aggregate`: `column` is then an aggregate's number, and `role` the last event that it counts.
+    `may_fail`: whether some of the values that it aggregates may be impossible to compute.
     """
 
     is_float: bool
@@ -78,6 +79,7 @@ class Slot:
     role: int
     is_aggregate: bool = False
     is_vector: bool = False
+    may_fail: bool = False
 
 
 Leaf = Field | Aggregation | Binding | Endpoint
@@ -139,7 +141,7 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
         case Field() | Aggregation() | Binding() | Endpoint():
             slot = emitter.place(expression)
             if slot.is_aggregate:
-                return emitter.emit(_aggregate_load(expression), slot.column, slot.role)
+                return _compile_aggregate(expression, slot, emitter)
             if slot.is_vector:
                 return emitter.emit("load_vector", slot.column, slot.role)
             if slot.column >= BANK_COLUMNS:
@@ -147,6 +149,14 @@ def _compile(expression: Bound, emitter: _Emitter) -> int:
                 raise UnsupportedError(f"the query combines more than {BANK_COLUMNS} attributes of {kind} types; supported: {BANK_COLUMNS}")
             return emitter.emit("load_float" if slot.is_float else "load_int", slot.column, slot.role)
     raise TypeError(f"no program for {type(expression).__name__}")
+
+
+def _compile_aggregate(leaf: Leaf, slot: Slot, emitter: _Emitter) -> int:
+    load = _aggregate_load(leaf)
+    if slot.may_fail and load != "load_aggregate_int":
+        # this load alone tells of values that could not be computed
+        emitter.emit("load_aggregate_int", slot.column, slot.role)
+    return emitter.emit(load, slot.column, slot.role)
 
 
 def _aggregate_load(leaf: Leaf) -> str:

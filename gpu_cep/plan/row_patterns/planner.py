@@ -199,7 +199,8 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
     def place(leaf: Leaf) -> Slot:
         if isinstance(leaf, Aggregation):
             number = totals.index(kept[leaf.variable])
-            return Slot(is_float(leaf.type), number, number, is_aggregate=True)
+            may_fail = isinstance(totals[number].argument, Operation)
+            return Slot(is_float(leaf.type), number, number, is_aggregate=True, may_fail=may_fail)
         assert isinstance(leaf, Field), "conditions read fields and aggregates"
         return _slot(leaf, layout, leaf.variable)
 

@@ -280,6 +280,16 @@ def test_overflow_is_an_error_that_names_the_row():
         ask("ORDER BY n MEASURES sum(x) AS k PATTERN (A+)", table)
 
 
+@pytest.mark.parametrize("pattern", ["A+", "A+ B?"])
+@pytest.mark.parametrize("condition", ["count(x * 4) >= 0", "count(x * 4 + y) >= 0", "max(x * 4 + y) > 0", "avg(x * 4 + y) > 0"])
+def test_a_total_of_what_cannot_be_computed_is_an_error(pattern, condition):
+    table = pa.table({"n": [1, 2, 3], "x": [1, 2**62, 3], "y": [0.5, 0.5, 0.5]})
+    with pytest.raises(cep.EventError, match=r"integer overflow in DEFINE … AS .* at input row 1"):
+        ask(f"ORDER BY n MEASURES count(*) AS k PATTERN ({pattern}) DEFINE A AS {condition}", table)
+    shielded = f"ORDER BY n MEASURES count(*) AS k PATTERN ({pattern}) DEFINE A AS x < 4 AND {condition}"
+    assert ask(shielded, table)["k"].to_pylist()[0] >= 1
+
+
 def test_an_empty_match_behind_others_has_no_total():
     asked = "ORDER BY n MEASURES sum(n) AS s, count(A.n) AS k ALL ROWS PER MATCH PATTERN (A*) DEFINE A AS c = 'a'"
     found = ask(asked, letters("aab"))
