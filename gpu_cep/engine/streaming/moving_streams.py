@@ -16,6 +16,8 @@ from gpu_cep.plan.event_plan import Plan
 
 # Events are chosen if they are at most so large a part of all: taking them costs, too.
 _MOST = 0.5
+# Of fewer events, to look for these keys costs more than to read all.
+_FEWEST = 1 << 14
 
 
 def events_of_keys(plan: Plan, certain: Certain, columns: EventColumns, times: Times, horizon: Horizon) -> Indices | None:
@@ -25,7 +27,7 @@ def events_of_keys(plan: Plan, certain: Certain, columns: EventColumns, times: T
     `columns` and `times` are those of the events that are known.
     """
     own = _deciding(certain, horizon)
-    if own is None or not _lies_in_one_stream(plan):
+    if own is None or len(times) < _FEWEST or not _lies_in_one_stream(plan):
         return None
     keys = encode_keys(columns, plan.stream_keys)
     codes = keys.codes
