@@ -41,24 +41,27 @@ def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:
     return np.arange(plan.variables) if places is None else places[: plan.variables]
 
 
-def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout, none: bool = True) -> ColumnBank:
-    """Return the columns of `layout` as the bank that is read: one row for each ordered row, and with `none` one of NULLs behind them."""
+def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout, null_row: bool = True) -> ColumnBank:
+    """Return the columns of `layout` as the bank that is read: one row for each ordered row.
+
+    With `null_row` a row of NULLs stands behind them, which programs read where a place leads nowhere.
+    """
     return ColumnBank(
-        ints=_matrix(plan, columns, ordered, layout.ints, np.int64, none),
-        floats=_matrix(plan, columns, ordered, layout.floats, np.float64, none),
-        int_nulls=_null_words(plan, columns, ordered, layout.ints, none),
-        float_nulls=_null_words(plan, columns, ordered, layout.floats, none),
+        ints=_matrix(plan, columns, ordered, layout.ints, np.int64, null_row),
+        floats=_matrix(plan, columns, ordered, layout.floats, np.float64, null_row),
+        int_nulls=_null_words(plan, columns, ordered, layout.ints, null_row),
+        float_nulls=_null_words(plan, columns, ordered, layout.floats, null_row),
         vectors=np.empty((0, 0, 0), np.float64),
     )
 
 
 def _matrix(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike, none: bool
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike, null_row: bool
 ) -> Array:  # fmt: skip
     length = len(ordered)
-    if len(wanted) == 1 and wanted[0] < plan.columns.classifier and not none:
+    if len(wanted) == 1 and wanted[0] < plan.columns.classifier and not null_row:
         return ordered.take(columns.values(wanted[0])).astype(kind, copy=False).reshape(1, length)
-    matrix = np.zeros((len(wanted), length + none), kind)
+    matrix = np.zeros((len(wanted), length + null_row), kind)
     for place, column in enumerate(wanted):
         if column == plan.columns.classifier:
             matrix[place] = len(columns.text_values(column))
@@ -71,13 +74,13 @@ def _matrix(
     return matrix
 
 
-def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], none: bool) -> Array:
+def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], null_row: bool) -> Array:
     """Return the words that mark NULLs; none if there are none."""
     masks = [columns.null_mask(column) if column < plan.columns.classifier else None for column in wanted]
-    if not wanted or (not none and all(mask is None for mask in masks)):
+    if not wanted or (not null_row and all(mask is None for mask in masks)):
         return np.empty(0, np.uint64)
     length = len(ordered)
-    words = np.zeros(length + none, np.uint64)
+    words = np.zeros(length + null_row, np.uint64)
     for place, mask in enumerate(masks):
         if mask is not None:
             words[:length] |= ordered.take(mask).astype(np.uint64) << np.uint64(place)

@@ -123,8 +123,9 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
             if covers(total, variable):
                 argument = _Argument(total.argument, _is_coded(total), variable if by_variable else None)
                 rows[t, variable] = known.setdefault(argument, len(known))
-    if len(known) == 1 and _is_plain(next(iter(known))):
-        return rows, _column(next(iter(known)).expression, columns, ordered)  # type: ignore[arg-type]
+    only = _plain_column(next(iter(known))) if len(known) == 1 else None
+    if only is not None:
+        return rows, _column(only, columns, ordered)
     length = len(ordered)
     ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
     arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
@@ -136,9 +137,10 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
     return rows, arguments
 
 
-def _is_plain(argument: _Argument) -> bool:
-    """Return whether an argument is a column as it stands."""
-    return isinstance(argument.expression, Field) and argument.variable is None and not argument.coded
+def _plain_column(argument: _Argument) -> Field | None:
+    """Return the column that an argument is as it stands; None if it is none."""
+    expression = argument.expression
+    return expression if isinstance(expression, Field) and argument.variable is None and not argument.coded else None
 
 
 def _column(field: Field, columns: EventColumns, ordered: OrderedRows) -> Arguments:

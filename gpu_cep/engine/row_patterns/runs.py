@@ -30,8 +30,8 @@ def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tupl
         return total, Side.FIXED, Side.FIXED
     if table.means[c] == BY_PROGRAM:
         return None
-    sides = [_side(o, total, table, places) for o in (table.left[c], table.right[c])]
-    return None if None in sides else (total, *sides)  # type: ignore[return-value]
+    left, right = (_side(o, total, table, places) for o in (table.left[c], table.right[c]))
+    return None if left is None or right is None else (total, left, right)
 
 
 def _side(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:

@@ -48,7 +48,7 @@ def search_matches(
     tables = search_tables(plan, conditions, columns, ordered)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     # programs read a row of NULLs where a place leads nowhere
-    bank = ordered_bank(plan, columns, ordered, conditions.layout, none=bool((tables.table.means == BY_PROGRAM).any()))
+    bank = ordered_bank(plan, columns, ordered, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
     whole = begun is None
     begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
     search = Search(plan, conditions, ordered, begun, automaton, reach, tables, bank, lengths, Account(max_steps), threads)
