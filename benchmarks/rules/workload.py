@@ -1,4 +1,4 @@
-"""Make events of a shop and three kinds of rule sets over them."""
+"""Make events of a shop and four kinds of rule sets over them."""
 
 from __future__ import annotations
 
@@ -58,8 +58,14 @@ def disjoint_funnels(count: int) -> dict[str, str]:
     }
 
 
+def shared_starts(count: int) -> dict[str, str]:
+    """Rules that begin with the same two usual types, each with a last type of its own."""
+    return {f"last {number}": _FUNNEL.format(0, 1, 2 + number, "b.amount > a.amount", 24 * 3_600_000) for number in range(count)}
+
+
 KINDS: Mapping[str, Callable[[int], dict[str, str]]] = {
     "same keys": same_keys,
     "other constants": other_constants,
     "disjoint funnels": disjoint_funnels,
+    "shared starts": shared_starts,
 }
