@@ -387,9 +387,9 @@ def explain(
     from gpu_cep.explanations import explain_query, explain_row_pattern
 
     threads, profile = keywords.get("threads"), (keywords.get("profile") or Profile()) if run else None
-    if is_row_pattern(asked):
-        return explain_row_pattern(given, asked, options, settings, threads=threads, profile=profile)
     allowed = memory_bytes(keywords.get("memory"), "memory")
+    if is_row_pattern(asked):
+        return explain_row_pattern(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
     return explain_query(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
 
 

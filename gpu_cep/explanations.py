@@ -21,6 +21,7 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings
 from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
+from gpu_cep.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
 from gpu_cep.sliced_runs import read_slices
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ def explain_query(
 
 
 def explain_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
-    profile: Profile | None = None,
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, memory: int | None = None,
+    threads: int | None = None, profile: Profile | None = None,
 ) -> RowPatternExplanation:  # fmt: skip
     """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
 
@@ -75,11 +76,26 @@ def explain_row_pattern(
         message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
         raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])
     source = open_source(events)
+    reading = None if source is None or memory is None else decide_row_reading(source, pattern, options, settings, memory)
+    if reading is not None and memory is not None:
+        return _explain_row_slices(query, reading, memory, threads, profile)
     table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
     plan = plan_row_pattern(bind_rows(pattern, table.schema, options))
     if profile is not None:
         run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
     return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
+
+
+def _explain_row_slices(
+    query: RowPatternQuery, reading: RowReading, memory: int, threads: int | None, profile: Profile | None
+) -> RowPatternExplanation:  # fmt: skip
+    """Return the explanation of a row pattern over files that are read in slices; it is run if there is a `profile`."""
+    if profile is not None:
+        for _ in read_row_slices(replace(make_row_run(reading, memory), threads=threads, profile=profile)):
+            # the rows are not wanted
+            pass
+    counts = None if profile is None else dict(profile.counts)
+    return RowPatternExplanation(query, reading.live.rows, counts, reading.choice.told)
 
 
 def explanation_of(

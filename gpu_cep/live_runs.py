@@ -84,7 +84,7 @@ def _total(sliced: SlicedPlan, counts: Iterator[pa.Table]) -> Iterator[pa.Table]
 
 def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> Iterator[pa.Table]:
     """Give the matches, run by run."""
-    state, spent, kept = first_state(live.schema), Spent(), 0
+    state, spent, kept = first_state(live.kept), Spent(), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):
             state, _ = push_events(live, state, events.select(live.schema.names).cast(live.schema))

@@ -13,7 +13,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import as_query, is_row_pattern
-from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_run, run_plan, run_row_pattern
+from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
     from gpu_cep.query_plans import Pattern
+    from gpu_cep.sliced_rows import RowSlices
 
 Result = TypeVar("Result")
 
 # What calls over row patterns have no use for, and what to do instead.
 _NOT_OF_ROWS = {
     "complete_until": "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time",
-    "memory": "leave it out: rows are read at once",
 }
 
 
@@ -52,7 +52,7 @@ def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
     from gpu_cep.engine.output.readers import reader_of
 
     if is_row_pattern(call.pattern):
-        return _find_rows(call, call.pattern, events).to_reader()
+        return _read_rows(call, call.pattern, as_reader(events))
     events = as_reader(events)
     reader = _read_live(call, events)
     if reader is not None:
@@ -78,6 +78,29 @@ def find_matches(call: Call, events: Any) -> pa.Table:
 
 def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns."""
+    from gpu_cep.sliced_rows import match_row_slices
+
+    sliced = _row_slices(call, pattern, events)
+    return _rows_at_once(call, pattern, events) if sliced is None else match_row_slices(sliced)
+
+
+def _read_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.RecordBatchReader:
+    """Return a reader of the rows that MATCH_RECOGNIZE returns, batch by batch or slice by slice where that can be."""
+    import pyarrow as pa
+
+    from gpu_cep.sliced_rows import read_row_slices
+
+    sliced = _row_slices(call, pattern, events)
+    if sliced is not None:
+        return read_row_slices(sliced)
+    live = _read_live(call, events) if isinstance(events, pa.RecordBatchReader) else None
+    return _rows_at_once(call, pattern, events).to_reader() if live is None else live
+
+
+def _row_slices(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowSlices | None:
+    """Return how rows are read in slices of time; None if they are read at once."""
+    from gpu_cep.sliced_rows import decide_row_reading, make_row_run
+
     refused = [
         Diagnostic(f"{argument}= is not supported for MATCH_RECOGNIZE", hint=hint)
         for argument, hint in _NOT_OF_ROWS.items()
@@ -85,6 +108,20 @@ def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Ta
     ]
     if refused:
         raise UnsupportedError(refused)
+    source = None if call.memory is None else open_source(events)
+    if source is None or call.memory is None:
+        return None
+    reading = decide_row_reading(source, pattern, call.options, call.settings, call.memory)
+    return None if reading is None else replace(make_row_run(reading, call.memory), threads=call.threads, profile=call.profile)
+
+
+def _rows_at_once(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
+    """Return the rows that MATCH_RECOGNIZE returns over rows that are read at once."""
+    if call.memory is not None and (is_path(events) or open_source(events) is not None):
+        from gpu_cep.sliced_plans import refuse_large
+
+        events = read_rows(events, pattern, call.options)
+        refuse_large(events, call.memory)
     return run_row_pattern(events, pattern, call.options, call.settings, threads=call.threads, profile=call.profile)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Rows from which files are worth a look at their footers before they are read.
 _MANY_ROWS = 1 << 20
-_LARGE = "the window is long, or row groups are large"
+LONG_WINDOW = "the window is long, or row groups are large"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,11 +88,11 @@ def decide_reading(
         return None
     narrow, against = narrow_settings(settings, read), reason_against(whole)
     if against is not None:
-        _refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
+        refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
         return DecidedReading(whole, narrow, files, None, against)
     refuse_known_missing(whole, files)
     choice = choose_cut(files, whole, memory)
-    _refuse_beyond(memory, choice.needed, _LARGE)
+    refuse_beyond(memory, choice.needed, LONG_WINDOW)
     return DecidedReading(whole, narrow, files, choice)
 
 
@@ -101,7 +101,7 @@ def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory
     assert decided.choice is not None, "the files are cut"
     given = decided.files
     choice = bring_into_slices(decided.choice, decided.whole)
-    _refuse_beyond(memory, choice.needed, _LARGE)
+    refuse_beyond(memory, choice.needed, LONG_WINDOW)
     assert choice.cut is not None, "they are cut by now"
     return SlicedRun(plan_over_slices(pattern, given.schema, options, decided.settings), choice.files.compact(), choice.cut, given)
 
@@ -109,10 +109,10 @@ def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:
     """Raise UnsupportedError if events that were read at once take more memory than the caller allows."""
     if isinstance(table, pa.Table):
-        _refuse_beyond(memory, AT_ONCE * table.nbytes, "only Parquet files are read in slices of time")
+        refuse_beyond(memory, AT_ONCE * table.nbytes, "only Parquet files are read in slices of time")
 
 
-def _refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
+def refuse_beyond(memory: int | None, needed: int, reason: str) -> None:
     """Raise UnsupportedError if a run needs more memory than the caller allows."""
     if memory is not None and needed > memory:
         message = f"the query needs about {mebibytes(needed)} for the events, more than memory={memory:,} bytes: {reason}"

@@ -155,8 +155,6 @@ def test_other_calls_say_what_runs():
         cep.match(text, TICKS)
     with pytest.raises(UnsupportedError, match=r"(?s)complete_until= is not supported for MATCH_RECOGNIZE.*gpu_cep.stream"):
         cep.match(TICKS, text, complete_until=3)
-    with pytest.raises(UnsupportedError, match=r"(?s)memory= is not supported for MATCH_RECOGNIZE.*rows are read at once"):
-        cep.match(TICKS, text, memory="1GiB", result="reader")
 
 
 EXPLAINED = """MATCH_RECOGNIZE (

@@ -37,7 +37,7 @@ class RowPatternExplanation:
 
     `query`: the clause. `plan`: its plan; None without a schema.
     `counts`: the counts of a run, if the query was run to be explained.
-    `source`: who reads the rows under Spark, and why.
+    `source`: who reads the rows under Spark, or how files are read in this process, and why.
     """
 
     query: RowPatternQuery

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyarrow import csv, dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep import sliced_plans
+from gpu_cep import sliced_plans, sliced_rows
 from gpu_cep.engine.input import grouped_files, parquet_files
 from gpu_cep.engine.input.time_cut import cut_by_number
 from gpu_cep.engine.slices import in_order
@@ -54,6 +54,7 @@ def in_slices(number: int, rows: int = 3, *, sorts: bool = False) -> Iterator[li
 
     with (
         patch.object(sliced_plans, "choose_cut", chosen),
+        patch.object(sliced_rows, "choose_cut", chosen),
         patch.object(sliced_plans, "_MANY_ROWS", 0),
         patch.object(parquet_files, "_SOME_ROWS", 1),
         patch.object(grouped_files, "_ROWS", rows),
