@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine
+from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
+from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
+from gpu_cep.engine.phase_one.engine_rates import Way
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import IntervalQuery, Query
 from gpu_cep.lang.parser import parse
@@ -114,7 +116,7 @@ def explanation_of(
     assert isinstance(query, Query), "a plan is of its query's kind"
     choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
     device = None if choice.device is None else choice.device.name
-    searched = _phase_two(plan, device)
+    searched = _phase_two(plan, choice)
     if profile is None:
         return Explanation(query, plan, device, choice.reason, phase_two=searched)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
@@ -137,7 +139,7 @@ def _explain_slices(
     assert choice is not None, "the files are cut"
     engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=False)
     device = None if engine.device is None else engine.device.name
-    searched = _phase_two(plan, device)
+    searched = _phase_two(plan, engine)
     if profile is None:
         return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
     for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
@@ -149,9 +151,9 @@ def _explain_slices(
     )  # fmt: skip
 
 
-def _phase_two(plan: EventPlan, device: str | None) -> str:
-    """Return what runs phase 2 of a plan whose phase 1 runs on a device (None: on the CPU)."""
+def _phase_two(plan: EventPlan, choice: Choice) -> str:
+    """Return what runs phase 2 of a plan."""
     from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
 
-    walks = device is not None and walks_chains(plan)
+    walks = choice.way is Way.GPU and walks_chains(plan)
     return "gpu (cpu where an event leaves a choice)" if walks else "cpu"

@@ -17,7 +17,7 @@ from benchmarks.gpu.phase_one import on_device, transferred_bytes
 from benchmarks.gpu.questions import QUESTIONS, Question
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.batches import BATCH
-from gpu_cep.engine.phase_one.engine_choice import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device

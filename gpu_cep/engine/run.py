@@ -31,10 +31,12 @@ from gpu_cep.engine.output.after_match import select_matches, settle_matches, ta
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.device.on_device import JOINED
+from gpu_cep.engine.phase_one.engine_choice import Choice
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
 from gpu_cep.engine.timeouts import beside_matches
+from gpu_cep.engine.trials import find_timed
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread, threads_for
@@ -45,6 +47,9 @@ _MOST_MATCHES = 2.0**62
 
 Result = TypeVar("Result")
 
+# What is found before results are built: numbers of matches, in parts, a graph of matches, or matches.
+Found = list[tuple[Indices, Indices]] | Graph | Runs | Matches | SinglesInParts
+
 
 def match_events(run: EventRun, choices: Choices) -> pa.Table:
     """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
@@ -52,21 +57,38 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     `choices` chooses the algorithm of each batch.
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
-    plan, columns = run.plan, run.columns
-    first = phase_one(run)
+    # what few events tell of algorithms is not kept
+    tried = partial(_find, choices=Choices(run.plan.contenders))
+    first, found = find_timed(run, partial(_find, choices=choices), tried)
+    return _result(run, first.ordered, found)
+
+
+def _find(run: EventRun, chosen: Choice, choices: Choices) -> tuple[PhaseOne, Found]:
+    """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
+    first = phase_one(run, chosen)
     if first.found is None:
         first = replace(first, ordered=ending_late(run, first.ordered))
-    if plan.settings.output == "count" and plan.settings.after_match == "all":
-        return _count_table(plan, columns, first.ordered, _limited(plan, _counts(run, first, choices)))
+    if run.plan.settings.output == "count" and run.plan.settings.after_match == "all":
+        return first, _limited(run.plan, _counts(run, first, choices))
     graph = _graph(run, first)
     if graph is not None:
-        return node_table(plan, columns, first.ordered, carried_columns(plan, columns.schema), graph)
+        return first, graph
     runs = _runs(run, first)
-    if runs is not None:
-        return _result_of_runs(run, first.ordered, runs)
-    found = _matches(run, first, choices)
+    return first, _matches(run, first, choices) if runs is None else runs
+
+
+def _result(run: EventRun, ordered: OrderedEvents, found: Found) -> pa.Table:
+    """Return what was found as a table, in the order of results."""
+    plan, columns = run.plan, run.columns
+    match found:
+        case list():
+            return _count_table(plan, columns, ordered, found)
+        case Graph():
+            return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), found)
+        case Runs():
+            return _result_of_runs(run, ordered, found)
     with run.profile.stage("results"):
-        return _result(run, first.ordered, found)
+        return _result_of_matches(run, ordered, found)
 
 
 def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
@@ -173,11 +195,11 @@ def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Matcher:
 
 
 def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
-    """Return the device on which events are joined: that of phase 1, if joins were asked for."""
-    return first.device if run.plan.contenders == JOINED else None
+    """Return the device on which events are joined: that of phase 1, if joins were asked for and it also searches."""
+    return first.device if first.searches and run.plan.contenders == JOINED else None
 
 
-def _result(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts) -> pa.Table:
+def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts) -> pa.Table:
     """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):

@@ -29,7 +29,7 @@ COUNTS = (
 )  # fmt: skip
 ENGINES = ("cpu", "gpu")
 STAGES = (
-    "reading", "timestamps", "labels", "keys", "order", "windows", "occurrences", "starts", "summary", "chain", "candidates back",
+    "reading", "trial", "timestamps", "labels", "keys", "order", "windows", "occurrences", "starts", "summary", "chain", "candidates back",
     "situations", "graph", "buffers", "planning", "matching", "results",
 )  # fmt: skip
 

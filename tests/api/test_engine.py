@@ -11,7 +11,8 @@ from gpu_cep import explanations
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.device import cudf
 from gpu_cep.engine.phase_one import engine_choice
-from gpu_cep.engine.phase_one.engine_choice import Choice, bytes_per_event
+from gpu_cep.engine.phase_one.engine_choice import Choice
+from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.query_plans import make_plan

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, calibrate, choose_engine
+from gpu_cep.engine.phase_one.engine_choice import choose_engine
+from gpu_cep.engine.phase_one.engine_costs import bytes_per_event, calibrate
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep_kernels.device.interface import Device
 from tests.requirements import require_modules

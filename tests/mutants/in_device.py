@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 JOINS = "tests/engine/matchers/joins/test_device_joins.py"
 WALKS = "tests/engine/phase_one/test_chain_walks.py"
+RATES, TRIALS = "tests/engine/phase_one/test_engine_rates.py", "tests/engine/test_trials.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
 
 DEVICE = (
@@ -36,6 +37,41 @@ DEVICE = (
         "max(event, first_behind(events.after, last))",
         "event",
         (WALKS,),
+    ),
+    Fault(
+        "of-equal-engines-the-gpu-is-taken",
+        "gpu_cep/engine/phase_one/engine_choice.py",
+        "min(self.ways, key=self._seconds)",
+        "min(reversed(self.ways), key=self._seconds)",
+        (RATES,),
+    ),
+    Fault(
+        "a-gpu-that-failed-is-tried-again-at-once",
+        "gpu_cep/engine/phase_one/engine_rates.py",
+        "self.failure, self.tried, self.events = reason, True, 0",
+        "self.failure = reason",
+        (RATES,),
+    ),
+    Fault(
+        "a-run-that-compiles-is-a-measurement",
+        "gpu_cep/engine/phase_one/engine_rates.py",
+        "elif known is None and begun:",
+        "elif known is None:",
+        (RATES,),
+    ),
+    Fault(
+        "what-the-cpu-did-counts-for-the-gpu",
+        "gpu_cep/engine/trials.py",
+        "return seconds if first.device is choice.device else None",
+        "return seconds",
+        (TRIALS,),
+    ),
+    Fault(
+        "trials-use-up-what-a-run-may-find",
+        "gpu_cep/engine/trials.py",
+        "replace(run.budget)",
+        "run.budget",
+        (TRIALS,),
     ),
     Fault(
         "matches-of-windows-left-to-the-cpu-come-last",

@@ -52,6 +52,10 @@ class PickedRows:
             self._gathered[number] = pa.chunked_array([_without_unused(taken) if pa.types.is_dictionary(taken.type) else taken])
         return self._gathered[number]
 
+    def first_rows(self, number: int) -> PickedRows:
+        """Return the first rows alone."""
+        return PickedRows(self.columns, self.rows[:number], None if self.beside is None else self.beside.slice(0, number))
+
     def to_arrow(self) -> pa.Table:
         """Return the rows with all columns."""
         columns = [self.column(number).cast(field.type) for number, field in enumerate(self.schema)]

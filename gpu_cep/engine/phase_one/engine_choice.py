@@ -1,113 +1,73 @@
-"""Choose the engine that runs phase 1 of a plan, and give the reason.
+"""Choose the engine that answers a plan, and give the reason.
 
-``auto`` takes a usable GPU if moving the events there takes less time than phase 1 on the CPU. The
-speeds of a transfer, a launch and a copy on the host are measured once per process. The time of
-phase 1 on the CPU is a multiple of a copy's time, taken from recorded benchmarks.
+``auto`` takes a usable GPU if the plan takes less time there. Its time on both engines is measured by trials
+and by runs (:mod:`gpu_cep.engine.phase_one.engine_rates`). Until then it is estimated: the GPU's time is that
+of moving the events there, the CPU's a multiple of a copy's time, taken from recorded benchmarks. The speeds
+of a transfer, a launch and a copy on the host are measured once per process.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial, reduce
-from operator import or_
+from functools import cache
 
-import numpy as np
-
-from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.batches import BATCH
-from gpu_cep.errors import EngineUnavailable
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, calibrate, copies_worth, costs
+from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
+from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
 from gpu_cep_kernels.device.selection import open_device, select_device
-from gpu_cep_kernels.phase_one.ordering import gather
-
-# Seconds of phase 1 on one thread, in multiples of copying the columns that it reads; from the floors and stages of
-# benchmarks/results/amd-epyc-2-cores-2026-11-21.json. Of workloads of one kind the quickest counts, in favour of the CPU.
-KEEPING_ALL = 17.0  # medical_dense: no event is filtered out
-KEEPING_SOME = 3.3  # stocks
-# Algorithms that look at no windows.
-_NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
-WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
-
-# Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' questions make 15 to 27 calls of
-# kernels and array functions, and 5 to 8 waits (benchmarks/results/gpu-traffic.md); a sort and a scan are several launches.
-LAUNCHES = 50
-
-# Bytes that are copied to measure rates (into fresh memory, as the floors are measured), and how often: the quickest time counts.
-_SAMPLE = 1 << 26
-_REPEATS = 3
 
 _log = logging.getLogger("gpu_cep")
-
-Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The device that runs phase 1 (None: the CPU does), and the reason in one line."""
+    """The device that runs phase 1 (None: the CPU does), and the reason in one line.
+
+    `searches`: whether the device also searches the windows that it can search.
+    `rates`: where the time of the run is remembered (None: nowhere).
+    """
 
     device: Device | None
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The speed of this machine.
-
-    `copy_rate` is the bytes per second of a copy by one thread. `transfer_rate` is that of a
-    transfer to the device. `latency` is the seconds of a launch.
-    """
-
-    copy_rate: float
-    transfer_rate: float
-    latency: float
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """The size of phase 1 of a run: events, bytes read per event, and threads of the CPU.
-
-    `copies` is the time that it takes on one thread, as a multiple of copying these bytes.
-    """
-
-    events: int
-    row_bytes: int
-    copies: float
-    threads: int
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """The expected seconds of phase 1 on the CPU, and of moving the events to the GPU."""
-
-    cpu: float
-    gpu: float
+    searches: bool = True
+    rates: Rates | None = None
 
     @property
-    def gpu_pays(self) -> bool:
-        """Return whether the GPU is expected to be faster."""
-        return self.gpu < self.cpu
+    def way(self) -> Way:
+        """Return how the plan is answered."""
+        return Way.CPU if self.device is None else Way.GPU if self.searches else Way.GPU_THEN_CPU
 
 
-def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False) -> Choice:
-    """Return the engine for phase 1 of `plan`.
+# Returns the seconds that the first events of a run take in the way of a choice; None if its device could not answer.
+Measure = Callable[[Choice, int], float | None]
+
+
+def choose_engine(
+    plan: EventPlan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False, measure: Measure | None = None
+) -> Choice:  # fmt: skip
+    """Return the engine for `plan`.
 
     Parameters
     ----------
     events
         How many there are.
     row_bytes
-        Bytes per event that phase 1 reads, and that a device would receive (see :func:`bytes_per_event`).
+        Bytes per event that phase 1 reads, and that a device would receive
+        (see :func:`gpu_cep.engine.phase_one.engine_costs.bytes_per_event`).
     threads
         Threads that the CPU would use; None: all cores that the process may use.
     resident
         Whether the events lie on the device already.
+    measure
+        Tries an engine on the first events, where that is worth its time (None: nothing is tried).
 
     Raises
     ------
@@ -120,7 +80,7 @@ def choose_engine(plan: EventPlan, events: int, row_bytes: int, threads: int | N
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
     work = Work(events, row_bytes, copies_worth(plan), threads or available_threads())
-    return _choose_automatically(plan, work, resident)
+    return _choose_automatically(plan, work, resident, measure)
 
 
 def require_device() -> Device:
@@ -145,13 +105,15 @@ def use_device(number: Callable[[int], int], promised: bool) -> None:
     select_device(number, promised)
 
 
-def bytes_per_event(plan: EventPlan) -> int:
-    """Return the bytes per event that phase 1 of `plan` reads: 4 for a code of text, 8 for other values."""
-    types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
-    return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
+def ways_of(plan: EventPlan) -> tuple[Way, ...]:
+    """Return the ways in which `plan` can be answered; of equally quick ones the first is taken."""
+    # the walk's kernels are not loaded where no device is found
+    from gpu_cep.engine.phase_one.device.on_device import searches_windows
+
+    return (Way.CPU, Way.GPU, Way.GPU_THEN_CPU) if searches_windows(plan) else (Way.CPU, Way.GPU)
 
 
-def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice:
+def _choose_automatically(plan: EventPlan, work: Work, resident: bool, measure: Measure | None) -> Choice:
     """Return the engine that is expected to be faster."""
     if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
@@ -162,20 +124,120 @@ def _choose_automatically(plan: EventPlan, work: Work, resident: bool) -> Choice
         device = open_device()
         if device.simulated:
             return _on_cpu(logging.INFO, "phase 1 cannot run on GPU because CUDA is simulated (NUMBA_ENABLE_CUDASIM is set)")
-        return Choice(device, f"the events lie on {device.name}") if resident else _cheaper(device, _calibration(), work)
+        if resident:
+            return Choice(device, f"the events lie on {device.name}")
+        return _Contest(device, _calibration(), work, ways_of(plan), rates_of(plan.fingerprint(), work.threads)).decide(measure)
     except DeviceUnavailable as fault:
         level = logging.INFO if isinstance(fault, NoDevice) else logging.WARNING
         return _on_cpu(level, f"phase 1 cannot run on GPU because {fault}")
 
 
-def _cheaper(device: Device, calibration: Calibration, work: Work) -> Choice:
-    """Return the engine with the lower expected cost; the reason names the break-even point."""
-    threshold = break_even(calibration, work)
-    against = f"phase 1 on {work.threads} thread{'s' * (work.threads > 1)}"
-    if threshold is None:
-        return _on_cpu(logging.INFO, f"the transfer to {device.name} takes longer than {against}, whatever the number of events")
-    rule = f"the transfer to {device.name} takes less time than {against} from about {threshold:,} events of {work.row_bytes} bytes on"
-    return Choice(device, rule) if costs(calibration, work).gpu_pays else _on_cpu(logging.INFO, rule)
+@dataclass(frozen=True, slots=True)
+class _Contest:
+    """The engines that can answer a plan, and what is known of their speed."""
+
+    device: Device
+    calibration: Calibration
+    work: Work
+    ways: tuple[Way, ...]
+    rates: Rates
+
+    def decide(self, measure: Measure | None) -> Choice:
+        """Return the way with the lowest expected time, after a trial if one is due."""
+        announced = ""
+        if self._may_win:
+            if measure is None:
+                announced = f"; engines are first tried on {self._tried:,} events" if self.rates.is_due(self.work.events) else ""
+            elif self.rates.begin_trial(self.work.events):
+                self.rates.end_trial(self._try(measure))
+        choice = self._choice(min(self.ways, key=self._seconds), f"{self._reason()}{announced}")
+        if choice.device is None:
+            _log_once(logging.INFO, self._told())
+        return choice
+
+    @property
+    def _costs(self) -> Costs:
+        return costs(self.calibration, self.work)
+
+    @property
+    def _may_win(self) -> bool:
+        """Return whether the CPU takes longer than the transfer, which the GPU cannot do without."""
+        return self._costs.gpu < self._seconds(Way.CPU)
+
+    @property
+    def _tried(self) -> int:
+        """Return on how many events engines are tried."""
+        return min(TRIAL, self.work.events)
+
+    def _seconds(self, way: Way) -> float:
+        """Return the time that is measured, or else estimated; infinite if neither can be said."""
+        pace = self.rates.paces.get(way)
+        if pace is not None:
+            return pace.seconds(self.work.events)
+        return {Way.CPU: self._costs.cpu, Way.GPU: self._costs.gpu}.get(way, math.inf)
+
+    def _choice(self, way: Way, reason: str) -> Choice:
+        return Choice(None if way is Way.CPU else self.device, reason, way is not Way.GPU_THEN_CPU, self.rates)
+
+    def _try(self, measure: Measure) -> Outcome:
+        """Measure the pace of each way over the first events, until the GPU cannot win any more, or could not answer."""
+        for way in self.ways:
+            if way is not Way.CPU and not self._may_win:
+                return Outcome.BROKEN_OFF
+            try:
+                pace = self._measure(way, measure)
+            except CepError:
+                # the run itself raises what is wrong with it
+                return Outcome.FAULTY
+            if pace is None:
+                return Outcome.MEASURED
+            self.rates.learn(way, pace)
+        return Outcome.MEASURED
+
+    def _measure(self, way: Way, measure: Measure) -> Pace | None:
+        """Return the pace of a way; None if its device could not answer."""
+        choice, few = self._choice(way, "a trial"), self._tried // PARTS
+        timings = []
+        # the first call compiles and loads kernels
+        for events in (few, few, self._tried):
+            seconds = measure(choice, events)
+            if seconds is None:
+                return None
+            timings.append(Timing(events, seconds))
+        return fit_pace(*timings[1:])
+
+    def _reason(self) -> str:
+        """Return the reason for the choice in one line."""
+        if self.rates.failure:
+            return f"{self.device.name} could not answer this plan: {self.rates.failure}"
+        return self._measured_reason() if self.rates.paces else self._estimated_reason()
+
+    def _measured_reason(self) -> str:
+        """Return what is measured of each way; of the GPU at least what the transfer takes."""
+        threads, paces = _threads(self.work), self.rates.paces
+        names = {Way.CPU: threads, Way.GPU: self.device.name, Way.GPU_THEN_CPU: f"{self.device.name} and then {threads}"}
+        told = [f"{names[way]} {paces[way]}" for way in self.ways if way in paces]
+        if Way.GPU not in paces:
+            told.append(f"the transfer to {self.device.name} {1e3 * self._costs.gpu:,.1f} ms")
+        return f"measured for this plan: {', '.join(told)}"
+
+    def _estimated_reason(self) -> str:
+        """Return the break-even point of the estimates."""
+        threshold, against = break_even(self.calibration, self.work), f"phase 1 on {_threads(self.work)}"
+        if threshold is None:
+            return f"the transfer to {self.device.name} takes longer than {against}, whatever the number of events"
+        size = f"{threshold:,} events of {self.work.row_bytes} bytes"
+        return f"the transfer to {self.device.name} takes less time than {against} from about {size} on"
+
+    def _told(self) -> str:
+        """Return the reason for the CPU as it is logged: the same one for all runs of a plan that measurements decide."""
+        if self.rates.failure or not self.rates.paces:
+            return self._reason()
+        return f"by what was measured, it takes less time for this plan than {self.device.name}"
+
+
+def _threads(work: Work) -> str:
+    return f"{work.threads} thread{'s' * (work.threads > 1)}"
 
 
 def _on_cpu(level: int, reason: str) -> Choice:
@@ -188,31 +250,6 @@ def _on_cpu(level: int, reason: str) -> Choice:
 def _log_once(level: int, reason: str) -> None:
     """Log a reason the first time that it is given."""
     _log.log(level, "engine='auto' runs on the CPU: %s", reason)
-
-
-def copies_worth(plan: EventPlan) -> float:
-    """Return the time of phase 1 on one thread, as a multiple of copying the columns that it reads."""
-    decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
-    # a variable without properties takes any event
-    if "filter" not in plan.pruning or decided != (1 << len(plan.query.variables)) - 1:
-        return KEEPING_ALL
-    return WITHOUT_WINDOWS if not _NEED_NO_WINDOWS.isdisjoint(plan.contenders) else KEEPING_SOME
-
-
-def costs(calibration: Calibration, work: Work) -> Costs:
-    """Return the expected costs of the work at the measured speeds."""
-    size = work.events * work.row_bytes
-    return Costs(
-        cpu=size * work.copies / calibration.copy_rate / work.threads,
-        gpu=LAUNCHES * calibration.latency + size / calibration.transfer_rate,
-    )
-
-
-def break_even(calibration: Calibration, work: Work) -> int | None:
-    """Return the number of events above which the GPU is faster; None if it never is."""
-    fixed = LAUNCHES * calibration.latency
-    gained = work.row_bytes * (work.copies / calibration.copy_rate / work.threads - 1 / calibration.transfer_rate)
-    return math.ceil(fixed / gained) if gained > 0 else None
 
 
 def _calibration() -> Calibration:
@@ -233,52 +270,3 @@ def _calibrate_once() -> Calibration | DeviceUnavailable:
         return calibrate(open_device())
     except DeviceUnavailable as fault:
         return fault.anew()
-
-
-def calibrate(device: Device, clock: Clock = time.perf_counter) -> Calibration:
-    """Measure copies, transfers and launches, in some tens of milliseconds.
-
-    Raises
-    ------
-    DeviceUnavailable
-        The device fails at it.
-    """
-    sample = np.full(_SAMPLE // 8, 1, np.int64)
-    try:
-        return Calibration(
-            copy_rate=_SAMPLE / _quickest(sample.copy, clock),
-            transfer_rate=_SAMPLE / _quickest(partial(_transfer, device, sample), clock),
-            latency=_quickest(_launch_action(device), clock),
-        )
-    except Exception as fault:
-        # whatever a driver or an allocator throws: the CPU can take over
-        raise DeviceUnavailable(f"measuring its speed failed: {type(fault).__name__}: {fault}") from fault
-
-
-def _transfer(device: Device, sample: HostArray) -> None:
-    """Upload the sample, and wait."""
-    device.upload(sample)
-    device.synchronize()
-
-
-def _launch_action(device: Device) -> Callable[[], None]:
-    """Return a function that launches a kernel over one index, and waits."""
-    rows = device.upload(np.zeros(1, np.int64))
-    values, found = device.upload(np.ones(1, np.int64)), device.upload(np.zeros(1, np.int64))
-
-    def launch() -> None:
-        device.launch(gather, 1, rows, 0, values, found)
-        device.synchronize()
-
-    return launch
-
-
-def _quickest(action: Callable[[], object], clock: Clock) -> float:
-    """Return the shortest time of several runs in seconds, after one run that does not count."""
-    action()
-    seconds = []
-    for _ in range(_REPEATS):
-        begin = clock()
-        action()
-        seconds.append(clock() - begin)
-    return min(seconds)

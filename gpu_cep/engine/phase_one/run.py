@@ -59,8 +59,8 @@ class PhaseOne:
 
     `found` are the matches, as numbers of the `ordered` events. `counted` are ascending first
     events, and the number of matches counted at each. Both are None if matchers are still to run.
-    `device` is the device on which it ran. `times` are the times of all ordered events there, if
-    matchers are to read them.
+    `device` is the device on which it ran (None: the CPU). `searches`: whether the device also
+    searches windows. `times` are the times of all ordered events there, if matchers are to read them.
     """
 
     ordered: OrderedEvents
@@ -68,6 +68,7 @@ class PhaseOne:
     counted: tuple[Indices, Indices] | None = None
     device: Device | None = None
     times: Array | None = None
+    searches: bool = True
 
     @property
     def leaves_windows(self) -> bool:

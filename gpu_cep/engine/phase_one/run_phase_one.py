@@ -13,7 +13,7 @@ from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device, run_in_pieces
-from gpu_cep.engine.phase_one.engine_choice import bytes_per_event, choose_engine, require_device
+from gpu_cep.engine.phase_one.engine_choice import Choice, require_device
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run
 from gpu_cep.errors import EngineUnavailable
@@ -24,28 +24,27 @@ Result = TypeVar("Result")
 _log = logging.getLogger("gpu_cep")
 
 
-def phase_one(run: EventRun) -> PhaseOne:
+def phase_one(run: EventRun, chosen: Choice) -> PhaseOne:
     """Run phase 1 on the chosen engine, and return the ordered events.
 
-    If the device has too little memory, or CUDA fails, the CPU takes over. It does not where the plan
-    asks for the device, nor for events that lie on a device that is lost.
+    If the device has too little memory, or CUDA fails, the CPU takes over, and the choice is told. It does
+    not where the plan asks for the device, nor for events that lie on a device that is lost.
 
     Raises
     ------
     EngineUnavailable
         The device cannot be used, and the CPU may not take over.
     """
-    settings = run.plan.settings
-    resident = is_resident(run.columns.table)
-    device = choose_engine(run.plan, len(run.columns), bytes_per_event(run.plan), run.threads, resident=resident).device
-    if device is None:
+    if chosen.device is None:
         return order_on_cpu(run)
     try:
-        return phase_one_on_device(run, device)
+        return phase_one_on_device(run, chosen.device, searches=chosen.searches)
     except (TooLittleMemory, DeviceLost) as fault:
-        if settings.engine == "gpu" or (resident and isinstance(fault, DeviceLost)):
+        if run.plan.settings.engine == "gpu" or (is_resident(run.columns.table) and isinstance(fault, DeviceLost)):
             raise _unavailable(fault) from fault
         _log.warning("engine='auto' runs on the CPU: %s", _reason(fault))
+        if chosen.rates is not None:
+            chosen.rates.refuse(str(fault))
         return order_on_cpu(run)
 
 

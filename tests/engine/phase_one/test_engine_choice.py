@@ -12,17 +12,9 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.phase_one import engine_choice
-from gpu_cep.engine.phase_one.engine_choice import (
-    Calibration,
-    Work,
-    break_even,
-    bytes_per_event,
-    calibrate,
-    choose_engine,
-    copies_worth,
-    costs,
-)
+from gpu_cep.engine.phase_one import engine_choice, engine_costs, engine_rates
+from gpu_cep.engine.phase_one.engine_choice import choose_engine
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
@@ -71,10 +63,10 @@ def plan_of(pattern: str = PATTERN, **settings: object) -> EventPlan:
 @pytest.fixture(autouse=True)
 def forgotten():
     """What is kept for a process is forgotten before and after each test."""
-    for kept in (engine_choice._calibrate_once, engine_choice._log_once):
+    for kept in (engine_choice._calibrate_once, engine_choice._log_once, engine_rates.rates_of):
         kept.cache_clear()
     yield
-    for kept in (engine_choice._calibrate_once, engine_choice._log_once):
+    for kept in (engine_choice._calibrate_once, engine_choice._log_once, engine_rates.rates_of):
         kept.cache_clear()
 
 
@@ -188,7 +180,7 @@ def test_the_cpu_shares_the_work_among_its_threads():
     one, four = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4))
     assert one.cpu == pytest.approx(3e-3)
     assert four.cpu == pytest.approx(one.cpu / 4)
-    assert one.gpu == four.gpu == pytest.approx(engine_choice.LAUNCHES * 1e-5 + 5e-4)
+    assert one.gpu == four.gpu == pytest.approx(engine_costs.LAUNCHES * 1e-5 + 5e-4)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -212,11 +204,11 @@ def test_nothing_to_do_does_not_pay():
 @pytest.mark.parametrize(
     ("pattern", "settings", "copies"),
     [
-        (PATTERN, {}, engine_choice.KEEPING_SOME),
-        (PATTERN, {"prune": ("partition",)}, engine_choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, b) WITHIN 10", {}, engine_choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, B b) WITHIN 10 EVENTS", {}, engine_choice.KEEPING_ALL),
-        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 10", {}, engine_choice.WITHOUT_WINDOWS),
+        (PATTERN, {}, engine_costs.KEEPING_SOME),
+        (PATTERN, {"prune": ("partition",)}, engine_costs.KEEPING_ALL),
+        ("PATTERN SEQ(A a, b) WITHIN 10", {}, engine_costs.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WITHIN 10 EVENTS", {}, engine_costs.KEEPING_ALL),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 10", {}, engine_costs.WITHOUT_WINDOWS),
     ],
 )
 def test_the_work_of_phase_1_depends_on_what_is_filtered(pattern, settings, copies):

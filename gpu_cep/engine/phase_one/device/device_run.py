@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep_kernels.device.interface import Device
@@ -10,6 +10,7 @@ from gpu_cep_kernels.device.interface import Device
 
 @dataclass(frozen=True, slots=True)
 class DeviceRun(Run):
-    """A run on a device."""
+    """A run on a device; `searches`: whether it also searches the windows that it can search."""
 
     device: Device
+    searches: bool = field(default=True, kw_only=True)

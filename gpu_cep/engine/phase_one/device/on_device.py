@@ -64,8 +64,16 @@ JOINED = ("join_tree",)
 _LEAST_MEMORY = 1 << 20
 
 
-def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
-    """Run phase 1 on a device, and return its result on the host.
+def searches_windows(plan: EventPlan) -> bool:
+    """Return whether a device can search windows of `plan`, or join its events, which the CPU can do, too.
+
+    Without conditions between bindings labels decide the matches, as a rule, and no window is searched.
+    """
+    return plan.contenders == JOINED or (walks_chains(plan) and bool(plan.branches[0].conditions))
+
+
+def phase_one_on_device(run: Run, device: Device, *, searches: bool = True) -> PhaseOne:
+    """Run phase 1 on a device, and return its result on the host; it also `searches` the windows that it can search.
 
     Raises
     ------
@@ -78,10 +86,10 @@ def phase_one_on_device(run: Run, device: Device) -> PhaseOne:
     DeviceLost
         CUDA failed; from now on this process can use no device.
     """
-    return replace(run_in_pieces(run, device, _phase_one), device=device)
+    return replace(run_in_pieces(run, device, _phase_one, searches=searches), device=device, searches=searches)
 
 
-def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
+def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result], *, searches: bool = True) -> Result:
     """Return the result of `work`, done in pieces that fit the device's memory.
 
     If an allocation fails, it is done again in smaller pieces.
@@ -99,7 +107,8 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
         device.synchronize()
     while True:
         # what a failed attempt counted must not count
-        attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, replace(run.budget), run.threads, Profile(), device)
+        budget, profile = replace(run.budget), Profile()
+        attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, searches=searches)
         try:
             with told_apart(), device.lane(None):
                 result = work(attempt, memory)
@@ -123,12 +132,12 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
-        return PhaseOne(source.whole(), times=source.times if plan.contenders == JOINED else None)
+        return PhaseOne(source.whole(), times=source.times if run.searches and plan.contenders == JOINED else None)
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(run, source, memory)
     if not _is_direct(query, source):
-        if walks_chains(plan):
+        if run.searches and walks_chains(plan):
             return walk_on_device(run, query, source, batches, memory)
         return _find_candidates(run, query, source, batches)
     if run.plan.settings.output == "count":
