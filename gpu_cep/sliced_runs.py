@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,18 +11,20 @@ import pyarrow.compute as pc
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.answers import answer, answer_schema, has_matches
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
-from gpu_cep.engine.slices.carried_events import Carried, carry_on
+from gpu_cep.engine.slices.carried_events import events_behind, last_events, nothing_of
+from gpu_cep.engine.slices.disjoint import borders_of
+from gpu_cep.engine.slices.loading import Loaded, events_near, join_parts, load
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
-
-if TYPE_CHECKING:
-    pass
 
 
 def run_slices(run: SlicedRun) -> pa.Table:
@@ -65,30 +66,78 @@ def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
         run.profile.add_slices(len(slices), run.cut.rows_read, int(run.given.all.rows.sum()))
         if run.files.counts is not None:
             run.profile.add_groups(run.files.counts.read, run.files.counts.all)
+    yield from (_situations if run.sliced.carries else _sequences)(run, spent)
+
+
+def _sequences(run: SlicedRun, spent: Spent) -> Iterator[Found]:
+    """Give what each slice has of matches of events."""
+    for own, part in _slices_in_memory(run):
+        table, origin = add_columns(run.sliced, part)
+        columns = _columns_of(run, table)
+        borders = borders_of(run.sliced.plan, columns, own) if run.sliced.takes else None
+        found = _matched(run, own, columns, origin, spent, borders)
+        # not held while the next one is awaited
+        del part, table, columns, borders
+        yield found, own.end
+
+
+def _situations(run: SlicedRun, spent: Spent) -> Iterator[Found]:
+    """Give what each slice has of matches of situations, of which some began before and some are seen to end far behind it."""
+    carried = nothing_of(run.files)
+    last = _last_of_all(run) if run.sliced.needs_later_events else carried
+    for own, part in _slices_in_memory(run):
+        all_there = join_parts(part.table.schema, carried, part, events_behind(run.sliced.whole, last, own))
+        table, origin = add_columns(run.sliced, all_there)
+        columns = _columns_of(run, table)
+        found = _matched(run, own, columns, origin, spent)
+        carried = last_events(run.sliced.whole, columns, all_there, own.end)
+        # not held while the next one is awaited
+        del part, all_there, table, columns
+        yield found, own.end
+
+
+def _last_of_all(run: SlicedRun) -> PartOfFiles:
+    """Return the last event of each stream in all files."""
+    last = nothing_of(run.files)
+    for _, part in _slices_in_memory(run):
+        both = join_parts(part.table.schema, last, part)
+        last = last_events(run.sliced.whole, _columns_of(run, both.table), both, None)
+    return last
+
+
+def _slices_in_memory(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
+    """Give each slice with the events that bear on its matches; the next slice is read meanwhile."""
+    slices = run.cut.slices
     with ThreadPoolExecutor(1) as reader:
-        ahead, carried = reader.submit(_read, run, slices[0]), Carried.nothing(run.files.schema)
+        ahead = reader.submit(_load, run, slices[0], None)
         for number, own in enumerate(slices, 1):
-            part = ahead.result()
+            loaded = ahead.result()
             if number < len(slices):
-                ahead = reader.submit(_read, run, slices[number])
-            refuse_missing_of(run.sliced.whole, run.given, part.table)
-            if run.sliced.carries:
-                part, carried = carry_on(run.sliced.whole, carried, part, own)
-            yield _matched(run, own, part, spent), own.end
-            # not held while the next one is awaited
-            del part
+                ahead = reader.submit(_load, run, slices[number], loaded)
+            refuse_missing_of(run.sliced.whole, run.given, loaded.part.table)
+            yield own, events_near(run.sliced.whole, loaded.part, own)
+            del loaded
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _read(run: SlicedRun, own: FileSlice) -> PartOfFiles:
-    return run.files.read(own.groups)
+def _load(run: SlicedRun, own: FileSlice, before: Loaded | None) -> Loaded:
+    return load(run.files, own.groups, before)
 
 
-def _matched(run: SlicedRun, own: FileSlice, part: PartOfFiles, spent: Spent) -> pa.Table:
+def _columns_of(run: SlicedRun, table: pa.Table) -> EventColumns:
+    """Return the columns of events that a slice reads."""
+    return EventColumns(table, run.sliced.plan.query, run.sliced.plan.dictionaries)
+
+
+def _matched(
+    run: SlicedRun, own: FileSlice, columns: EventColumns, origin: Origin, spent: Spent, borders: Borders | None = None
+) -> pa.Table:  # fmt: skip
     """Return the matches that start in a slice, with the columns that are added."""
-    table, origin = add_columns(run.sliced, part)
     within = TimeSlice(own.begin, own.end)
-    return answer(run.sliced.plan, table, origin=origin, own=within, threads=run.threads, profile=run.profile, spent=spent)
+    return answer(
+        run.sliced.plan, columns.table, origin=origin, shared=columns, own=within, borders=borders, threads=run.threads,
+        profile=run.profile, spent=spent,
+    )  # fmt: skip
 
 
 def _absent_in_files(run: SlicedRun) -> list[str]:

@@ -46,6 +46,16 @@ QUESTIONS = {
         "PARTITION BY symbol PATTERN SEQ(A a, C c) WITHIN 20 minutes RETURN a.price AS low",
         {"after_match": "skip_past_last"},
     ),
+    "lasting": (
+        "PARTITION BY symbol DEFINE high AS price > 104, low AS price < 96 PATTERN high before low WITHIN 40 minutes "
+        "RETURN start(high) AS since, end(low) AS until, avg(low.price) AS mean",
+        {},
+    ),
+    "silent": (
+        "PARTITION BY symbol DEFINE high AS price > 104, low AS price < 96 PATTERN high before low WITHIN 40 minutes "
+        "RETURN start(high) AS since, end(low) AS until, avg(low.price) AS mean",
+        {"gap": "10 minutes"},
+    ),
 }
 
 

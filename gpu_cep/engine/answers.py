@@ -68,7 +68,7 @@ def answer(
         Not for event patterns with ``output="count"``.
     borders
         Leave out the matches that ``skip_past_last`` drops whatever other slices find; the plan itself keeps one match for each
-        first event, and tells the ends of matches. Where it keeps a match for certain, the ends are NULL.
+        first event, and tells the ends of matches. Where it keeps a match for certain, the last column of these is NULL.
     threads
         Threads to use; None: all cores that the process may use.
     profile

@@ -109,5 +109,5 @@ def groups_text(groups: tuple[int, int]) -> str:
 
 
 def slices_text(slices: tuple[int, int, int]) -> str:
-    """Return in words in how many slices of time files were matched, and how many rows these read, of how many."""
-    return f"slices of time: {slices[0]:,}, which read {slices[1]:,} rows of {slices[2]:,}"
+    """Return in words in how many slices of time files were matched, and how many rows these held, of how many."""
+    return f"slices of time: {slices[0]:,}, which held {slices[1]:,} rows of {slices[2]:,}"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.input.row_groups import RowGroups
-from gpu_cep.engine.input.ticks import Tick, window_begin, window_end
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.file_footers import Footers
@@ -165,7 +165,7 @@ def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: in
     if cut.largest > most:
         cut = cut_by_budget(groups, reach, Most(most))
     _refuse_dear(cut, min(wanted, cores), most)
-    pieces = tuple(_timed(each, reach) for each in cut.slices if len(each.groups))
+    pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     return Pieces(pieces, timed=True, told=f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows")
 
 
@@ -179,9 +179,9 @@ def _refuse_dear(cut: TimeCut, fewest: int, most: int) -> None:
         raise NoScanError(f"a slice of time would hold {cut.largest:,} bytes, and a worker may hold {most:,}; smaller row groups help")
 
 
-def _timed(cut: FileSlice, reach: Reach) -> Piece:
+def _timed(cut: FileSlice) -> Piece:
     """Return a slice as a piece, with bounds that no event which bears on its matches is beyond."""
-    low = None if cut.begin is None else window_begin(cut.begin, reach.window) if reach.back else cut.begin
-    high = None if cut.end is None else window_end(cut.end, reach.window)
-    reached = None if cut.begin is None else window_end(cut.begin, reach.window)
+    low = None if cut.begin is None else cut.low
+    high = None if cut.end is None else cut.high
+    reached = None if cut.begin is None else cut.reached
     return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high, reached)

@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 _FILTER, _PARQUET = "gpu_cep/engine/input/event_filter.py", "gpu_cep/engine/input/parquet_files.py"
 _CUT, _GROUPED = "gpu_cep/engine/input/time_cut.py", "gpu_cep/engine/input/row_groups.py"
 _CARRIED, _SITUATIONS = "gpu_cep/engine/slices/carried_events.py", ("tests/engine/slices/test_situations.py",)
+_LOADING = "gpu_cep/engine/slices/loading.py"
 _SLICED, _ANSWERS = ("tests/engine/input/test_time_cut.py",), ("tests/engine/slices/test_slices.py",)
 _GROUPS = ("tests/engine/input/test_parquet_files.py",)
 _SETTLING, _SETTLED = "gpu_cep/engine/events/settling.py", ("tests/engine/events/test_settling.py",)
@@ -100,10 +101,13 @@ FILES = (
         "numbers = through - 1 - earlier",
         _ANSWERS,
     ),
-    Fault("situations-begin-anew-in-each-slice", _CARRIED, "TimeSlice(end=own.end)", "TimeSlice(end=own.begin)", _SITUATIONS),
-    Fault("events-carried-and-read-once-more", _CARRIED, "TimeSlice(begin).holds", "TimeSlice().holds", _SITUATIONS),
-    Fault("the-last-event-read-is-carried", _CARRIED, "np.maximum.at(latest, streams, times[rows])", "pass", _SITUATIONS),
-    Fault("ties-carried-in-any-order", _CARRIED, "[ranks, streams] if ranks.size else [streams]", "[streams]", _SITUATIONS),
+    Fault("situations-begin-anew-in-each-slice", "gpu_cep/sliced_runs.py", "all_there, own.end)", "all_there, own.begin)", _SITUATIONS),
+    Fault("events-carried-and-read-once-more", _LOADING, "np.searchsorted(times, low)", "0", _SITUATIONS),
+    Fault("the-last-event-read-is-carried", _CARRIED, "np.maximum.at(latest, streams, times)", "pass", _SITUATIONS),
+    Fault("ties-carried-in-any-order", _CARRIED, 'rows[np.argsort(ranks, kind="stable")] if ranks.size else rows', "rows", _SITUATIONS),
+    Fault("gaps-without-a-later-event", "gpu_cep/sliced_runs.py", "if run.sliced.needs_later_events else", "if False else", _SITUATIONS),
+    Fault("windows-cut-off-at-slices", _LOADING, 'np.searchsorted(times, high, side="right")', "np.searchsorted(times, high)", _ANSWERS),
+    Fault("shared-row-groups-out-of-order", _LOADING, "(groups[1:] < groups[:-1]).any()", "False", _ANSWERS),
     Fault(
         "rows-numbered-as-written-in-order",
         "gpu_cep/engine/input/grouped_files.py",

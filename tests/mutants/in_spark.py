@@ -127,8 +127,8 @@ SPARK = (
     Fault(
         "pieces-of-files-do-not-look-back",
         "spark_glue/gpu_cep_spark/file_pieces.py",
-        "window_begin(cut.begin, reach.window) if reach.back else cut.begin",
-        "cut.begin",
+        "low = None if cut.begin is None else cut.low",
+        "low = cut.begin",
         ("tests/spark/test_files.py",),
     ),
     Fault(

@@ -31,8 +31,8 @@ class Profile:
     on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.
     `joins` says in which orders situations were joined. `groups` are the numbers of row groups of
     Parquet that were read, and that there are (None: none could be left out). `slices` are the
-    number of slices of time in which files were matched, the rows that these read, and the rows
-    that there are (None: they were read at once).
+    number of slices of time in which files were matched, the rows that these held, and the rows
+    that there are (None: they were read at once). A row that two slices hold is read once.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -60,11 +60,11 @@ class Profile:
             before = self.groups or (0, 0)
             self.groups = (before[0] + read, before[1] + of)
 
-    def add_slices(self, number: int, read: int, of: int) -> None:
-        """Count slices of time, the rows that they read, and the rows that there are."""
+    def add_slices(self, number: int, held: int, of: int) -> None:
+        """Count slices of time, the rows that they hold, and the rows that there are."""
         with self._lock:
             before = self.slices or (0, 0, 0)
-            self.slices = (before[0] + number, before[1] + read, before[2] + of)
+            self.slices = (before[0] + number, before[1] + held, before[2] + of)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Return a context that adds the seconds of its block to those of the stage."""

@@ -35,10 +35,16 @@ class Most(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FileSlice:
-    """The times from `begin` to before `end` (None: no bound), and the places of the row groups that its run must read."""
+    """The times from `begin` to before `end` (None: no bound), and the places of the row groups that its run must read.
+
+    No event before `low` or behind `high` bears on its matches. Those of earlier slices have no event later than `reached`.
+    """
 
     begin: Tick | None
     end: Tick | None
+    low: Tick
+    high: Tick
+    reached: Tick
     groups: Numbers
 
 
@@ -126,14 +132,13 @@ class _Order(NamedTuple):
 
 def _cut(groups: RowGroups, order: _Order, reach: Reach, borders: Array) -> TimeCut:
     """Return the slices between the borders."""
-    _, highest = limits_of(groups.latest)
+    lowest, highest = limits_of(groups.latest)
     highs = [*_far_ends(borders, reach).tolist(), highest]
     ends: list[Tick | None] = [*borders.tolist(), None]
     begins = [None, *ends[:-1]]
-    slices = (
-        FileSlice(begin, end, order.needed(_low(begin, reach, groups), high)) for begin, end, high in zip(begins, ends, highs, strict=True)
-    )
-    return TimeCut(tuple(slices), groups)
+    lows = [_low(begin, reach, groups) for begin in begins]
+    bounds = zip(begins, ends, lows, highs, [lowest, *highs[:-1]], strict=True)
+    return TimeCut(tuple(FileSlice(*each, order.needed(each[2], each[3])) for each in bounds), groups)
 
 
 def _borders(groups: RowGroups) -> Array:

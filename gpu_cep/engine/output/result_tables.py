@@ -185,7 +185,7 @@ def match_table(
     ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
     stream number (ascending). `threads` columns are made at a time. `beside` is
     what stands beside matches that say when they are certain. `final` are the
-    matches whose ends are not told (None: none).
+    matches that are settled, which is told by NULL in the last column of ends (None: none).
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches, final)
@@ -202,15 +202,21 @@ def match_table(
 
 
 def _end_columns(plan: Plan, events: MatchedEvents, final: Flags | None) -> list[ColumnOf]:
-    """Return functions that make the columns of :func:`end_fields`, NULL for `final` matches."""
+    """Return functions that make the columns of :func:`end_fields`, the last of which is NULL for `final` matches."""
     if not plan.ends:
         return []
     matches = events.matches
     # a row for each match, or for each event of one
     repeats = matches.counts.sum(axis=1) if plan.settings.output == "events" else 1
-    mask = None if final is None else np.repeat(final, repeats)
-    ends = [pa.array(np.repeat(events.rows[bound], repeats), mask=mask) for bound in (matches.first, matches.last)]
-    return [partial(events.take, column, rows) for rows in ends for column in plan.ends]
+    first, last = (np.repeat(events.rows[bound], repeats) for bound in (matches.first, matches.last))
+    taken = _rows_of_ends(plan, first, last, None if final is None else np.repeat(final, repeats))
+    return [partial(events.take, column, rows) for column, rows in taken]
+
+
+def _rows_of_ends(plan: Plan, first: Indices, last: Indices, final: Flags | None) -> list[tuple[int, pa.Array]]:
+    """Return the columns of :func:`end_fields`, each with the rows that it is read from: NULL in the last one for `final` matches."""
+    told = [(column, pa.array(rows)) for rows in (first, last) for column in plan.ends]
+    return [*told[:-1], (plan.ends[-1], pa.array(last, mask=final))]
 
 
 def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
@@ -294,10 +300,10 @@ def _counts_with_ends(
     shown = np.concatenate([counted[borders], others])
     counts = np.concatenate([np.diff(borders, append=len(counted)), np.ones(len(others), np.int64)])
     first, last = rows[matches.first[shown]], rows[matches.last[shown]]
-    untold = np.arange(len(shown)) < len(borders)
-    keys = [columns.take(column, pa.array(first)) for column in plan.query.partition_by]
-    ends = [columns.take(column, pa.array(bound, mask=untold)) for bound in (first, last) for column in plan.ends]
-    return pa.Table.from_arrays([*keys, pa.array(counts), *ends], schema=result_schema(plan, columns.schema))
+    keys = [(column, pa.array(first)) for column in plan.query.partition_by]
+    ends = _rows_of_ends(plan, first, last, np.arange(len(shown)) < len(borders))
+    before, behind = ([columns.take(column, rows) for column, rows in taken] for taken in (keys, ends))
+    return pa.Table.from_arrays([*before, pa.array(counts), *behind], schema=result_schema(plan, columns.schema))
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:

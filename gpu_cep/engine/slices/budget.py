@@ -64,7 +64,7 @@ class Choice(NamedTuple):
         if self.cut is None:
             return f"files are read at once: that takes about {mebibytes(self.needed)}, {allowed}"
         cut = self.cut
-        slices = f"{len(cut.slices):,} slices of time of at most {mebibytes(cut.largest)}, which read {cut.overlap:.2f} × the rows"
+        slices = f"{len(cut.slices):,} slices of time of at most {mebibytes(cut.largest)}, which hold {cut.overlap:.2f} × the rows"
         return f"files are read in {slices}: {at_once}, {allowed}"
 
 

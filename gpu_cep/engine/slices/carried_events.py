@@ -1,11 +1,12 @@
-"""Carry the last event of each stream from one slice of time to the next.
+"""Find the last event of each stream, which a slice of time is told beside its own events.
 
-It shows whether a situation begins with the first event of the next slice, or before.
+That of earlier slices shows whether a situation begins with the first event of a slice, or before.
+That of all files shows that a gap has ended a situation, however late the next event comes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,82 +15,62 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.parquet_files import PartOfFiles
-from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.slices.loading import in_types, numbers_of
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Carried:
-    """The last event of each stream before a time, as plain text, and the numbers of these rows."""
-
-    events: pa.Table
-    numbers: Rows
-
-    @classmethod
-    def nothing(cls, schema: pa.Schema) -> Carried:
-        """Return what is carried to the first slice."""
-        return cls(schema.empty_table(), np.empty(0, np.int64))
+def nothing_of(files: GroupedFiles) -> PartOfFiles:
+    """Return no event of some files, which is what is carried to the first slice."""
+    return PartOfFiles(files.schema.empty_table(), files.schema, np.empty(0, np.int64))
 
 
-def carry_on(plan: Plan, carried: Carried, part: PartOfFiles, own: FileSlice) -> tuple[PartOfFiles, Carried]:
-    """Return the events that a run over the slice `own` reads, and what is carried to the next slice.
+def last_events(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick | None) -> PartOfFiles:
+    """Return the last event before the time `end` of each stream in a part, of which `columns` are the columns.
 
-    Those events are what was `carried` here, and the events of `part` that are not before the slice.
+    They are in the order of rows.
     """
-    part = _from(plan, part, own.begin)
-    assert part.numbers is not None, "the rows of slices are numbered"
-    table = pa.concat_tables([_in_types(carried.events, part.table.schema), part.table])
-    numbers = np.concatenate([carried.numbers, part.numbers])
-    last = _last_of_streams(plan, table, TimeSlice(end=own.end))
+    last = _last_rows(plan, columns, TimeSlice(end=end))
     # with plain text, since a dictionary would be kept as a whole for each value of it
-    after = Carried(_in_types(table.take(last), part.schema).combine_chunks(), numbers[last])
-    return replace(part, table=table, numbers=numbers), after
+    table = in_types(part.table.take(last), part.schema).combine_chunks()
+    return replace(part, table=table, numbers=numbers_of(part)[last])
 
 
-def _from(plan: Plan, part: PartOfFiles, begin: int | float | None) -> PartOfFiles:
-    """Return the events of a part from the time `begin` on, without those that the query leaves out."""
-    timed, kept = timed_events(plan.query, part.table)
-    table, numbers = to_host(timed), part.numbers
-    assert numbers is not None, "the rows of slices are numbered"
-    numbers = numbers if kept is None else numbers[kept]
-    inside = TimeSlice(begin).holds(_times(plan, table))
-    if inside.all():
-        return replace(part, table=table, numbers=numbers)
-    return replace(part, table=table.filter(pa.array(inside)), numbers=numbers[inside])
+def events_behind(plan: Plan, last: PartOfFiles, own: FileSlice) -> PartOfFiles:
+    """Return those of the `last` events of streams that come too late to bear on the matches of a slice."""
+    times = load_times(EventColumns(last.table, plan.query, plan.dictionaries), plan.query.timestamp)
+    behind = times > np.asarray(own.high, times.dtype)
+    return replace(last, table=last.table.filter(pa.array(behind)), numbers=numbers_of(last)[behind])
 
 
-def _last_of_streams(plan: Plan, table: pa.Table, within: TimeSlice) -> Rows:
-    """Return the row of the last event of each stream that has one `within` a time."""
-    columns = EventColumns(table, plan.query, plan.dictionaries)
+def _last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
+    """Return the row of the last event of each stream that has one `within` a time, ascending."""
     times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
+    streams = np.zeros(len(times), np.int32) if keys.codes is None else keys.codes
     rows = np.flatnonzero(within.holds(times))
-    streams = np.zeros(len(rows), np.int64) if keys.codes is None else keys.codes[rows]
-    latest = np.zeros(keys.count, times.dtype)
-    # any time of the stream will do to begin with
-    latest[streams] = times[rows]
-    np.maximum.at(latest, streams, times[rows])
-    at_last = times[rows] == latest[streams]
-    rows, streams = rows[at_last], streams[at_last]
-    ranks = rank_rows(columns, plan.query.order_by, rows)
-    order = np.lexsort([ranks, streams] if ranks.size else [streams])
-    ordered = streams[order]
-    ends = np.append(ordered[1:] != ordered[:-1], np.ones(min(1, len(order)), np.bool_))
-    found: Rows = rows[order[ends]]
+    if plan.query.order_by or order_faults(0, len(times), times) & DISORDERED:
+        rows = rows[_at_last_time(times[rows], streams[rows], keys.count)]
+        ranks = rank_rows(columns, plan.query.order_by, rows)
+        rows = rows[np.argsort(ranks, kind="stable")] if ranks.size else rows
+    last = np.full(keys.count, -1, np.int64)
+    # of the events of one stream, the one that is assigned last stays
+    last[streams[rows]] = rows
+    found: Rows = np.sort(last[last >= 0])
     return found
 
 
-def _in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the table in the types of a schema."""
-    # only types that differ are cast: pyarrow cannot cast some nested types, not even to the same type
-    pairs = zip(table.columns, schema.types, strict=True)
-    return pa.Table.from_arrays([column if column.type == kind else column.cast(kind) for column, kind in pairs], schema=schema)
-
-
-def _times(plan: Plan, table: pa.Table) -> Array:
-    return load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
+def _at_last_time(times: Array, streams: Array, count: int) -> Array:
+    """Return which events have the last time of their stream."""
+    latest = np.zeros(count, times.dtype)
+    # any time of the stream will do to begin with
+    latest[streams] = times
+    np.maximum.at(latest, streams, times)
+    found: Array = times == latest[streams]
+    return found

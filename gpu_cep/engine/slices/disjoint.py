@@ -9,10 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint
+from gpu_cep.engine.events.settling import Borders
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import machine_values
+from gpu_cep.engine.input.time_cut import FileSlice
+from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
+from gpu_cep.plan.event_plan import Plan
 
 Marks = npt.NDArray[np.bool_]
 
@@ -23,6 +30,12 @@ class Held:
 
     rows: pa.Table
     given: Marks
+
+
+def borders_of(plan: Plan, columns: EventColumns, own: FileSlice) -> Borders:
+    """Return by which events of a slice its run settles which matches are kept."""
+    times = load_times(columns, plan.query.timestamp)
+    return Borders(times > np.asarray(own.reached, times.dtype), TimeSlice(own.begin, own.end).holds(times))
 
 
 def take_decided(
@@ -37,7 +50,7 @@ def take_decided(
     held
         What was held back of earlier runs.
     found
-        The matches of this run.
+        The matches of this run. Those that it has settled (:mod:`gpu_cep.engine.events.settling`) are kept, and bear on no others.
     end
         Matches that end before this time are decided: no match of a later run completes before them. None: all are decided.
     later
@@ -46,20 +59,36 @@ def take_decided(
     rows = pa.concat_tables([held.rows, found])
     given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
     streams, _ = number_streams(sliced.whole.query, keys_of(sliced, rows), rows.num_rows)
+    settled = rows.column(rows.num_columns - 1).is_null().to_numpy()
     first, last = _positions(sliced, rows)
     # a match that completes before the end is not overruled by one that begins there
     decided = given | (np.ones(len(given), np.bool_) if end is None else last[0] < end)
-    among = np.flatnonzero(decided)
+    among = np.flatnonzero(decided & ~settled)
     taken = among[choose_disjoint(streams[among], _at(first, among), _at(last, among))]
-    new = taken[~given[taken]]
-    in_order = new[np.lexsort([first[1][new], first[0][new], streams[new]])]
+    in_order = _by_start(streams, first, np.sort(np.concatenate([taken[~given[taken]], np.flatnonzero(settled)])))
     still_open = np.flatnonzero(~decided)
     # those taken that one still open, or one to come, may overlap
     begins = [*first[0][still_open].tolist(), *([] if later is None else [later])]
     near = taken[last[0][taken] >= min(begins)] if begins else still_open
     kept = np.concatenate([near, still_open])
     starts = [streams[in_order], *_at(first, in_order)]
-    return _numbered(sliced, rows.take(in_order), starts), Held(rows.take(kept), np.arange(len(kept)) < len(near))
+    return _numbered(sliced, _rows_at(rows, in_order), starts), Held(rows.take(kept), np.arange(len(kept)) < len(near))
+
+
+def _by_start(streams: Indices, first: Positions, matches: Indices) -> Indices:
+    """Return the matches by stream and first event; those of one slice most often come so."""
+    keys = [first[1][matches], first[0][matches], streams[matches]]
+    behind = np.zeros(max(len(matches) - 1, 0), np.bool_)
+    for values in keys:
+        behind = (values[1:] < values[:-1]) | ((values[1:] == values[:-1]) & behind)
+    return matches[np.lexsort(keys)] if behind.any() else matches
+
+
+def _rows_at(rows: pa.Table, places: Indices) -> pa.Table:
+    """Return the rows at some places, without a copy if they follow each other."""
+    if len(places) and (np.diff(places) == 1).all():
+        return rows.slice(int(places[0]), len(places))
+    return rows.take(places)
 
 
 def _numbered(sliced: SlicedPlan, rows: pa.Table, starts: list[Any]) -> pa.Table:

@@ -48,6 +48,14 @@ class SlicedPlan:
         return isinstance(self.whole, IntervalPlan)
 
     @property
+    def needs_later_events(self) -> bool:
+        """Whether a run needs an event behind its slice of each stream that has one, however late it comes.
+
+        It shows that a gap has ended a situation. Early detection does not wait for that longer than a window.
+        """
+        return isinstance(self.whole, IntervalPlan) and self.whole.query.gap is not None and not self.whole.query.early
+
+    @property
     def totals(self) -> bool:
         """Whether the result has a number of matches for each stream."""
         return self.whole.settings.output == "count"
@@ -79,9 +87,6 @@ class SlicedRun:
 
 def reason_against(plan: AnyPlan) -> str | None:
     """Return why a query cannot be answered by slices of time, as words behind "it cannot be"; None if it can."""
-    if isinstance(plan, IntervalPlan) and plan.query.gap is not None:
-        # the event behind a gap says that the situation has ended, however late it comes
-        return "with gap="
     match plan.query.window:
         case None:
             return "without a window"

@@ -20,14 +20,19 @@ def number_streams(query: BoundQuery, keys: pa.Table, rows: int) -> tuple[Indice
     `keys` has the columns of the query's `partition_by`, maybe none. Streams are numbered in the order of results: NULL first, NaN last.
     """
     columns = _columns(query, keys)
-    codes = encode_keys(columns, tuple(range(keys.num_columns))).codes
+    encoded = encode_keys(columns, tuple(range(keys.num_columns)))
+    codes = encoded.codes
     if codes is None:
         return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
-    _, firsts, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    first_of_code = np.full(encoded.count, -1, np.int64)
+    # of the rows of one code, the one that is assigned last stays
+    first_of_code[codes[::-1]] = np.arange(rows)[::-1]
+    present = np.flatnonzero(first_of_code >= 0)
+    firsts = first_of_code[present]
     order = np.lexsort([columns.dense_rank(column, firsts) for column in range(keys.num_columns)][::-1])
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[inverse], firsts[order]
+    ranks = np.empty(encoded.count, np.int64)
+    ranks[present[order]] = np.arange(len(order))
+    return ranks[codes], firsts[order]
 
 
 def _columns(query: BoundQuery, keys: pa.Table) -> EventColumns:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +13,6 @@ from pyarrow import parquet
 
 import gpu_cep as cep
 from tests.conformance.test_untimed_events import holes
-from tests.drawn.queries import Case
 from tests.drawn.situations import Size, situation_cases
 from tests.effort import examples
 from tests.engine.input.test_parquet_files import files_of, told
@@ -22,13 +21,8 @@ from tests.engine.slices.test_slices import OUTPUTS, in_slices
 CASES = situation_cases(Size(events=24, names=3)).filter(lambda case: "WITHIN" in case.text)
 
 
-def without_gap(case: Case) -> Case:
-    """The same without a gap, by which no query can be cut."""
-    return replace(case, options={name: value for name, value in case.options.items() if name != "gap"})
-
-
 @examples(200, 2_000)
-@given(CASES.map(without_gap), st.sampled_from(OUTPUTS), st.integers(2, 8), st.data())
+@given(CASES, st.sampled_from(OUTPUTS), st.integers(2, 8), st.data())
 def test_slices_answer_as_the_table_does(case, output, number, data):
     events, options = case.events, {}
     if data.draw(st.booleans()):
@@ -89,6 +83,17 @@ def test_a_situation_of_many_slices_begins_once(tmp_path, monkeypatch):
     assert {rows[0] for rows in found["P"].to_pylist()} == {8}
 
 
-def test_situations_that_a_gap_ends_are_not_cut(steps):
-    with pytest.raises(cep.UnsupportedError, match="it cannot be answered by slices of time with gap="):
-        cep.match(steps, QUERY, memory=16_000, gap=3)
+@pytest.mark.parametrize("detect", ["final", "early"])
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path, output, detect, monkeypatch):
+    monkeypatch.setattr("gpu_cep.sliced_plans._MANY_ROWS", 0)
+    # x is silent from 105 on, and heard of once more at the end; y is never heard of again
+    silent = STEPS.filter((pc.field("k") == "y") & (pc.field("ts") < 300) | (pc.field("ts") < 105) | (pc.field("ts") == 398))
+    parquet.write_table(silent, tmp_path / "silent.parquet", row_group_size=10)
+    profile, options = cep.Profile(), {"output": output, "detect": detect, "gap": 4}
+    query = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; P before Q; Q before P; P equals Q; Q starts P WITHIN 30"
+    found = cep.match(tmp_path / "silent.parquet", query, memory=9_000, profile=profile, **options)
+    assert found.num_rows
+    assert found.equals(cep.match(silent, query, **options))
+    assert profile.slices is not None
+    assert profile.slices[0] > 2

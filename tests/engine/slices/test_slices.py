@@ -138,11 +138,12 @@ def test_a_run_holds_no_more_than_it_may(steps, monkeypatch):
     assert found.equals(cep.match(STEPS, QUERY, output="indices"))
     assert profile.slices is not None
     number, rows, of = profile.slices
-    assert (number, rows, of) == (len(read), sum(read), 400)
+    assert (number, of, sum(read)) == (len(read), 400, 400)
+    assert rows > 400
     assert number > 5
     # 24 bytes a row for time, type and number
     assert max(read) <= 8_000 / 4 / 16
-    assert str(profile).endswith(f"slices of time: {number}, which read {rows} rows of 400")
+    assert str(profile).endswith(f"slices of time: {number}, which held {rows} rows of 400")
     both = cep.Profile()
     both.merge(profile)
     both.merge(profile)
@@ -163,7 +164,6 @@ def test_what_fits_is_read_at_once(steps):
         ("PATTERN SEQ(A a, B b)", {}, "it cannot be answered by slices of time without a window"),
         ("PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", {}, "with a window of a number of events"),
         (QUERY, {"output": "compressed"}, "with output='compressed'"),
-        ("DEFINE P AS x > 3, Q AS x > 9 PATTERN P overlaps Q WITHIN 4", {"gap": 2}, "with gap="),
         ("PATTERN SEQ(A a, B b) WITHIN 300", {}, "the window is long, or row groups are large"),
     ],
 )
@@ -301,7 +301,7 @@ def test_explain_says_how_files_are_read(steps, tmp_path):
     assert ran.counts["matches"] == 200
     assert profile.slices is not None
     number, rows, _ = profile.slices
-    slices = f"files are read in {number} slices of time of at most 1MiB, which read {rows / 400:.2f} × the rows"
+    slices = f"files are read in {number} slices of time of at most 1MiB, which hold {rows / 400:.2f} × the rows"
     at_once = "the events would take about 1MiB at once, of 1MiB that they may take"
     assert ran.source == f"{slices}: {at_once}"
     explained = cep.explain(steps, QUERY, memory=8_000)

@@ -1,0 +1,88 @@
+"""Load the events of slices of time one after the other; the row groups that two slices share are read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.grouped_files import GroupedFiles
+from gpu_cep.engine.input.input_events import Rows
+from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.time_cut import FileSlice
+from gpu_cep.engine.input.timed_events import timed_events
+from gpu_cep.engine.input.times import load_times
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """The row groups of files at some ascending `places`, in memory."""
+
+    places: Rows
+    part: PartOfFiles
+
+
+def load(files: GroupedFiles, places: Rows, before: Loaded | None) -> Loaded:
+    """Return the row groups at these ascending places; those that are loaded `before` are copied from there.
+
+    Raises as :meth:`~gpu_cep.engine.input.grouped_files.GroupedFiles.read`.
+    """
+    known = np.isin(places, () if before is None else before.places)
+    if before is None or not known.any():
+        return Loaded(places, files.read(places))
+    rows = files.groups.rows
+    held = _rows_of(before.part, np.flatnonzero(np.repeat(np.isin(before.places, places), rows[before.places])))
+    fresh, groups = files.read(places[~known]), np.concatenate([places[known], places[~known]])
+    part = join_parts(fresh.table.schema, held, fresh)
+    if (groups[1:] < groups[:-1]).any():
+        part = _rows_of(part, np.argsort(np.repeat(groups, rows[groups]), kind="stable"))
+    return Loaded(places, part)
+
+
+def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
+    """Return the events of a part that bear on the matches of the slice `own`, without those that the query leaves out.
+
+    Events in the order of time are not copied for that.
+    """
+    timed, kept = timed_events(plan.query, part.table)
+    table, numbers = to_host(timed), numbers_of(part) if kept is None else numbers_of(part)[kept]
+    times = load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
+    low, high = (np.asarray(bound, times.dtype) for bound in (own.low, own.high))
+    if order_faults(0, len(times), times) & DISORDERED:
+        near = (times >= low) & (times <= high)
+        return part if near.all() and kept is None else replace(part, table=table.filter(pa.array(near)), numbers=numbers[near])
+    begin, end = int(np.searchsorted(times, low)), int(np.searchsorted(times, high, side="right"))
+    return replace(part, table=table.slice(begin, end - begin), numbers=numbers[begin:end])
+
+
+def join_parts(schema: pa.Schema, *parts: PartOfFiles) -> PartOfFiles:
+    """Return the rows of some parts, one part after the other, in the types of `schema`."""
+    held = [part for part in parts if part.table.num_rows] or [parts[0]]
+    table = pa.concat_tables([in_types(part.table, schema) for part in held])
+    return replace(parts[0], table=table, numbers=np.concatenate([numbers_of(part) for part in held]))
+
+
+def in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the table in the types of a schema."""
+    # only types that differ are cast: pyarrow cannot cast some nested types, not even to the same type
+    pairs = zip(table.columns, schema.types, strict=True)
+    return pa.Table.from_arrays([column if column.type == kind else column.cast(kind) for column, kind in pairs], schema=schema)
+
+
+def numbers_of(part: PartOfFiles) -> Rows:
+    """Return the numbers of the rows of a part."""
+    assert part.numbers is not None, "the rows of slices are numbered"
+    return part.numbers
+
+
+def _rows_of(part: PartOfFiles, rows: Rows) -> PartOfFiles:
+    """Return some rows of a part, in memory of their own."""
+    # what is taken of chunks joins all that it is given
+    first, last = (int(rows.min()), int(rows.max())) if len(rows) else (0, -1)
+    near = part.table.slice(first, last - first + 1)
+    return replace(part, table=near.take(pa.array(rows - first)), numbers=numbers_of(part)[rows])
