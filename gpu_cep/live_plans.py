@@ -11,6 +11,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.windows import UNIT_NAMES, bind_length, length_of, own_tick
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.decisive import Decisive, OpenRuns, decided_by_runs, decided_by_streams
 from gpu_cep.engine.streaming.kept_events import with_wide_codes
 from gpu_cep.engine.streaming.kinds import refuse_taken_names
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
@@ -25,7 +26,7 @@ from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
-from gpu_cep.plan.timeouts import by_kind
+from gpu_cep.plan.timeouts import by_kind, of_open_runs
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, check_rows, columns_of_rows, is_row_pattern, make_plan
 from gpu_cep.sliced_plans import plan_over_slices
 
@@ -80,10 +81,24 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
     timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
     assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
-    live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts), arrival, options.time_unit)
+    decisive = None if arrival.in_order else decisive_of(plan, text, narrow, options, settings)
+    live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts, decisive=decisive), arrival, options.time_unit)
     if live.returns_late:
         check_late_rows(live, settings)
     return live
+
+
+def decisive_of(plan: Plan, pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> Decisive | None:
+    """Return on which of the known events later matches and timeouts of a stream depend; None: on all of the window.
+
+    `plan` is that of the matches of `pattern` over events of `schema`.
+    """
+    if not decided_by_runs(plan):
+        # a run that its next event has ended is a timeout when its window is over
+        return None if settings.kind is not None else decided_by_streams(plan)
+    planned = make_plan(pattern, schema, options, of_open_runs(settings))
+    assert isinstance(planned, EventPlan), "situations have no runs"
+    return OpenRuns(planned)
 
 
 def _plan_live_rows(

@@ -16,6 +16,7 @@ from gpu_cep.engine.intervals.statistics import OrderMemory
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
+from gpu_cep.engine.streaming.decisive import Decisive
 from gpu_cep.engine.streaming.row_patterns import marked_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import Certain, certainty_of
@@ -48,6 +49,7 @@ class LiveQuery:
     `refuses_late`, `returns_late`: whether a late event is an error, or comes out as a row; else it is dropped and counted.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     `idle`: when the watermark moves with the clock (None: never).
+    `decisive`: on which of the known events later matches depend (None: on all of the window).
     `rows`: the plan of a row pattern; then `plan` is that of its conditions on one row (None: the query is no row pattern).
     """
 
@@ -61,6 +63,7 @@ class LiveQuery:
     returns_late: bool = False
     in_order: bool = False
     idle: Idle | None = None
+    decisive: Decisive | None = None
     rows: RowPlan | None = None
 
     @property

@@ -31,6 +31,7 @@ from gpu_cep.rules import Rule, as_rules, named, naming, united
 from gpu_cep.stream_steps import (
     bindable_rows,
     certain_matches,
+    give_up_decided,
     idle_watermark,
     is_due,
     moved_clock,
@@ -271,7 +272,8 @@ class RuleStream:
         """Return the state after a run, and what it found; without an event no engine runs."""
         # a match that is held back and not decided yet ends in an event that is kept
         if state.events.num_rows:
-            return certain_matches(live, state, self._threads, self._profile)
+            after, found = certain_matches(live, state, self._threads, self._profile)
+            return give_up_decided(live, after, self._threads), found
         until = None if state.clock.finished else state.clock.watermark
         return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)
 

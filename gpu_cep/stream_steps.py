@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.answers import answer
+from gpu_cep.engine.answers import answer, open_run_rows, rows_in_contact
+from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -25,16 +26,17 @@ from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
+from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
-from gpu_cep.engine.streaming.kept_events import add_events, drop_first
+from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
-from gpu_cep.errors import EventError, MatchLimitExceeded
+from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
-from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.interval_plan import AnyPlan
+from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 
 
 def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:
@@ -262,6 +264,36 @@ def _put_together(
         found, numbering = number_matches(sliced, state.numbering, found)
         state, matches = replace(state, numbering=numbering), numbering.total - before
     return _counted(live, state, matches), drop_added(sliced, found)
+
+
+def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None) -> StreamState:
+    """Return the state after a run, without the known events on which no later match depends, if these may be many."""
+    until = state.clock.answered
+    if live.decisive is None or until is None:
+        return state
+    known = count_until(state, until)
+    if not is_worth_a_look(state, known):
+        return state
+    try:
+        kept = _decisive_rows(live.plan, live.decisive, state.events.slice(0, known), state.times[:known], threads)
+    except CepError:
+        # a condition of a run that is not complete yet: it is an error of the push that completes it
+        kept = None
+    if kept is None:
+        return replace(state, settled=known)
+    return replace(drop_others(state, known, kept), settled=len(kept))
+
+
+def _decisive_rows(plan: Plan, decisive: Decisive, known: pa.Table, times: Times, threads: int | None) -> Rows | None:
+    """Return the rows of the known events on which later matches depend; None: these may be all."""
+    match decisive, plan:
+        case OpenRuns(runs), _:
+            return open_run_rows(runs, known, threads)
+        case LastOfStreams(number), EventPlan():
+            return last_of_streams(plan, known, times, number)
+        case InContact(contacts), IntervalPlan():
+            return rows_in_contact(plan, known, contacts, threads)
+    raise AssertionError(f"{decisive} is not of such a plan")
 
 
 def _sum(counts: pa.Table) -> int:

@@ -17,7 +17,7 @@ from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.live_plans import Arrival, plan_live, text_of
-from gpu_cep.stream_steps import certain_matches, idle_watermark, is_due, no_matches, push_events, ticks_of
+from gpu_cep.stream_steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -234,7 +234,8 @@ class Stream:
     def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:
         """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
         if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
-            self._state, found = certain_matches(self._live, state, self._threads, self._profile)
+            after, found = certain_matches(self._live, state, self._threads, self._profile)
+            self._state = give_up_decided(self._live, after, self._threads)
             return found
         self._state = state
         return no_matches(self._live)

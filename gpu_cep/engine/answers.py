@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.match_budget import Spent, open_budget
+from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.events.match_ends import Ends
+from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.device.resident import ResidentTable
@@ -20,6 +21,7 @@ from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.intervals.results import interval_schema
 from gpu_cep.engine.intervals.run import OrderChooser, match_situations
+from gpu_cep.engine.intervals.situations import events_in_contact
 from gpu_cep.engine.intervals.statistics import order_choice
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.output.footprint import result_footprint
@@ -27,12 +29,15 @@ from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
-from gpu_cep.engine.timeouts import match_starts
+from gpu_cep.engine.timeouts import match_starts, rows_of_open_runs
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.launch import available_threads
+
+# What a run takes that makes no table.
+_NO_RESULT = Footprint(0, 0)
 
 
 def answer(
@@ -108,6 +113,25 @@ def answer(
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
         return match_events(run, choices or Choices(plan.contenders))
+
+
+def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) -> Rows | None:
+    """Return the rows of `table` that runs without a match bind; raises as :func:`answer`.
+
+    `plan` asks for them (:func:`gpu_cep.plan.timeouts.of_open_runs`).
+    The rows ascend. None if an event which begins a match is among them.
+    """
+    columns = event_columns(plan, table)
+    with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
+        tables, profile = matcher_tables(plan, columns), Profile()
+        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), profile))
+
+
+def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None = None) -> Rows:
+    """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
+    columns = event_columns(plan, table)
+    with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
+        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, threads or available_threads(), Profile()), contacts)
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.events.label_words import restrict_labels
 from gpu_cep.engine.events.match_ends import certain_times, window_ends
 from gpu_cep.engine.events.matches import Flags, FoundMatches, Rows
 from gpu_cep.engine.events.ordered_events import OrderedEvents
@@ -17,7 +18,7 @@ from gpu_cep.engine.events.own_events import cut_at_own
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import LATEST, Tick
-from gpu_cep.engine.matchers.automaton.longest_runs import LongestRuns, concatenate_prefixes
+from gpu_cep.engine.matchers.automaton.longest_runs import LongestRuns, Prefixes, concatenate_prefixes
 from gpu_cep.engine.matchers.search import searches
 from gpu_cep.engine.output.kinds import Beside, says_when_certain
 from gpu_cep.engine.output.result_order import sort_results
@@ -36,10 +37,7 @@ def match_starts(run: EventRun) -> pa.Table:
     """
     plan, columns, before = run.plan, run.columns, run.budget.steps
     ordered = order_on_cpu(run).ordered
-    runs = LongestRuns(searches(run, ordered), ordered, _lone_events(plan, columns, ordered.rows))
-    with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
-        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
-        found = concatenate_prefixes(spread(runs.find, batches, run.threads), len(plan.query.positives))
+    found = _longest_runs(run, ordered)
     run.profile.add("timeouts", len(found.bound))
     run.profile.add("steps", run.budget.steps - before)
     with run.profile.stage("results"), ending_in(MatchLimitExceeded, f"building {len(found.bound):,} timeouts", LESS_MEMORY):
@@ -48,6 +46,32 @@ def match_starts(run: EventRun) -> pa.Table:
         times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
         over = window_ends(plan, times[bound.first], latest_time(columns))
         return match_table(plan, columns, ordered.rows, streams, bound, run.threads, Beside(over, missing))
+
+
+def rows_of_open_runs(run: EventRun) -> Rows | None:
+    """Return the rows of the events that runs without a match bind, ascending.
+
+    None if an event which begins a match is among them, since another run binds it.
+    """
+    ordered = order_on_cpu(run).ordered
+    found = _longest_runs(run, ordered).bound
+    bound, begin = np.zeros((2, len(ordered.rows)), np.bool_)
+    bound[found.events] = True
+    begin[found.first] = True
+    (branch,) = run.plan.branches
+    first = branch.positives[branch.before.index(0)]
+    if restrict_labels(ordered.labels[:, bound & ~begin], (first,)).any():
+        return None
+    return np.sort(ordered.rows[bound])
+
+
+def _longest_runs(run: EventRun, ordered: OrderedEvents) -> Prefixes:
+    """Return the longest run of each start without a match."""
+    plan, columns = run.plan, run.columns
+    runs = LongestRuns(searches(run, ordered), ordered, _lone_events(plan, columns, ordered.rows))
+    with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
+        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
+        return concatenate_prefixes(spread(runs.find, batches, run.threads), len(plan.query.positives))
 
 
 def beside_matches(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> Beside | None:

@@ -26,6 +26,12 @@ def by_kind(settings: Settings) -> tuple[Settings, Settings]:
     return matches, timeouts
 
 
+def of_open_runs(settings: Settings) -> Settings:
+    """Return settings that ask which events the runs without a match bind, whatever bounds and columns are asked for."""
+    _, timeouts = by_kind(settings)
+    return replace(timeouts, output="indices", columns=None, detected_at=False, max_matches=None, max_steps=None)
+
+
 def check_kinds(query: BoundPattern, settings: Settings) -> None:
     """Raise UnsupportedError, which names all reasons, if timeouts are asked for and a query has none."""
     if settings.timeouts:

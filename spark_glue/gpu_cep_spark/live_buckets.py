@@ -24,7 +24,7 @@ from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read
 from gpu_cep.errors import CepError, EventError
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
-from gpu_cep.stream_steps import bindable_rows, certain_matches, hold_events, is_due, no_matches
+from gpu_cep.stream_steps import bindable_rows, certain_matches, give_up_decided, hold_events, is_due, no_matches
 from gpu_cep_spark.codes import Codes
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.live_marks import ListMarks, in_order_of_ties, marks_after, read_marks, write_marks
@@ -263,7 +263,9 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
         # text that came as codes is encoded
         state = hold_events(work.live, replace(state, events=events.slice(0, 0)), events, places)
     context = TaskContext.get()
-    after, found = certain_matches(work.live, state, 1 if context is None else context.cpus(), None)
+    threads = 1 if context is None else context.cpus()
+    ran, found = certain_matches(work.live, state, threads, None)
+    after = give_up_decided(work.live, ran, threads)
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
     # there is no run for a row pattern without rows
     marks = None if work.live.rows is None or listed is None else marks_after(listed.numbers, after.events, after.numbers)

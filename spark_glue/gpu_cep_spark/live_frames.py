@@ -21,7 +21,7 @@ from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_plans import check_late_rows
+from gpu_cep.live_plans import check_late_rows, decisive_of
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
 from gpu_cep.plan.certainty import is_reported_in_time
 from gpu_cep.plan.event_plan import EventPlan
@@ -112,9 +112,10 @@ def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], every: Tick
     if isinstance(plan, EventPlan) and needs_slices(query.settings):
         sliced = plan_over_slices(query.pattern, query.events, query.options, query.settings)
     of_timeouts = [each.plan for each in timeouts if isinstance(each.plan, EventPlan)]
+    decisive = decisive_of(plan, query.pattern, query.events, query.options, query.settings)
     live = LiveQuery(
         plan, query.events, sliced, of_timeouts[0] if of_timeouts else None,
-        every=every, refuses_late=late == "error", returns_late=late == "rows",
+        every=every, refuses_late=late == "error", returns_late=late == "rows", decisive=decisive,
     )  # fmt: skip
     if live.returns_late:
         check_late_rows(live, query.settings)

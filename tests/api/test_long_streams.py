@@ -14,7 +14,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep import stream_steps
 from gpu_cep.engine.intervals import join, run
-from gpu_cep.engine.streaming import moving_streams
+from gpu_cep.engine.streaming import decisive, moving_streams
 
 EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64(), "x": pa.int64()})
 HIGH_AND_LOW = "PARTITION BY k DEFINE H AS x > 5, L AS x <= 5 PATTERN H meets L"
@@ -29,6 +29,16 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "timeouts": (PAIRS, {"timeouts": True}),
     "window": ("PATTERN SEQ(A a, B b+, NOT(C c)) WHERE [k]", {}),
     "looks back": ("PATTERN SEQ(NOT(C c), A a, B b) WHERE [k]", {}),
+    "rising": ("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x <= b.x AND b.x <= c.x", {}),
+    "rising, taken": ("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x <= b.x", {"after_match": "skip_past_last"}),
+    "rising, timeouts": ("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x <= b.x AND b.x <= c.x", {"timeouts": True}),
+    "of any type": ("PATTERN SEQ(a, b, c) WHERE [k] AND a.x < b.x AND b.x < c.x", {"output": "indices"}),
+    "of two types": ("PATTERN SEQ(A a, b, A c) WHERE [k] AND a.x < b.x AND b.x < c.x", {"output": "indices"}),
+    "three neighbours": ("PATTERN SEQ(A a, b, c) WHERE partition_contiguity { [k] AND a.x <= b.x }", {}),
+    "ordered neighbours": ("PATTERN SEQ(a, b) WHERE strict_contiguity { a.x < b.x }", {"order_by": ["x"], "ties": "position"}),
+    "neighbours, timeouts": ("PARTITION BY k PATTERN SEQ(a, b) WHERE strict_contiguity { a.x < b.x }", {"timeouts": True}),
+    "touching": (f"{THREE} A contains B; A finished-by B AND C overlaps A; C during A; C meets A", {}),
+    "touching early": (f"{THREE} A contains B; A started-by B AND C overlaps A; A meets C", {"detect": "early"}),
     "neighbours": ("PARTITION BY k PATTERN SEQ(a, b) WHERE strict_contiguity { a.x < b.x }", {}),
     "until": ("PARTITION BY k PATTERN SEQ(A a, b+ UNTIL (b.x > 7), C c)", {}),
     "branches": ("PATTERN OR(SEQ(A a, B b), SEQ(B c, NOT(A d))) WHERE [k]", {}),
@@ -68,13 +78,19 @@ def few_events_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(moving_streams, "_FEWEST", 0)
 
 
+@pytest.fixture
+def gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let streams look for events that decide nothing more among few, too."""
+    monkeypatch.setattr(decisive, "_FEWEST", 0)
+
+
 def rows_of(tables: list[pa.Table]) -> Counter[str]:
     return Counter(repr(row) for table in tables for row in table.to_pylist())
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("keys", [3, 60])
-@pytest.mark.parametrize("lateness", [0, 7])
+@pytest.mark.parametrize(("keys", "lateness"), [(3, 7), (60, 0)])
+@pytest.mark.usefixtures("gives_up_soon")
 def test_pushes_have_the_matches_of_a_batch(name: str, keys: int, lateness: int) -> None:
     query, options = QUERIES[name]
     text, table = f"{query} WITHIN {600 if keys > 9 else 200}", events(1_500, keys, seed=keys + lateness)
@@ -92,6 +108,70 @@ def test_pushes_have_the_matches_of_a_batch(name: str, keys: int, lateness: int)
         assert rows_of(shown[:-1]) == rows_of(shown[-1:])
     else:
         assert rows_of(found) == rows_of([batch])
+
+
+@pytest.mark.parametrize("options", [{}, {"timeouts": True}, {"after_match": "skip_past_last"}, {"output": "count"}])
+@pytest.mark.usefixtures("gives_up_soon")
+def test_events_are_kept_as_long_as_their_run_is_open(options: dict[str, Any]) -> None:
+    live = cep.stream("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < b.x WITHIN 1000", EVENTS, **options)
+    # of key 1, a run is complete; of key 2, one waits for a C, and passes a B over; of key 3, one waits for a B
+    rows = [("A", 1, 3), ("B", 1, 4), ("C", 1, 5), ("A", 2, 5), ("B", 2, 4), ("B", 2, 6), ("A", 3, 9), ("B", 3, 1)]
+    types, keys, values = zip(*rows, strict=True)
+    live.push(pa.table([range(8), types, keys, values], schema=EVENTS))
+    assert live.kept_events == 3
+    again = cep.stream.load(live.save())
+    found = again.push(pa.table([[10, 11, 12], ["C", "B", "C"], [2, 3, 3], [0, 10, 0]], schema=EVENTS))
+    assert found.num_rows == (1 if "output" in options or "after_match" in options else 2)
+    assert again.clock.reported == (2 if options.get("after_match") == "skip_past_last" else 3)
+    # twice as many as were left are not yet worth a look
+    assert again.kept_events == 6
+    again.push(pa.table([[13], ["C"], [1], [0]], schema=EVENTS))
+    assert again.kept_events == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("PARTITION BY k PATTERN SEQ(a, b, c) WHERE strict_contiguity { a.x < b.x }", 6),
+        ("PATTERN SEQ(a, b, c) WHERE partition_contiguity { [k] AND a.x < b.x }", 6),
+        ("PATTERN SEQ(a, b, c) WHERE strict_contiguity { a.x < b.x }", 2),
+        ("PATTERN a WHERE strict_contiguity { a.x > 5 }", 0),
+        # what an event to come may still extend, rule out or count
+        ("PATTERN SEQ(a, b+) WHERE strict_contiguity { a.x < b.x }", 900),
+        ("PATTERN SEQ(a, NOT(C n), b) WHERE strict_contiguity { a.x < b.x }", 900),
+        ("PATTERN AND(A a, B b) WHERE [k]", 600),
+        ("PATTERN SEQ(A a, NOT(C n), B b) WHERE [k]", 900),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { [k] }", 600),
+        ("PARTITION BY k DEFINE H AS x > 5, L AS x <= 5 PATTERN H before L", 900),
+    ],
+)
+@pytest.mark.usefixtures("gives_up_soon")
+def test_only_what_later_matches_depend_on_is_kept(query: str, kept: int) -> None:
+    live = cep.stream(f"{query} WITHIN 5000", EVENTS)
+    times = np.arange(900)
+    live.push(pa.table([times, np.array(list("ABC"))[times // 3 % 3], times % 3, times // 3 % 10], schema=EVENTS))
+    assert live.kept_events == kept
+
+
+@pytest.mark.usefixtures("gives_up_soon")
+def test_situations_are_kept_as_long_as_they_touch_an_open_one() -> None:
+    live, levels = cep.stream(f"{HIGH_AND_LOW} WITHIN 5000", EVENTS), [9, 8, 1, 2, 7, 3, 4]
+    live.push(pa.table([range(7), ["A"] * 7, [1] * 7, levels], schema=EVENTS))
+    # the last two are an open situation, the one before them touches it
+    assert live.kept_events == 3
+    found = live.push(pa.table([[7], ["A"], [1], [9]], schema=EVENTS))
+    assert found.num_rows == 1
+    assert [event["ts"] for event in found["L"][0].as_py()] == [5, 6]
+
+
+@pytest.mark.usefixtures("gives_up_soon")
+def test_an_error_of_a_run_is_one_of_the_push_that_completes_it() -> None:
+    live = cep.stream("PATTERN SEQ(A a, B b, C c) WHERE a.x * b.x > 5 WITHIN 100", EVENTS, max_matches=1, max_steps=9)
+    huge = pa.table([[1, 2, 3, 4], list("AABB"), [1] * 4, [1 << 62] * 4], schema=EVENTS)
+    assert live.push(huge).num_rows == 0
+    assert live.kept_events == 4
+    with pytest.raises(cep.EventError, match="overflow"):
+        live.push(pa.table([[5], ["C"], [1], [1]], schema=EVENTS))
 
 
 def test_only_events_of_keys_that_have_moved_are_read(read: list[int]) -> None:

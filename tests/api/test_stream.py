@@ -16,7 +16,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.streaming import moving_streams
+from gpu_cep.engine.streaming import decisive, moving_streams
 from gpu_cep.errors import UnsupportedError
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
@@ -93,7 +93,8 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     events = case.events.take(rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5), "cuts"))
     # all events of a small table may be of keys that have moved
-    with patch.multiple(moving_streams, _FEWEST=0, _MOST=data.draw(st.sampled_from((0.5, 1.0)), "most")):
+    most = data.draw(st.sampled_from((0.5, 1.0)), "most")
+    with patch.multiple(moving_streams, _FEWEST=0, _MOST=most), patch.object(decisive, "_FEWEST", 0):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     on_time = np.flatnonzero(~late)
     batch = cep.match(events.take(on_time), case.text, output="indices", **case.options)

@@ -16,6 +16,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.engine.answers import answer
+from gpu_cep.engine.streaming import decisive
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
@@ -84,8 +85,9 @@ def in_tasks(events: pa.Table) -> list[pa.Table]:
 
 @pytest.fixture(autouse=True, scope="module")
 def few_buckets() -> Iterator[None]:
-    """Two buckets, whose chunks are joined soon, so that each has many keys and its list is written anew."""
-    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_buckets, "MOST_CHUNKS", 3):
+    """Two buckets, whose chunks are joined soon, so that each has many keys, its list is written anew, and decided events are given up."""
+    packing, chunks = patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_buckets, "MOST_CHUNKS", 3)
+    with packing, chunks, patch.object(decisive, "_FEWEST", 0):
         yield
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock, elapsed_time, host_sequence
 from gpu_cep.engine.events.label_words import Words
-from gpu_cep.engine.events.matches import Flags, Indices
+from gpu_cep.engine.events.matches import Flags, Indices, Rows
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.buffers import new_values
@@ -100,6 +100,26 @@ def derive(plan: IntervalPlan, run: Run) -> Derived:
         derived = derive_from_runs(plan, events, runs, run.threads)
     run.profile.add("situations", len(derived.runs.stream))
     return derived
+
+
+def events_in_contact(plan: IntervalPlan, run: Run, contacts: int) -> Rows:
+    """Return the rows, ascending, of the events of each stream from the first situation on that matters to later matches.
+
+    Open situations do, and those that touch one which does, over less than so many contacts. So do all behind them.
+    """
+    events, fill = _order_events(plan, run)
+    borders = find_all_borders(plan, events, fill, run.threads)
+    opening, closing, _ = _pair_borders(len(plan.query.variables), events, borders)
+    stream, start, end = borders.stream[opening], borders.time[opening], borders.time[closing]
+    matters = borders.position[closing] == NO_POSITION
+    kind = events.times.dtype
+    since = np.full(events.count, np.inf if kind.kind == "f" else np.iinfo(kind).max, kind)
+    np.minimum.at(since, stream[matters], start[matters])
+    for _ in range(contacts - 1):
+        matters |= end >= since[stream]
+        np.minimum.at(since, stream[matters], start[matters])
+    kept = np.flatnonzero(events.times >= (since[0] if events.streams is None else since[events.streams]))
+    return np.sort(events.input_rows(kept))
 
 
 def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.state import StreamState, Times
 
@@ -48,7 +49,7 @@ def keep_from(state: StreamState, begin: Tick) -> StreamState:
     return drop_first(state, int(np.searchsorted(state.times, begin, side="left")))
 
 
-def drop_others(state: StreamState, before: int, kept: npt.NDArray[np.int64]) -> StreamState:
+def drop_others(state: StreamState, before: int, kept: Rows) -> StreamState:
     """Return the state without those of its first events that are not `kept`; `before` says how many are first."""
     dropped = before - len(kept)
     if not dropped:

@@ -56,6 +56,7 @@ class StreamState:
     `over`: with a window of a number of events, how many of the events have windows that were over at the last run; else 0.
     `held`: matches of earlier runs that decide about later ones, for ``skip_past_last`` (None: there are none).
     `numbering`: how many matches of each stream have been numbered, for ``output="events"`` (None: there are none).
+    `settled`: how many of the known events were left when those that decide nothing more were last given up (0: none were).
     """
 
     events: pa.Table
@@ -65,6 +66,7 @@ class StreamState:
     over: int = 0
     held: Held | None = None
     numbering: Numbering | None = None
+    settled: int = 0
 
 
 def first_state(schema: pa.Schema) -> StreamState:
@@ -78,7 +80,7 @@ def write_state(state: StreamState, about: dict[str, Any]) -> bytes:
     The metadata of the first holds, as JSON, the clock and what is said `about` the stream.
     """
     held, numbering = state.held, state.numbering
-    marks = {"over": state.over, "holds": held is not None, "numbers": numbering is not None}
+    marks = {"over": state.over, "settled": state.settled, "holds": held is not None, "numbers": numbering is not None}
     told = json.dumps({"format": FORMAT, "clock": asdict(state.clock), **marks, **about})
     sink = pa.BufferOutputStream()
     _write_columns(sink, [pa.array(state.times), pa.array(state.numbers), *state.events.columns], {_MARK: told.encode()})
@@ -121,7 +123,9 @@ def read_state(saved: bytes, schema: pa.Schema) -> StreamState:
     held = Held(*_read_with(rest)) if about["holds"] else None
     numbering = Numbering(*_read_with(rest)) if about["numbers"] else None
     times, numbers = (table.column(place).to_numpy() for place in range(2))
-    return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering)
+    # an earlier release gave up no events of decided runs
+    settled = about.get("settled", 0)
+    return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering, settled)
 
 
 def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
