@@ -36,6 +36,8 @@ TICKS = 1_000
 # Chunks that a bucket's list may have before they are joined.
 MOST_CHUNKS = 64
 _NUMBER = "number"
+# How keys are spread over buckets: as many buckets in each partition.
+_SPREAD = "evenly"
 # The fields of a bucket that are written beside the state of its stream.
 _FIGURES = ("rows", "size", "chunks", "timer", "latest", "open")
 
@@ -194,6 +196,11 @@ def _read_bucket(work: LiveWork, store: Store) -> Bucket:
             f"the checkpoint holds events that are kept for another query, whose pattern is {told['pattern']}; "
             "start this query with a checkpointLocation of its own"
         )
+    if told.get("spread") != _SPREAD:
+        raise EventError(
+            "the checkpoint was written by an earlier release, which spread keys over buckets in another way; "
+            "go on with that release, or start this query with a checkpointLocation of its own"
+        )
     buckets = number_of_buckets(work.partitions)
     if told["buckets"] != buckets:
         raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
@@ -324,7 +331,7 @@ def _write(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, wat
     if not after.rows and not _holds(after.state) and after.state.numbering is None:
         store.about.clear()
         return after
-    told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions)}
+    told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
     told |= {name: getattr(after, name) for name in _FIGURES}
     store.about.update((write_state(after.state, told),))
     return after

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.errors import EventError
 
-# Buckets for each partition of the state, enough that hashing spreads keys evenly.
+# Buckets in each partition of the state, enough that hashing spreads keys evenly.
 BUCKETS_PER_PARTITION = 32
 # The bytes of events that a task packs at a time.
 PORTION = 1 << 26
+# The seed of the hash by which Spark chooses a row's partition.
+_SEED = 42
 PACKED = "bucket int, events binary"
 PACKED_ARROW = pa.schema({"bucket": pa.int32(), "events": pa.binary()})
 # The settings by which Spark tells tasks how many partitions the state has: newer releases, and older ones.
@@ -61,20 +65,66 @@ def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Itera
     EventError
         An event has no timestamp.
     """
-    buckets = number_of_buckets(packing.partitions)
+    buckets = bucket_numbers(state_partitions(packing.partitions), BUCKETS_PER_PARTITION)
     for table in _portions(batches):
         _refuse_untimed(packing, table)
         yield _pack(packing, table if table.schema == packing.schema else table.cast(packing.schema), buckets)
 
 
-def number_of_buckets(partitions: int) -> int:
-    """Return over how many buckets keys are spread, by the partitions of the checkpoint's state, of which Spark tells tasks.
+def state_partitions(partitions: int) -> int:
+    """Return the number of partitions of the checkpoint's state, of which Spark tells tasks.
 
     `partitions` are those of a task that Spark does not tell.
     """
     context = TaskContext.get()
     told = [] if context is None else [context.getLocalProperty(name) for name in _PARTITIONS]
-    return BUCKETS_PER_PARTITION * next((int(number) for number in told if number is not None), partitions)
+    return next((int(number) for number in told if number is not None), partitions)
+
+
+def number_of_buckets(partitions: int) -> int:
+    """Return over how many buckets keys are spread; `partitions` as in :func:`state_partitions`."""
+    return BUCKETS_PER_PARTITION * state_partitions(partitions)
+
+
+@lru_cache(maxsize=8)
+def bucket_numbers(partitions: int, each: int) -> npt.NDArray[np.int32]:
+    """Return the numbers of all buckets, so chosen that Spark sends as many to `each` partition of the state.
+
+    Of numbers that follow each other it sends a third more than that to the fullest of a few partitions.
+
+    Examples
+    --------
+    >>> bucket_numbers(2, 3).tolist()
+    [2, 4, 5, 0, 1, 3]
+    >>> partition_of(bucket_numbers(2, 3), 2).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    tried = 4 * each * partitions
+    while True:
+        parts = partition_of(np.arange(tried, dtype=np.int32), partitions)
+        order, sizes = np.argsort(parts, kind="stable"), np.bincount(parts, minlength=partitions)
+        if sizes.min() >= each:
+            begins = np.cumsum(sizes) - sizes
+            chosen: npt.NDArray[np.int32] = order[(begins[:, None] + np.arange(each)).ravel()].astype(np.int32)
+            return chosen
+        tried *= 2
+
+
+def partition_of(numbers: npt.NDArray[np.int32], partitions: int) -> npt.NDArray[np.int32]:
+    """Return the partition to which Spark sends each number of a column of integers: the remainder of its Murmur3 hash."""
+    hashed = _rotated(numbers.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    hashed = _rotated(hashed ^ np.uint32(_SEED), 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    # the length of a number in bytes
+    hashed ^= np.uint32(4)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        hashed = (hashed ^ hashed >> np.uint32(shift)) * np.uint32(factor)
+    found: npt.NDArray[np.int32] = np.mod((hashed ^ hashed >> np.uint32(16)).view(np.int32), np.int32(partitions))
+    return found
+
+
+def _rotated(values: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
+    """Return the values with their bits rotated to the left."""
+    return values << np.uint32(bits) | values >> np.uint32(32 - bits)
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -98,20 +148,20 @@ def _refuse_untimed(packing: Packing, table: pa.Table) -> None:
         raise EventError(f"{told}; {packing.remedy}")
 
 
-def _pack(packing: Packing, table: pa.Table, buckets: int) -> pa.RecordBatch:
+def _pack(packing: Packing, table: pa.Table, buckets: npt.NDArray[np.int32]) -> pa.RecordBatch:
     """Return one row for each bucket that has events."""
     if not packing.keyed:
         return _rows([0], [write_chunk(table)])
     last = table.num_columns - 1
-    numbers = np.mod(table.column(last).to_numpy().astype(np.int64), buckets)
+    numbers = np.mod(table.column(last).to_numpy().astype(np.int64), len(buckets))
     # of 16 bits, numbers are sorted by counting
-    small = numbers.astype(np.uint16) if buckets <= 1 << 16 else numbers
+    small = numbers.astype(np.uint16) if len(buckets) <= 1 << 16 else numbers
     order = np.argsort(small, kind="stable")
     events = table.remove_column(last).take(pa.array(order)).combine_chunks()
     present, begins = np.unique(numbers[order], return_index=True)
     ends = [*begins[1:].tolist(), len(order)]
     packed = [write_chunk(events.slice(begin, end - begin)) for begin, end in zip(begins.tolist(), ends, strict=True)]
-    return _rows(present.tolist(), packed)
+    return _rows(buckets[present].tolist(), packed)
 
 
 def _rows(buckets: list[int], packed: list[bytes]) -> pa.RecordBatch:

@@ -144,6 +144,13 @@ STREAMS = (
         _LONG_STREAMS,
     ),
     Fault(
+        "buckets-spread-as-they-are-numbered",
+        "spark_glue/gpu_cep_spark/live_packing.py",
+        "order[(begins[:, None] + np.arange(each)).ravel()].astype(np.int32)",
+        "np.arange(each * partitions, dtype=np.int32)",
+        _OF_BUCKETS,
+    ),
+    Fault(
         "open-situations-lead-to-no-match",
         "gpu_cep/engine/intervals/situations.py",
         "found = is_open | since.holds",

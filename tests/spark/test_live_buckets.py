@@ -330,6 +330,20 @@ def test_keys_are_not_spread_anew():
         operator.idle(FOR_EVER)
 
 
+def test_a_checkpoint_that_spread_keys_otherwise_is_refused():
+    operator = operator_of()
+    operator.batch(events_at(START, kinds="A"))
+    with patch.object(live_buckets, "_SPREAD", "in another way"), pytest.raises(EventError, match="written by an earlier release"):
+        operator.idle(FOR_EVER)
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 8, 200])
+def test_each_partition_of_the_state_has_as_many_buckets(partitions: int) -> None:
+    numbers = live_packing.bucket_numbers(partitions, 32)
+    assert len(set(numbers.tolist())) == 32 * partitions
+    assert np.bincount(live_packing.partition_of(numbers, partitions)).tolist() == [32] * partitions
+
+
 def test_events_without_a_time_are_an_error():
     operator = operator_of()
     with pytest.raises(EventError, match="timestamp column 'ts' holds 1 NULL in one partition of the events; nulls='drop'"):

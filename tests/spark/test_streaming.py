@@ -13,6 +13,7 @@ from signal import SIGKILL
 from subprocess import DEVNULL, Popen
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -22,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep_spark.live_checks import ROCKS, STORE
+from gpu_cep_spark.live_packing import partition_of
 from tests.docs.blocks import BLOCK
 from tests.spark.conftest import ROOT
 from tests.spark.live_sources import INSTANT, OPEN, SCHEMA, SECOND, START, end, events, run, source, write
@@ -159,6 +161,13 @@ def test_late_rows_of_a_row_pattern_come_out_or_end_the_query(spark: SparkSessio
     assert (figures(progress, "late"), figures(progress, "matches")) == (3, expected.num_rows)
     with pytest.raises(StreamingQueryException, match=r"events are late: .* the pattern is MATCH_RECOGNIZE"):
         run(cep.gpu_match(source(spark, tmp_path / "in"), ROWS, late="error"), tmp_path / "again")
+
+
+def test_it_is_known_to_which_partition_spark_sends_a_bucket(spark: SparkSession) -> None:
+    numbers = np.array([*range(200), -1, 2**31 - 1, -(2**31)], np.int32)
+    frame = spark.createDataFrame(pa.table({"bucket": numbers})).repartition(7, "bucket")
+    sent = frame.select("bucket", F.spark_partition_id().alias("partition")).toArrow().sort_by("bucket")
+    assert sent["partition"].to_pylist() == partition_of(np.sort(numbers), 7).tolist()
 
 
 def test_heartbeats_are_no_rows(spark: SparkSession, tmp_path: Path) -> None:
