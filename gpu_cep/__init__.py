@@ -56,7 +56,17 @@ if TYPE_CHECKING:
     from gpu_cep.rule_streams import RuleStream, stream_all
     from gpu_cep.sql_answers import sql
     from gpu_cep.streams import Stream, stream
-    from gpu_cep_spark import RunReport, SparkEvents, gpu_match, gpu_match_all, gpu_progress, heartbeats, rapids_conf, register
+    from gpu_cep_spark import (
+        RunReport,
+        SparkEvents,
+        gpu_match,
+        gpu_match_all,
+        gpu_progress,
+        heartbeats,
+        rapids_conf,
+        register,
+        sql_conf,
+    )
 
 __version__ = "0.1.0"
 
@@ -121,12 +131,18 @@ __all__ = [
     "same",
     "seq",
     "sql",
+    "sql_conf",
     "stream",
     "stream_all",
     "sum",
     "var",
     "waterfall",
 ]
+
+
+_ON_SPARK = frozenset(
+    ("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register", "sql_conf")
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -155,7 +171,7 @@ def __getattr__(name: str) -> Any:
         from gpu_cep import sql_answers
 
         return sql_answers.sql
-    if name in ("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register"):
+    if name in _ON_SPARK:
         import gpu_cep_spark
 
         return getattr(gpu_cep_spark, name)

@@ -38,7 +38,7 @@ def test_import_is_quick() -> None:
     assert min(probe()["seconds"] for _ in range(3)) <= LIMIT
 
 
-@pytest.mark.parametrize("name", ["RunReport", "gpu_match", "rapids_conf", "register"])
+@pytest.mark.parametrize("name", ["RunReport", "gpu_match", "rapids_conf", "register", "sql_conf"])
 def test_what_needs_spark_says_how_to_install_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "gpu_cep_spark", raising=False)
     monkeypatch.setitem(sys.modules, "pyspark", None)

@@ -15,5 +15,16 @@ from gpu_cep_spark.rapids import rapids_conf
 from gpu_cep_spark.rule_matching import gpu_match_all
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.sql import register
+from gpu_cep_spark.sql_extension import sql_conf
 
-__all__ = ["RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register"]
+__all__ = [
+    "RunReport",
+    "SparkEvents",
+    "gpu_match",
+    "gpu_match_all",
+    "gpu_progress",
+    "heartbeats",
+    "rapids_conf",
+    "register",
+    "sql_conf",
+]

@@ -95,6 +95,14 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
     spark.udtf.register(name, _table_function_type(spark)(_handler(registration), None, name, PythonEvalType.SQL_ARROW_UDTF))
 
 
+def table_function(zone: str, partitions: int) -> type:
+    """Return the class of gpu_match for a session with a time zone and so many partitions of a shuffle.
+
+    The extension of Spark's SQL (spark_glue/java) asks for it by name, where no :func:`register` was called.
+    """
+    return _handler(Registration("gpu_match", zone, BUCKETS_PER_PARTITION * partitions, None))
+
+
 def _check_registration(spark: object, name: object) -> None:
     if not hasattr(spark, "udtf"):
         raise PatternError(f"register() takes the session of Spark first, register(spark), not {spark!r}")

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from gpu_cep_spark import sql_conf
 from tests.awkward import SPARK_BATCH, make_spark_awkward
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
 # those that start clusters, and those that need a driver in this process
-collect_ignore = ["test_clusters.py", "test_faults.py", "test_handshake.py"] if CONNECT else []
+collect_ignore = ["test_clusters.py", "test_extension.py", "test_faults.py", "test_handshake.py"] if CONNECT else []
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +49,7 @@ def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[Spa
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", SPARK_BATCH)
     session = (
         builder.appName("gpu_cep tests")
+        .config(map=sql_conf())
         .config("spark.ui.enabled", False)
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", 4)

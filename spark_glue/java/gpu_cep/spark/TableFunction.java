@@ -1,0 +1,35 @@
+package gpu_cep.spark;
+
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.api.python.PythonEvalType;
+import org.apache.spark.api.python.PythonUtils$;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.execution.python.UserDefinedPythonTableFunction;
+import org.apache.spark.sql.internal.SQLConf;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction0;
+import scala.runtime.AbstractFunction1;
+
+/** Makes calls of the table function gpu_match, which is a class of Python. */
+final class TableFunction extends AbstractFunction1 {
+    static final String NAME = "gpu_match";
+
+    /** Returns the plan of a call with some arguments. */
+    public Object apply(Object arguments) {
+        byte[] command = handler().getBytes(StandardCharsets.US_ASCII);
+        return new UserDefinedPythonTableFunction(
+            NAME, PythonUtils$.MODULE$.createPythonFunction(command), PythonEvalType.SQL_ARROW_UDTF(), false
+        ).builder((Seq) arguments, new AbstractFunction0() {
+            public Object apply() {
+                return CatalystSqlParser$.MODULE$;
+            }
+        });
+    }
+
+    /** Returns a pickle of the call that gives the class: table_function(zone, partitions). */
+    private static String handler() {
+        SQLConf conf = SQLConf.get();
+        String arguments = "V" + conf.sessionLocalTimeZone() + "\nI" + conf.numShufflePartitions() + "\n";
+        return "cgpu_cep_spark.sql\ntable_function\n(" + arguments + "tR.";
+    }
+}
