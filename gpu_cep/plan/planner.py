@@ -22,6 +22,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.lifting import lift_conditions
 from gpu_cep.plan.properties import plan_properties
 from gpu_cep.plan.pruning import drop_useless_steps
+from gpu_cep.plan.rankings import follow_result_order
 from gpu_cep.plan.relationships import plan_branches
 from gpu_cep.plan.returns import plan_ranking, plan_returns
 from gpu_cep.plan.robustness import follow_plain_strategy
@@ -30,6 +31,7 @@ from gpu_cep.plan.timeouts import check_kinds
 
 # The rules for event patterns, in the order in which they are applied.
 RULES: tuple[Callable[[EventPlan], EventPlan], ...] = (
+    follow_result_order,
     choose_algorithms,
     split_streams,
     plan_branches,

@@ -29,13 +29,13 @@ from tests.results import matches_of
 PATTERNS = ("SEQ(A a, B b+)", "SEQ(A a, B b+, A c)", "SEQ(A a, B b, A c?)", "SEQ(A a, OR(B b, SEQ(B b, A c)))", "SEQ(A a, AND(B b+, A c))",
             "SEQ(A a, NOT(X n), B b+)")  # fmt: skip
 RANKINGS = (None, "sum(b.x) desc", "count(b)", "a.x + max(b.y) desc", "last(b.y) ASC", "min(b.y)", "c.x desc", "first(b.type)",
-            "last(b.ts) desc")  # fmt: skip
+            "last(b.ts) desc", "last(b.ts)", "c.ts - a.ts", "last(b.ts) - a.ts", "a.x desc")  # fmt: skip
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     pattern, order = draw(st.sampled_from(PATTERNS)), draw(st.sampled_from(RANKINGS))
-    order = order if order != "c.x desc" or " c" in pattern else None
+    order = order if order is None or "c." not in order or " c" in pattern else None
     size = draw(st.integers(0, 8))
     letters = draw(st.lists(st.sampled_from("AABBBX"), min_size=size, max_size=size))
     steps = draw(st.lists(st.sampled_from((0, 1, 1)), min_size=size, max_size=size))
@@ -130,6 +130,29 @@ def test_few_of_very_many_matches_are_found_at_once(algorithm):
     assert [row["b"] for row in rows] == [[1], [1, 2], [1, 2, 3]]
     counted = gpu_cep.match(MANY, SUBSETS, limit_per_start=3, algorithm=algorithm, output="count", max_steps=10_000)
     assert counted["count"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize("order", ["c.ts", "last(c.ts) asc", "c.ts - a.ts", "a.x desc"])
+def test_a_ranking_that_follows_the_order_of_results_finds_no_more_than_is_kept(order):
+    later = pa.concat_tables([MANY, pa.table({"ts": [43], "type": ["C"], "x": [1]})])
+    rows = found(later, SUBSETS, limit_per_start=3, order_matches_by=order, max_steps=10_000)
+    assert [(row["b"], row["c"]) for row in rows] == [([1], 41), ([1, 2], 41), ([1, 2, 3], 41)]
+    told = gpu_cep.explain(later, SUBSETS, limit_per_start=3, order_matches_by=order)
+    assert "the first 3 matches in the order of results" in str(told)
+
+
+@pytest.mark.parametrize("order", ["c.ts desc", "last(b.ts)", "c.x", "a.ts - c.ts", "c.ts + 1", "c.ts - first(b.ts)"])
+def test_another_ranking_stays(order):
+    told = str(gpu_cep.explain(MANY, SUBSETS, limit_per_start=3, order_matches_by=order))
+    assert f"the first 3 matches by {order.removesuffix(' desc')}, " in told
+
+
+def test_a_difference_without_a_window_may_overflow():
+    extremes = pa.table({"ts": [-(2**63) + 1, 2**63 - 1], "type": ["A", "B"], "x": [1, 1]})
+    query = "PATTERN SEQ(A a, B b)"
+    with pytest.raises(gpu_cep.EventError, match="overflow"):
+        found(extremes, query, limit_per_start=1, order_matches_by="b.ts - a.ts")
+    assert found(extremes, query, limit_per_start=1, order_matches_by="b.ts") == [{"a": 0, "b": 1}]
 
 
 def test_what_a_ranking_drops_takes_no_memory():

@@ -58,7 +58,7 @@ def draft(text: str, **settings: Any) -> EventPlan | IntervalPlan:
     query = parse(text)
     if isinstance(query, IntervalQuery):
         return draft_interval_plan(bind_intervals(query, SCHEMA, Options()), Settings(**settings))
-    return draft_plan(bind(query, SCHEMA, Options()), Settings(**settings))
+    return draft_plan(bind(query, SCHEMA, Options(), ranking=settings.get("order_matches_by")), Settings(**settings))
 
 
 @pytest.mark.parametrize("rule", dict.fromkeys((*RULES, *INTERVAL_RULES)))

@@ -69,6 +69,27 @@ ANALYSIS = (
         ("tests/conformance/test_limit_per_start.py",),
     ),
     Fault(
+        "a-ranking-that-falls-is-left-out",
+        "gpu_cep/plan/rankings.py",
+        "return rises and not ranking.descending",
+        "return rises",
+        ("tests/conformance/test_limit_per_start.py",),
+    ),
+    Fault(
+        "a-ranking-by-a-variable-that-may-not-end",
+        "gpu_cep/plan/rankings.py",
+        "all(before >> other & 1 for other in branch.variables if other != variable)",
+        "True",
+        ("tests/conformance/test_limit_per_start.py",),
+    ),
+    Fault(
+        "a-ranking-by-another-column-is-left-out",
+        "gpu_cep/plan/rankings.py",
+        "return _is_time(query, expression) and all(_ends(",
+        "return all(_ends(",
+        ("tests/conformance/test_limit_per_start.py",),
+    ),
+    Fault(
         "limit-per-start-keeps-one-more",
         "gpu_cep/engine/output/after_match.py",
         "return np.sort(order[numbers - before < limit])",
