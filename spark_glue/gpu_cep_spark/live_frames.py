@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
+from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
@@ -159,9 +160,13 @@ def _figures() -> list[Any]:
 def _digest(query: NarrowQuery, codes: Codes) -> str:
     """Return a digest of what a bucket's state depends on: the question, and the columns and codes in which events are kept."""
     options, settings = query.options, query.settings
-    functions = tuple(function.name for function in options.functions)
-    meaning = [getattr(options, name) for name in _MEANING]
-    asked: list[Any] = [format_query(as_query(query.pattern)), meaning, functions, settings.after_match, settings.output, settings.columns]
-    asked += [options.detect, options.allen, options.gap, settings.kind, settings.detected_at]
+    asked = [settings.after_match, settings.output, settings.columns, options.detect, options.allen, options.gap]
     kept = [str(query.events.remove_metadata()), sorted(codes.items())]
-    return hashlib.sha256(repr([*asked, *kept]).encode()).hexdigest()
+    text = format_query(as_query(query.pattern))
+    return digest_of(text, options, _MEANING, *asked, settings.kind, settings.detected_at, *kept)
+
+
+def digest_of(text: str, options: Options, meaning: Sequence[str], *others: object) -> str:
+    """Return a digest of a question: its text, the options named by `meaning`, its functions, and what else it depends on."""
+    functions = tuple(function.name for function in options.functions)
+    return hashlib.sha256(repr([text, [getattr(options, name) for name in meaning], functions, *others]).encode()).hexdigest()

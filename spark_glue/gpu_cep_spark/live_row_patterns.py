@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,7 +15,7 @@ from gpu_cep_spark.heartbeat_rows import HEARTBEAT, without_heartbeats
 from gpu_cep_spark.jobs import pattern_text
 from gpu_cep_spark.live_buckets import LiveWork
 from gpu_cep_spark.live_checks import check_row_stream, ticks_of
-from gpu_cep_spark.live_frames import ZONE, columns_of_result, match_in_buckets, partitions_of
+from gpu_cep_spark.live_frames import ZONE, columns_of_result, digest_of, match_in_buckets, partitions_of
 from gpu_cep_spark.row_patterns import NarrowRows, RowPattern, ties_of
 from gpu_cep_spark.schemas import arrow_schema
 
@@ -56,12 +54,5 @@ def live_row_work(query: NarrowRows, every: float | str | None, late: str, parti
         check_late_rows(live, query.settings)
     whole = rows if live.returns_late else None
     result, ties = columns_of_result(live, whole), ties_of(query.bound)
-    return LiveWork(live, _digest(query), pattern_text(query.pattern), {}, result, partitions, whole, ties)
-
-
-def _digest(query: NarrowRows) -> str:
-    """Return a digest of what a bucket's state depends on: the question, and the columns in which rows are kept."""
-    functions = tuple(function.name for function in query.options.functions)
-    meaning = [getattr(query.options, name) for name in _MEANING]
-    asked: list[Any] = [text_of(query.pattern), meaning, functions, str(query.rows.remove_metadata())]
-    return hashlib.sha256(repr(asked).encode()).hexdigest()
+    digest = digest_of(text_of(query.pattern), query.options, _MEANING, str(query.rows.remove_metadata()))
+    return LiveWork(live, digest, pattern_text(query.pattern), {}, result, partitions, whole, ties)
