@@ -41,8 +41,9 @@ from gpu_cep.match_runs import Call, find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
+from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.query_runs import check_engine
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -336,7 +337,7 @@ def match(
         timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, strategy=strategy, ties=ties,
         time_unit=time_unit, nulls=nulls, detect=detect, allen=allen, gap=gap, functions=functions,
     )  # fmt: skip
-    _check_engine(settings)
+    check_engine(settings)
     hand_over = result_form(result, output)
     call = Call(pattern, options, settings, allowed, complete_until, threads, profile)
     return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
@@ -391,12 +392,3 @@ def explain(
     if is_row_pattern(asked):
         return explain_row_pattern(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
     return explain_query(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
-
-
-def _check_engine(settings: Settings) -> None:
-    """Raise if the engine is unknown or cannot run here. This comes before reading: files may be large."""
-    from gpu_cep.engine.phase_one.engine_choice import require_device
-
-    check_settings(settings)
-    if settings.engine == "gpu":
-        require_device()

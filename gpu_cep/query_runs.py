@@ -13,7 +13,7 @@ from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
 
@@ -27,6 +27,15 @@ if TYPE_CHECKING:
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.query_plans import AnyQuery, Pattern
+
+
+def check_engine(settings: Settings) -> None:
+    """Raise if a setting is unknown, or the engine cannot run here. This comes before reading: files may be large."""
+    from gpu_cep.engine.phase_one.engine_choice import require_device
+
+    check_settings(settings)
+    if settings.engine == "gpu":
+        require_device()
 
 
 def run_plan(

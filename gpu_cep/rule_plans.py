@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.errors import FEWER_EVENTS, CepError, EventError, ending_in
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.columns_read import columns_read
-from gpu_cep.plan.settings import Settings, check_settings, memory_bytes
+from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.query_plans import is_row_pattern, make_plan
-from gpu_cep.query_runs import is_path, open_source
+from gpu_cep.query_runs import check_engine, is_path, open_source
 from gpu_cep.rules import Rule, naming
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _plan_rule(draft: _Draft, name: str, rule: Rule, keywords: Mapping[str, Any]
     from gpu_cep.engine.input.times import lacks_times
 
     options, settings = read_keywords({**keywords, **rule.options})
-    _check_engine(settings)
+    check_engine(settings)
     if is_row_pattern(rule.pattern):
         draft.alone[name] = "MATCH_RECOGNIZE returns rows of its own"
         return
@@ -204,12 +204,3 @@ def _exceeds(source: Source, names: list[str], first: PlannedRule, wanted: Wante
         return False
     files = source.group(names, source.schema.names[first.plan.query.timestamp], wanted)
     return files is not None and AT_ONCE * bytes_of(files.groups) > (int(SHARE * free_memory()) if memory is None else memory)
-
-
-def _check_engine(settings: Settings) -> None:
-    """Raise if a setting is unknown, or the engine cannot run here."""
-    from gpu_cep.engine.phase_one.engine_choice import require_device
-
-    check_settings(settings)
-    if settings.engine == "gpu":
-        require_device()
