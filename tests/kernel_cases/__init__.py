@@ -13,6 +13,7 @@ from typing import Any
 
 import gpu_cep_kernels
 from gpu_cep_kernels.compile.jit import Kernel
+from tests.kernel_cases.automata import AUTOMATON_CASES
 from tests.kernel_cases.calls import Call, KernelCase, bytes_moved
 from tests.kernel_cases.chain_windows import CHAIN_WINDOW_CASES
 from tests.kernel_cases.events import EVENT_CASES
@@ -33,8 +34,8 @@ from tests.kernel_cases.windows import WINDOW_CASES
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
 CASES: tuple[KernelCase, ...] = (
-    *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *CHAIN_WINDOW_CASES, *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES,
-    *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
+    *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *AUTOMATON_CASES, *CHAIN_WINDOW_CASES, *LONGEST_RUN_CASES,
+    *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
 )  # fmt: skip
 
 

@@ -18,10 +18,10 @@ from gpu_cep_kernels.automaton.chain_windows import (
 )
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
+from tests.kernel_cases.automata import walking_chain
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random
 from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
-from tests.kernel_cases.matches import walking_chain
 from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from gpu_cep_kernels.automaton import longest_runs
 from gpu_cep_kernels.rules.tables import Strategy
+from tests.kernel_cases.automata import automaton
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random
 from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
-from tests.kernel_cases.matches import automaton
 from tests.kernel_cases.tables import FINALLY, ITERATION_PROGRAMS
 
 
