@@ -12,6 +12,7 @@ from tests.mutants.in_files import FILES
 from tests.mutants.in_kernels import KERNELS
 from tests.mutants.in_matchers import MATCHERS, SITUATIONS
 from tests.mutants.in_plans import ANALYSIS
+from tests.mutants.in_row_memory import ROW_MEMORY
 from tests.mutants.in_row_patterns import ROW_PATTERNS
 from tests.mutants.in_row_streams import ROW_STREAMS
 from tests.mutants.in_rule_sets import RULE_SETS
@@ -20,6 +21,6 @@ from tests.mutants.in_spark import SPARK
 from tests.mutants.in_streams import STREAMS
 
 FAULTS: tuple[Fault, ...] = (
-    *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *ROW_STREAMS, *DEVICE,
-    *KERNELS, *RULE_SETS,
+    *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *ROW_MEMORY, *ROW_STREAMS,
+    *DEVICE, *KERNELS, *RULE_SETS,
 )  # fmt: skip
