@@ -13,7 +13,7 @@ from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, State
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
-from gpu_cep_kernels.rules.tables import new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
 from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventTable, MatchTable, ProgramTable, Strategy
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random, column_bank, ends_of, start_events, streams

@@ -11,7 +11,8 @@ from gpu_cep_kernels.joins.table_joins import APART, BEFORE, BEHIND, Buckets, Pa
 from gpu_cep_kernels.matches import hashing
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, Registers, new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, Registers
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import PROGRAMS, SINGLE, aggregate_table, condition_table, negation_table, pattern_table, program_registers

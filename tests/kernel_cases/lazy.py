@@ -13,7 +13,8 @@ from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOL
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, count_labels, fill_buffers
 from gpu_cep_kernels.phase_one.input_buffers import Streams as BatchStreams
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, MatchTable, NegationTable, ProgramTable, new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, MatchTable, NegationTable, ProgramTable
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, column_bank, places_of, streams
 from tests.kernel_cases.tables import (

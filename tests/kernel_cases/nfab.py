@@ -13,18 +13,8 @@ from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import mark_ends, mark_used_nodes, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import Pass, PassState
-from gpu_cep_kernels.rules.tables import (
-    BY_FLOATS,
-    BY_INTS,
-    ONCE,
-    Conditions,
-    Criteria,
-    EventTable,
-    MatchTable,
-    ProgramTable,
-    Strategy,
-    new_path,
-)
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, ONCE, Conditions, Criteria, EventTable, MatchTable, ProgramTable, Strategy
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random, column_bank, ends_of, flags, places_of, streams
 from tests.kernel_cases.tables import (

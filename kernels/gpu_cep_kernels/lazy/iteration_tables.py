@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.rules.tables import Flags, Ints, double_rows
+from gpu_cep_kernels.rules.path_arrays import double_rows
+from gpu_cep_kernels.rules.tables import Flags, Ints
 
 # When a quantified variable decides a condition:
 # ALONE each event by itself, as the stage begins,

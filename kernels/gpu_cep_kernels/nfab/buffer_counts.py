@@ -22,8 +22,9 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.labels_decide.counting import capped_sum
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
+from gpu_cep_kernels.rules.path_arrays import double_rows
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import Ints, Status, double_rows
+from gpu_cep_kernels.rules.tables import Ints, Status
 
 
 class PathSums(NamedTuple):

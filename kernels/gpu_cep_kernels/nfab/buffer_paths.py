@@ -14,7 +14,8 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, MatchEnds, mark_ends
 from gpu_cep_kernels.rules.path import bind, is_match, unbind, write_match
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Ints, MatchTable, PathState, PatternTable, Status, double_rows
+from gpu_cep_kernels.rules.path_arrays import double_rows
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Ints, MatchTable, PathState, PatternTable, Status
 
 
 class PathEnds(NamedTuple):

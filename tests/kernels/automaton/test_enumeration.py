@@ -17,6 +17,7 @@ from gpu_cep_kernels.automaton.enumeration import (
     enumerate_matches,
 )
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
+from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.tables import (
     ColumnBank,
     Conditions,
@@ -28,8 +29,6 @@ from gpu_cep_kernels.rules.tables import (
     ProgramTable,
     Status,
     Strategy,
-    deepen_path,
-    new_path,
 )
 from tests.kernel_cases.jumps import no_jumps
 from tests.kernel_cases.tables import aggregate_table

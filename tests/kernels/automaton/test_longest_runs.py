@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 from gpu_cep_kernels.automaton.dead_ends import new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.longest_runs import Longest, find_longest_runs
-from gpu_cep_kernels.rules.tables import (
-    Criteria,
-    EventTable,
-    MatchTable,
-    PathState,
-    Status,
-    Strategy,
-    deepen_path,
-    double_rows,
-    new_path,
-)
+from gpu_cep_kernels.rules.path_arrays import deepen_path, double_rows, new_path
+from gpu_cep_kernels.rules.tables import Criteria, EventTable, MatchTable, PathState, Status, Strategy
 from tests.kernels import reference
 from tests.kernels.automaton.test_enumeration import AMPLE, NO_JUMPS, counts_of, no_conditions
 from tests.kernels.streams import divided_problems, negated_problems, of_characters

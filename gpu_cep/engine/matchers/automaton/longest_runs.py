@@ -20,19 +20,9 @@ from gpu_cep.engine.matchers.union import widen
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.longest_runs import Longest, find_longest_runs
+from gpu_cep_kernels.rules.path_arrays import deepen_path, double_rows, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import (
-    Criteria,
-    EventPath,
-    EventTable,
-    MatchTable,
-    PathState,
-    Places,
-    Status,
-    deepen_path,
-    double_rows,
-    new_path,
-)
+from gpu_cep_kernels.rules.tables import Criteria, EventPath, EventTable, MatchTable, PathState, Places, Status
 
 # Events of a path that there is room for at first.
 _PATH = 64

@@ -29,19 +29,9 @@ from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
 from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
+from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import (
-    BY_PROGRAM,
-    Conditions,
-    Criteria,
-    EventPath,
-    EventTable,
-    MatchTable,
-    PathState,
-    Status,
-    deepen_path,
-    new_path,
-)
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, Conditions, Criteria, EventPath, EventTable, MatchTable, PathState, Status
 
 # Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 STEPS_PER_CALL = 1 << 21

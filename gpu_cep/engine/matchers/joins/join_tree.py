@@ -25,7 +25,8 @@ from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Places, new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
 

@@ -28,7 +28,8 @@ from gpu_cep_kernels.lazy.iteration_tables import (
 )
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status, deepen_path, new_path
+from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status
 
 # Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 22

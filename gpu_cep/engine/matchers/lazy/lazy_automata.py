@@ -21,7 +21,8 @@ from gpu_cep.engine.windows.window_share import measure_window_share
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.lazy.chain import find_pivots, new_chain
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.rules.tables import Flags, new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import Flags
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status, deepen_path, new_path
+from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status
 
 # Steps between two returns to Python, where a long walk can be interrupted and its budget checked.
 _STEPS_PER_CALL = 1 << 20

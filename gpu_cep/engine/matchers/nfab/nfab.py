@@ -26,18 +26,8 @@ from gpu_cep_kernels.nfab.growth import EventWindows, grow_runs
 from gpu_cep_kernels.nfab.match_buffer import LINKED, MatchBuffer, MatchEnds, new_buffer, new_ends
 from gpu_cep_kernels.nfab.merged_runs import FLOATS, INTS, VECTORS, MergedRuns, ReadTable, new_runs
 from gpu_cep_kernels.nfab.pass_runs import Pass, PassState
-from gpu_cep_kernels.rules.tables import (
-    ONCE,
-    AggregateValues,
-    Conditions,
-    EventPath,
-    EventTable,
-    PatternTable,
-    Status,
-    double_rows,
-    new_path,
-    new_values,
-)
+from gpu_cep_kernels.rules.path_arrays import double_rows, new_path, new_values
+from gpu_cep_kernels.rules.tables import ONCE, AggregateValues, Conditions, EventPath, EventTable, PatternTable, Status
 
 # Offers of events to runs between two returns to Python, where the pass can be interrupted.
 _STEPS_PER_CALL = 1 << 20

@@ -18,7 +18,8 @@ from gpu_cep.engine.matchers.joins.workplace import cpu_workplace
 from gpu_cep.engine.windows.batch_events import input_buffers
 from gpu_cep.plan.join_trees import Join, Leaf, leaves
 from gpu_cep_kernels.phase_one.input_buffers import Streams
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, new_path
+from gpu_cep_kernels.rules.path_arrays import new_path
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions
 from tests.kernel_cases.tables import aggregate_table, condition_table, negation_table, program_table
 from tests.kernels.streams import LabelStream, Pattern, label_streams, label_words, patterns
 
