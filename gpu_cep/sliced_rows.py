@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.grouped_files import GroupedFiles
+from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.ticks import preceding
@@ -22,11 +22,12 @@ from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.slices.budget import AT_ONCE, Choice, bring_into_slices, bytes_of, choose_cut
+from gpu_cep.engine.slices.loading import load_ahead
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.engine.streaming.kept_events import add_events
 from gpu_cep.engine.streaming.row_patterns import marked
 from gpu_cep.engine.streaming.state import StreamState, first_state
-from gpu_cep.errors import FEWER_EVENTS, Diagnostic, EventError, UnsupportedError, ending_in
+from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.live_plans import Arrival, plan_live
 from gpu_cep.live_queries import LiveQuery
@@ -132,30 +133,26 @@ def _found(run: RowSlices) -> Iterator[pa.Table]:
     CepError
         Any other error of a run.
     """
-    slices, state = run.cut.slices, first_state(run.live.kept)
+    places, state = _places(run), first_state(run.live.kept)
     if run.profile is not None:
-        run.profile.add_slices(len(slices), run.cut.rows_read, int(run.files.groups.rows.sum()))
+        rows = run.files.groups.rows
+        run.profile.add_slices(len(places), sum(int(rows[own].sum()) for own in places), int(rows.sum()))
+    loads = load_ahead(run.files, places)
     try:
-        with ThreadPoolExecutor(1) as reader:
-            ahead = reader.submit(_read, run, slices[0])
-            for number, own in enumerate(slices, 1):
-                part = ahead.result()
-                if number < len(slices):
-                    ahead = reader.submit(_read, run, slices[number])
-                state = _with_rows(run.live, state, part, own)
-                # not held while the next one is awaited
-                del part
-                state, found = certain_matches(run.live, state, run.threads, run.profile)
-                yield found
+        for own in run.cut.slices:
+            # a part is not held while the next one is awaited
+            state = _with_rows(run.live, state, next(loads).part, own)
+            state, found = certain_matches(run.live, state, run.threads, run.profile)
+            yield found
     finally:
+        loads.close()
         run.files.close()
 
 
-@ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _read(run: RowSlices, own: FileSlice) -> PartOfFiles:
-    """Return the rows of the row groups of a slice; rows behind it are read with their own slice."""
-    groups = run.files.groups
-    return run.files.read(own.groups if own.end is None else own.groups[groups.earliest[own.groups] < own.end])
+def _places(run: RowSlices) -> list[Rows]:
+    """Return the places of the row groups of each slice; rows behind it are read with their own slice."""
+    earliest = run.files.groups.earliest
+    return [own.groups if own.end is None else own.groups[earliest[own.groups] < own.end] for own in run.cut.slices]
 
 
 def _with_rows(live: LiveQuery, state: StreamState, part: PartOfFiles, own: FileSlice) -> StreamState:

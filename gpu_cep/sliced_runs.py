@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,10 +20,10 @@ from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
 from gpu_cep.engine.slices.carried_events import events_behind, last_events, nothing_of
 from gpu_cep.engine.slices.disjoint import borders_of
-from gpu_cep.engine.slices.loading import Loaded, events_near, join_parts, load
+from gpu_cep.engine.slices.loading import events_near, join_parts, load_ahead
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
 from gpu_cep.engine.slices.untimed import refuse_missing_of
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.errors import AbsentValueWarning, warn_caller
 
 
 def run_slices(run: SlicedRun) -> pa.Table:
@@ -107,21 +106,13 @@ def _last_of_all(run: SlicedRun) -> PartOfFiles:
 
 def _slices_in_memory(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
     """Give each slice with the events that bear on its matches; the next slice is read meanwhile."""
-    slices = run.cut.slices
-    with ThreadPoolExecutor(1) as reader:
-        ahead = reader.submit(_load, run, slices[0], None)
-        for number, own in enumerate(slices, 1):
-            loaded = ahead.result()
-            if number < len(slices):
-                ahead = reader.submit(_load, run, slices[number], loaded)
-            refuse_missing_of(run.sliced.whole, run.given, loaded.part.table)
-            yield own, events_near(run.sliced.whole, loaded.part, own)
-            del loaded
-
-
-@ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _load(run: SlicedRun, own: FileSlice, before: Loaded | None) -> Loaded:
-    return load(run.files, own.groups, before)
+    loads = load_ahead(run.files, (own.groups for own in run.cut.slices))
+    for own in run.cut.slices:
+        loaded = next(loads)
+        refuse_missing_of(run.sliced.whole, run.given, loaded.part.table)
+        yield own, events_near(run.sliced.whole, loaded.part, own)
+        # not held while the next one is awaited
+        del loaded
 
 
 def _columns_of(run: SlicedRun, table: pa.Table) -> EventColumns:

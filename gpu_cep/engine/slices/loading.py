@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
+from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
 
@@ -42,6 +45,24 @@ def load(files: GroupedFiles, places: Rows, before: Loaded | None) -> Loaded:
     if (groups[1:] < groups[:-1]).any():
         part = _rows_of(part, np.argsort(np.repeat(groups, rows[groups]), kind="stable"))
     return Loaded(places, part)
+
+
+def load_ahead(files: GroupedFiles, slices: Iterable[Rows]) -> Generator[Loaded, None, None]:
+    """Give the row groups at the places that each slice needs; those of the next slice are read meanwhile. Raises as :func:`load`."""
+    needed = iter(slices)
+    with ThreadPoolExecutor(1) as reader:
+        ahead = reader.submit(_load, files, next(needed), None)
+        for places in needed:
+            loaded = ahead.result()
+            ahead = reader.submit(_load, files, places, loaded)
+            yield loaded
+            del loaded
+        yield ahead.result()
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def _load(files: GroupedFiles, places: Rows, before: Loaded | None) -> Loaded:
+    return load(files, places, before)
 
 
 def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
