@@ -20,7 +20,10 @@ import pyarrow.parquet as pq
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A question in the rival's words, over the events in a Parquet file; `expected` are the library's matches in another."""
+    """A question in the rival's words, over the events in a Parquet file; `expected` are the library's matches in another.
+
+    `checkout`: a folder with the rival's sources, if it is on no package index.
+    """
 
     question: str
     text: str
@@ -33,6 +36,7 @@ class Job:
     threads: int
     repeats: int
     mode: str = ""
+    checkout: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@ import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Iterator;
+import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.flink.api.common.RuntimeExecutionMode;
 import org.apache.flink.configuration.Configuration;
@@ -22,7 +23,7 @@ import org.apache.flink.util.CloseableIterator;
  * discards them. Each time it is done it says so.
  *
  * <p>Arguments: EVENTS TYPES QUESTION WINDOW MATCHES MODE PARALLELISM [SQL]; without SQL the pattern API answers. For the question
- * "rules" the last one has the types of each rule.
+ * "rules" the last one has the types of each rule, in parts of which each is a job of its own: "0:A B C;D E F|2:G H I".
  */
 public final class FlinkRival {
     private FlinkRival() {}
@@ -39,24 +40,43 @@ public final class FlinkRival {
     }
 
     private static void writeMatches(String[] arguments) throws Exception {
-        StreamExecutionEnvironment environment = environment(arguments);
-        try (PrintWriter file = new PrintWriter(Files.newBufferedWriter(Path.of(arguments[4])));
-                CloseableIterator<String> lines = answer(environment, arguments).map(FlinkRival::line).returns(String.class).executeAndCollect()) {
-            while (lines.hasNext()) {
-                file.println(lines.next());
+        try (PrintWriter file = new PrintWriter(Files.newBufferedWriter(Path.of(arguments[4])))) {
+            for (String[] job : jobs(arguments)) {
+                DataStream<?> found = answer(environment(job), job);
+                try (CloseableIterator<String> lines = found.map(FlinkRival::line).returns(String.class).executeAndCollect()) {
+                    while (lines.hasNext()) {
+                        file.println(lines.next());
+                    }
+                }
             }
         }
     }
 
     private static void discardMatches(String[] arguments) throws Exception {
-        StreamExecutionEnvironment environment = environment(arguments);
-        answer(environment, arguments).sinkTo(new DiscardingSink<>());
-        environment.execute();
+        for (String[] job : jobs(arguments)) {
+            StreamExecutionEnvironment environment = environment(job);
+            answer(environment, job).sinkTo(new DiscardingSink<>());
+            environment.execute();
+        }
+    }
+
+    /** The arguments of each job: the rules of one part each, or the whole question. */
+    private static List<String[]> jobs(String[] arguments) {
+        if (!arguments[2].equals("rules")) {
+            return List.<String[]>of(arguments);
+        }
+        List<String[]> jobs = new ArrayList<>();
+        for (String part : arguments[7].split("\\|")) {
+            String[] own = arguments.clone();
+            own[7] = part;
+            jobs.add(own);
+        }
+        return jobs;
     }
 
     private static StreamExecutionEnvironment environment(String[] arguments) {
         Configuration configuration = new Configuration();
-        // a hundred rules send events a hundred ways
+        // each rule of a job has the events sent to it
         configuration.setString("taskmanager.memory.network.min", "1g");
         configuration.setString("taskmanager.memory.network.max", "1g");
         StreamExecutionEnvironment environment =

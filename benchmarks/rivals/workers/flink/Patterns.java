@@ -89,12 +89,13 @@ final class Patterns {
         return found(CEP.pattern(relevant.keyBy(event -> event.streamKey), pattern), times);
     }
 
-    /** Rules with the types of three events each, as "A B C;D E F"; a match also has the number of its rule. */
+    /** Rules with the types of three events each, behind the number of the first: "0:A B C;D E F". A match also has its rule's number. */
     static DataStream<long[]> rules(DataStream<Event> events, long window, String rules) {
         DataStream<long[]> all = null;
-        String[] each = rules.split(";");
-        for (int number = 0; number < each.length; number++) {
-            DataStream<long[]> found = rule(number, each[number].split(" "), events, window);
+        String[] parts = rules.split(":");
+        String[] each = parts[1].split(";");
+        for (int place = 0; place < each.length; place++) {
+            DataStream<long[]> found = rule(Long.parseLong(parts[0]) + place, each[place].split(" "), events, window);
             all = all == null ? found : all.union(found);
         }
         return all;
