@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer, answer_schema
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import InputEvents, Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.rule_sets.crowded_rows import Neighbourhood, mark_crowded_rows, neighbourhood
 from gpu_cep.engine.rule_sets.families import Family, find_families
 from gpu_cep.engine.rule_sets.near_candidates import keep_near_candidates, may_drop_rows
 from gpu_cep.engine.rule_sets.paired_rows import FamilyRows, Pairs, family_rows, pair_rows, paired_columns, paired_names, paired_query
-from gpu_cep.engine.rule_sets.row_lists import RowLists, Rows
+from gpu_cep.engine.rule_sets.row_lists import RowLists
 from gpu_cep.errors import CepError
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.planner import plan
@@ -29,6 +31,8 @@ from gpu_cep_kernels.compile.launch import spread
 _FEWEST = 4
 # The pairs that one run has, and the most for each rule on average: more keep all threads busy by themselves.
 _PAIRS, _MOST_PAIRS = 1 << 20, 1 << 18
+# Rows that families share are ordered once for all of them if each is one of so many families, on average.
+_SHARED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,33 @@ def rule_families(rules: Sequence[PlannedRule], column: int, name: str, lists: R
             yield RuleFamily(tuple(rules[member] for member in members), family, name, groups)
 
 
+def lists_of_families(
+    families: Sequence[RuleFamily], columns: EventColumns, lists: Mapping[str, RowLists], threads: int, profile: Profile | None
+) -> Iterator[tuple[RuleFamily, RowLists]]:  # fmt: skip
+    """Yield each family, and the lists of its rows; where families share rows, those that none of them can bind are left out."""
+    alike: dict[tuple[str, Neighbourhood | None], list[RuleFamily]] = {}
+    for each in families:
+        alike.setdefault((each.column, neighbourhood(each.family)), []).append(each)
+    for (column, around), own in alike.items():
+        of_all, groups = lists[column], tuple(sorted({group for each in own for group in each.groups}))
+        left = dict(enumerate(own))
+        if around is not None and sum(of_all.count(each.groups) for each in own) >= _SHARED * of_all.count(groups):
+            # what all read is at fault, and each rule says so by itself
+            with suppress(CepError):
+                marked = mark_crowded_rows([each.family for each in own], columns, of_all.of(groups), threads, profile or Profile())
+                for numbers, marks in marked:
+                    kept = of_all.keep(marks)
+                    yield from ((left.pop(number), kept) for number in numbers)
+        yield from ((each, of_all) for each in left.values())
+
+
 def _is_free(planned: EventPlan) -> bool:
     """Return whether a rule counts no steps, of which its family makes others."""
     return planned.settings.max_steps is None and planned.settings.output != "compressed"
 
 
 def run_family(
-    own: RuleFamily, events: InputEvents, rows: Rows, threads: int, *, at_once: int, concurrent: int, profile: Profile | None
+    own: RuleFamily, events: InputEvents, lists: RowLists, threads: int, *, at_once: int, concurrent: int, profile: Profile | None
 ) -> Mapping[str, pa.Table] | None:  # fmt: skip
     """Return the results of a family's rules by name, without those of a part that failed; None if there are too many pairs.
 
@@ -65,8 +89,8 @@ def run_family(
     ----------
     events
         All events; their columns are shared.
-    rows
-        The rows that some rule may bind, ascending.
+    lists
+        The rows of each value that some rule wants.
     threads, at_once
         How many threads to use, and the most runs of the engine at a time.
     concurrent
@@ -81,10 +105,10 @@ def run_family(
     """
     columns = events.shared
     assert columns is not None, "rules of a family share columns"
-    given = family_rows(own.family, columns, rows)
+    given = family_rows(own.family, columns, lists, own.groups)
     counts = given.counts()
     # where no row has two rules, a pass for all of them drops few
-    if counts.sum() > len(rows) and may_drop_rows(own.family):
+    if counts.sum() > len(given.rows) and may_drop_rows(own.family):
         given = keep_near_candidates(given, threads, profile or Profile())
         counts = given.counts()
     if counts.sum() > _MOST_PAIRS * len(counts):

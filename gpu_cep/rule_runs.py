@@ -11,6 +11,7 @@ from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import has_matches
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
+from gpu_cep.engine.input.absent_values import asked_texts
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.event_filter import may_leave_out
 from gpu_cep.engine.input.input_events import InputEvents, Origin
@@ -23,7 +24,7 @@ from gpu_cep.engine.rule_sets.compact_texts import compact_texts
 from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.query_runs import absent_texts, run_engine
-from gpu_cep.rule_families import RuleFamily, rule_families, run_family
+from gpu_cep.rule_families import RuleFamily, lists_of_families, rule_families, run_family
 from gpu_cep.rule_plans import PlannedRule, PlannedRules
 from gpu_cep.rules import naming
 from gpu_cep_kernels.compile.launch import available_threads, spread
@@ -70,9 +71,8 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     if not planned or is_resident(events.table):
         return Sharing(events, None, {}, tuple(RuleGroup((each,), int(events.table.num_rows)) for each in planned))
     types = events.table.schema if events.origin.schema is None else events.origin.schema
-    compact = compact_texts(events.table, [each.plan for each in planned])
-    events = replace(events, table=compact, origin=replace(events.origin, schema=types))
-    columns = EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema)
+    events = replace(events, origin=replace(events.origin, schema=types))
+    columns = _shared_columns(events, planned)
     by_column = _rules_by_column(planned, columns)
     lists: dict[str, RowLists] = {}
     groups: list[RuleGroup] = []
@@ -86,7 +86,19 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     grouped = {each.name for group in groups for each in group.rules}
     rest = tuple(each for each in planned if each.name not in grouped)
     groups += [RuleGroup(rest, len(columns))] if rest else []
+    # a family reads few rows but for the values that are looked up
+    as_one = {each.name for family in families for each in family.rules}
+    read = [(each.plan, group.rows) for group in groups for each in group.rules if each.name not in as_one]
+    compact = compact_texts(events.table, read)
+    if compact is not events.table:
+        events = replace(events, table=compact)
+        columns = _shared_columns(events, planned)
     return Sharing(events, columns, lists, tuple(groups), tuple(families))
+
+
+def _shared_columns(events: InputEvents, planned: Sequence[PlannedRule]) -> EventColumns:
+    """Return the columns of events, each converted once for all planned rules."""
+    return EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema)
 
 
 def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> dict[int, list[tuple[PlannedRule, Values]]]:
@@ -180,14 +192,14 @@ def _run_families(
     `in_parts`: the events are a part of those whose matches count against the bounds of a rule.
     """
     found: dict[str, pa.Table] = {}
-    for family in sharing.families:
-        if in_parts and family.family.plan.settings.max_matches is not None:
-            continue
-        events = InputEvents(sharing.events.table, sharing.events.origin, shared=sharing.columns)
-        rows = sharing.lists[family.column].of(family.groups)
+    if sharing.columns is None:
+        return found
+    events = InputEvents(sharing.events.table, sharing.events.origin, shared=sharing.columns)
+    wanted = [each for each in sharing.families if not in_parts or each.family.plan.settings.max_matches is None]
+    for family, lists in lists_of_families(wanted, sharing.columns, sharing.lists, threads, profile):
         # what all read is at fault, and each rule says so by itself
         with suppress(CepError):
-            found |= run_family(family, events, rows, threads, at_once=at_once, concurrent=concurrent, profile=profile) or {}
+            found |= run_family(family, events, lists, threads, at_once=at_once, concurrent=concurrent, profile=profile) or {}
     return found
 
 
@@ -227,7 +239,7 @@ def _may_use_device(planned: Iterable[PlannedRule]) -> bool:
     return True
 
 
-def absent_warnings(given: PlannedRules, found: Mapping[str, Any]) -> Iterator[str]:
+def absent_warnings(given: PlannedRules, sharing: Sharing, found: Mapping[str, Any]) -> Iterator[str]:
     """Yield what rules without a match ask for and no event has, a sentence for each rule."""
     read: dict[tuple[str, ...], pa.Table] = {}
     read_all = given.events.read_all
@@ -241,8 +253,17 @@ def absent_warnings(given: PlannedRules, found: Mapping[str, Any]) -> Iterator[s
 
     events = given.events if read_all is None else replace(given.events, read_all=read_once)
     known: dict[str, Texts] = {}
-    for each in given.planned:
-        if each.name in found and not has_matches(each.plan, found[each.name]):
-            sentences = absent_texts(each.plan, events, known)
-            if sentences:
-                yield f"pattern {each.name!r}: {'; '.join(sentences)}"
+    for each in _may_miss(given.planned, sharing, found):
+        sentences = absent_texts(each.plan, events, known)
+        if sentences:
+            yield f"pattern {each.name!r}: {'; '.join(sentences)}"
+
+
+def _may_miss(planned: Iterable[PlannedRule], sharing: Sharing, found: Mapping[str, Any]) -> Iterator[PlannedRule]:
+    """Yield the rules without a match, but for those all whose texts were found when they were looked up."""
+    without = [each for each in planned if each.name in found and not has_matches(each.plan, found[each.name])]
+    present = {column: lists.found() for column, lists in sharing.lists.items()} if without else {}
+    for each in without:
+        asked = ((present.get(each.plan.query.column_name(column), ()), texts) for column, texts in asked_texts(each.plan.query))
+        if not all(any(text in own for text in texts) for own, texts in asked):
+            yield each

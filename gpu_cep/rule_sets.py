@@ -156,7 +156,7 @@ def _run(
     threads = keywords.get("threads")
     sharing = share_events(given, threads or available_threads())
     found = run_shared(given, sharing, threads, keywords.get("profile"), fail)
-    for sentence in absent_warnings(given, found):
+    for sentence in absent_warnings(given, sharing, found):
         warn_caller(sentence, AbsentValueWarning)
     plain = {name: value for name, value in keywords.items() if name != "result"}
     for name in given.alone:

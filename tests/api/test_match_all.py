@@ -86,9 +86,9 @@ def test_events_of_other_types_are_not_missed(case, output):
 
 
 @examples(80, 400)
-@given(families(), st.sampled_from(OUTPUTS), st.sampled_from([1, 4, 1 << 20]))
-def test_rules_that_differ_in_constants_are_one_query(case, output, pairs):
-    with patch.object(rule_families, "_FEWEST", 1), patch.object(rule_families, "_PAIRS", pairs):
+@given(families(), st.sampled_from(OUTPUTS), st.sampled_from([1, 4, 1 << 20]), st.sampled_from([0, 1 << 30]))
+def test_rules_that_differ_in_constants_are_one_query(case, output, pairs, shared):
+    with patch.multiple(rule_families, _FEWEST=1, _PAIRS=pairs, _SHARED=shared):
         same(case, case.events, output, picked=True)
 
 
@@ -126,6 +126,26 @@ def test_a_family_drops_events_without_a_time(times):
         found = cep.match_all(steps, rules, split=True)
     assert found == one_by_one(steps, rules)[0]
     assert [found[name].num_rows for name in rules] == [3, 3, 3, 3, 0]
+
+
+@pytest.mark.usual
+def test_rows_far_from_others_are_ordered_once_for_all_families():
+    events = many_types(30_000, 9)
+    text = "PARTITION BY k PATTERN SEQ(T{} a, T{} b, T{} c) WHERE {} WITHIN {} RETURN a.ts AS a, c.ts AS c"
+    rules = {
+        f"{test} {length} {n}": text.format(n, (n + 2) % 9, (n + 5) % 9, test, length)
+        for test in ("a.x < c.x", "a.x = b.x") for length in (10, 15) for n in range(8)
+    }  # fmt: skip
+    assert len(cep.explain_all(events, rules).as_one) == 4
+    found, ordered = [], []
+    for shared in (2, 1 << 30):
+        profile = cep.Profile()
+        with patch.object(rule_families, "_SHARED", shared), patch.object(rule_runs, "run_engine", side_effect=AssertionError("run")):
+            found.append(cep.match_all(events, rules, profile=profile, split=True))
+        ordered.append(profile.counts["filtered"])
+    assert found[0] == found[1] == one_by_one(events, as_rules(rules))[0]
+    assert any(table.num_rows for table in found[0].values())
+    assert 2 * ordered[0] < ordered[1]
 
 
 def test_an_error_in_a_family_is_that_of_its_rule():

@@ -67,11 +67,13 @@ COMMON = ("", " AND a.x < b.x", " AND a.x + b.x > 1", " AND [k]")
 
 @st.composite
 def families(draw: st.DrawFn, max_size: int = 24) -> RuleCase:
-    """Rules that differ in types and constants only, so that they may be answered as one query."""
+    """Rules that differ in types and constants only, but for their windows and keys; those alike may be answered as one query."""
     clock, alphabet = draw(st.sampled_from(CLOCKS)), ("A", "B", "C", "D")
     options = draw(_options(clock, PASSING, AFTER_MATCH, partitions=(None, None, ("k",), ("s",))))
     options |= draw(st.sampled_from(({}, {}, {}, {"max_matches": 2})))
-    window = draw(st.sampled_from(clock.windows)).format(n=draw(st.sampled_from((2, 4, 8))))
+    # some rules have other keys
+    keyed = draw(st.sampled_from(({}, {}, {"partition_by": ("k",)}, {"partition_by": ("s",)})))
+    window, lengths = draw(st.sampled_from(clock.windows)), draw(st.sampled_from(((2,), (4,), (8,), (2, 4, 8))))
     shape = draw(st.sampled_from([each for each in SHAPES if each.startswith(("{0}", "NOT", "AND"))]))
     parts = shape if shape.startswith("AND") else f"SEQ({shape})"
     tests = f"a.k >= 0{draw(st.sampled_from(HOLES))}{draw(st.sampled_from(COMMON))}"
@@ -79,8 +81,9 @@ def families(draw: st.DrawFn, max_size: int = 24) -> RuleCase:
     for number in range(draw(st.integers(2, 6))):
         types = [draw(st.sampled_from(alphabet)) for _ in range(3)]
         constants = [draw(st.integers(-1, 2)) for _ in range(2)]
-        text = f"PATTERN {parts.format(*types)} WHERE {tests.format(*constants)} WITHIN {window}"
-        rules[f"rule {number}"] = Rule(text, options)
+        within = window.format(n=draw(st.sampled_from(lengths)))
+        text = f"PATTERN {parts.format(*types)} WHERE {tests.format(*constants)} WITHIN {within}"
+        rules[f"rule {number}"] = Rule(text, draw(st.sampled_from((options, options | keyed))))
     seed, size = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from((max_size, max_size, max_size // 2)))
     return RuleCase(rules, scattered_table(seed, clock, (*alphabet, "E", "F"), size, draw(st.booleans())))
 

@@ -31,6 +31,10 @@ def _window_ends(size: int, random: Random, slots: int, **given: Any) -> Call:
     return Call(len(starts), (starts, inside, events.limits, outputs))
 
 
+def _crowded(size: int, random: Random, slots: int, **given: Any) -> Call:
+    return Call(size, (3, streams(size, random, **given).limits, np.zeros(size, np.bool_)))
+
+
 def _prefix_counts(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(1, (label_words(size, random, 3, word), 3, np.zeros((3, size + 1), np.int32)))
 
@@ -120,6 +124,7 @@ _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 
 WINDOW_CASES: tuple[KernelCase, ...] = (
     *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "limits.clock", "limits.stream_end")),
+    *cases(windows.mark_crowded, _crowded, _CLOCKS, ("limits.clock", "limits.stream_end")),
     *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS),
     *cases(
         window_conditions.labels_overlap,

@@ -11,6 +11,9 @@ _MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_s
 
 _STREAMS, _STREAM_ALL = "gpu_cep/rule_streams.py", ("tests/api/test_stream_all.py",)
 
+_PART = "        with suppress(CepError):\n            pairs = pair_rows("
+_CROWDED, _LISTS = "gpu_cep/engine/rule_sets/crowded_rows.py", "gpu_cep/engine/rule_sets/row_lists.py"
+
 RULE_SETS = (
     Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places])", "came.numbers[found])", _STREAM_ALL),
     Fault("found-among-chosen-not-placed", _STREAMS, "found if chosen is None else chosen[found]", "found", _STREAM_ALL),
@@ -24,8 +27,8 @@ RULE_SETS = (
     Fault("rows-of-one-group-only", _RUNS, ".of(group.groups)", ".of(group.groups[:1])", _MATCH_ALL),
     Fault("negated-variables-need-no-rows", _VALUES, "range(len(query.variables))", "range(len(query.positives))", _MATCH_ALL),
     Fault("values-of-any-test", _VALUES, "reduce(or_,", "reduce(and_,", _MATCH_ALL),
-    Fault("groups-of-rows-unsorted", "gpu_cep/engine/rule_sets/row_lists.py", "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
-    Fault("part-that-fails-fails-all", "gpu_cep/rule_families.py", "        with suppress(CepError):", "        if True:", _MATCH_ALL),
+    Fault("groups-of-rows-unsorted", _LISTS, "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
+    Fault("part-that-fails-fails-all", "gpu_cep/rule_families.py", _PART, _PART.replace("with suppress(CepError)", "if True"), _MATCH_ALL),
     Fault("pairs-that-hold-are-cleared", _PAIRS, "labels[~holds] &=", "labels[holds] &=", _MATCH_ALL),
     Fault("null-holds-for-a-pair", _PAIRS, "holds &= ~nulls[rows]", "holds &= True", _MATCH_ALL),
     Fault("strongest-of-all-constants", _PAIRS, '"gt": min, "ge": min', '"gt": max, "ge": max', _MATCH_ALL),
@@ -33,6 +36,14 @@ RULE_SETS = (
     Fault("fixed-properties-forgotten", _PAIRS, "(*labelled, *fixed, *related)", "(*labelled, *related)", _MATCH_ALL),
     Fault("windows-one-event-short", _NEAR, "(candidate_ends(own, candidates))", "(candidate_ends(own, candidates) - 1)", _MATCH_ALL),
     Fault("rows-near-negations-dropped", _NEAR, "return all(negation.after", "return all(True", _MATCH_ALL),
+    Fault("near-others-by-the-shortest-window", _CROWDED, "_crowded(ordered, max(", "_crowded(ordered, min(", _MATCH_ALL),
+    Fault("near-others-for-the-longest-match", _CROWDED, "fewest = min(", "fewest = 3 + min(", _MATCH_ALL),
+    Fault("near-others-in-order", _CROWDED, "marks[rows[ordered.rows[crowded]]]", "marks[rows[crowded]]", _MATCH_ALL),
+    Fault("near-others-without-a-time", _CROWDED, "rows[~missing], times[~missing]", "rows, times", _MATCH_ALL),
+    Fault("near-others-of-other-keys", _CROWDED, "Neighbourhood(plan.stream_keys, ", "Neighbourhood((), ", _MATCH_ALL),
+    Fault("lists-kept-one-off", _LISTS, "np.searchsorted(kept, self.offsets)", "np.searchsorted(kept, self.offsets, 'right')", _MATCH_ALL),
+    Fault("values-found-without-a-row", _LISTS, "tolist(), strict=False) if count}", "tolist(), strict=False)}", _MATCH_ALL),
+    Fault("values-placed-as-in-the-lists", _PAIRS, "place_of[lists.places[rows]]", "lists.places[rows]", _MATCH_ALL),
     Fault("shuffled-by-other-keys", _SHUFFLES, "in known if fewer <= own)", "in known if True)", _SPARK),
     Fault("slices-of-the-shortest-window", _SHUFFLES, "longest = max(", "longest = min(", _SPARK),
     Fault("slices-that-do-not-look-back", _SHUFFLES, "looks_back=any(", "looks_back=all(", _SPARK),

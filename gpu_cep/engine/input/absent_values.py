@@ -45,7 +45,7 @@ def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dic
     A query for which there is such a sentence has no match that binds the variable. `known` keeps the distinct texts
     of columns for further queries over the same table.
     """
-    asked = dict.fromkeys(_asked_texts(query)) if table.num_rows else {}
+    asked = dict.fromkeys(asked_texts(query)) if table.num_rows else {}
     kept = {} if known is None else known
     for name in {query.column_name(column) for column, _ in asked} - kept.keys():
         kept[name] = Texts(_present(_texts_of(table, name)))
@@ -56,7 +56,7 @@ def absent_values(query: BoundQuery, table: pa.Table | ResidentTable, known: dic
 
 def asked_columns(query: BoundQuery) -> list[str]:
     """Return the columns of a table that :func:`absent_values` reads."""
-    return list(dict.fromkeys(query.column_name(column) for column, _ in _asked_texts(query)))
+    return list(dict.fromkeys(query.column_name(column) for column, _ in asked_texts(query)))
 
 
 def _texts_of(table: pa.Table | ResidentTable, name: str) -> pa.ChunkedArray:
@@ -65,7 +65,7 @@ def _texts_of(table: pa.Table | ResidentTable, name: str) -> pa.ChunkedArray:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column.to_arrow()])
 
 
-def _asked_texts(query: BoundQuery) -> Iterator[tuple[int, tuple[str, ...]]]:
+def asked_texts(query: BoundQuery) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield the columns of which an event must have one of some texts to be bound to a positive variable."""
     positives = (1 << len(query.positives)) - 1
     for _, conjunct, bits in property_conjuncts(query):

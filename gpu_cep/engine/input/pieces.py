@@ -60,6 +60,8 @@ class Pieces:
 
     def at(self, rows: Array) -> Array:
         """Return the values at the ascending `rows`."""
+        if len(self.arrays) == 1:
+            return self.arrays[0][rows]
         return np.concatenate([self.arrays[0][:0], *(piece[rows[own] - begin] for own, begin, piece in self.cut(rows))])
 
     def at_any(self, rows: Array) -> Array:

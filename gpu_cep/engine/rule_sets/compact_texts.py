@@ -10,23 +10,26 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.types import Kind
 from gpu_cep.plan.event_plan import Plan
 
-# Plans that read a column from which it is encoded, which takes about as long as to look for the constants of one of them.
-_PLANS = 4
+# How often plans read all of a column, on average, from which it is encoded, which takes as long as to look for constants as often.
+_READ = 4
 # Rows from which encoding is worth a thought; the samples, the rows of each, and the most distinct values for each row of these.
 _ROWS = 1 << 16
 _SAMPLES, _SAMPLE_ROWS, _DISTINCT = 16, 1 << 10, 0.25
 
 
-def compact_texts(table: pa.Table, plans: Iterable[Plan]) -> pa.Table:
-    """Return the table with dictionaries in place of text that many plans read and that often has the same values."""
+def compact_texts(table: pa.Table, plans: Iterable[tuple[Plan, int]]) -> pa.Table:
+    """Return the table with dictionaries in place of text that plans often read and that often has the same values.
+
+    Each plan comes with how many rows it reads.
+    """
     if table.num_rows < _ROWS:
         return table
     counts: dict[int, int] = {}
-    for plan in plans:
+    for plan, rows in plans:
         for column in _texts_read(plan):
-            counts[column] = counts.get(column, 0) + 1
+            counts[column] = counts.get(column, 0) + rows
     for column, count in counts.items():
-        if count >= _PLANS and _is_plain(table.schema.field(column).type) and _has_few_values(table.column(column)):
+        if count >= _READ * table.num_rows and _is_plain(table.schema.field(column).type) and _has_few_values(table.column(column)):
             encoded = table.column(column).dictionary_encode()
             table = table.set_column(column, table.schema.field(column).with_type(encoded.type), encoded)
     return table

@@ -20,7 +20,7 @@ from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind, Const
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, Attribute, Schema
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.rule_sets.families import Family, Slot
-from gpu_cep.engine.rule_sets.row_lists import Rows, value_places
+from gpu_cep.engine.rule_sets.row_lists import RowLists, Rows
 
 Labels = npt.NDArray[np.uint64]
 Ints = npt.NDArray[np.int64]
@@ -96,10 +96,13 @@ class FamilyRows:
         return replace(self, rows=self.rows[kept], places=self.places[kept])
 
 
-def family_rows(family: Family, columns: EventColumns, rows: Rows) -> FamilyRows:
-    """Return the rows of a family: those among `rows`, which ascend, that some member may bind."""
-    entries = value_entries(family)
-    return FamilyRows(family, columns, entries, rows, value_places(columns, family.column, entries.values, rows))
+def family_rows(family: Family, columns: EventColumns, lists: RowLists, groups: tuple[int, ...]) -> FamilyRows:
+    """Return the rows of a family: those in some groups of the `lists`, which some member may bind."""
+    entries, rows = value_entries(family), lists.of(groups)
+    place_of = np.full(len(lists.of_value) + 2, len(entries.values), np.int32)
+    places = {value: place for place, value in enumerate(lists.of_value)}
+    place_of[[places[value] for value in entries.values]] = np.arange(len(entries.values))
+    return FamilyRows(family, columns, entries, rows, place_of[lists.places[rows]])
 
 
 def pair_rows(given: FamilyRows, members: range) -> Pairs:

@@ -7,7 +7,7 @@ in one piece.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from gpu_cep_kernels.compile.launch import slices, spread
 Rows = npt.NDArray[np.int32]
 
 # Rows of several groups are marked among all rows, and not sorted, if they are at least this share of them.
-_MARKED = 32
+_MARKED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,15 @@ class RowLists:
     """The rows of each group of values, ascending, one group behind the other.
 
     ``rows[offsets[g]:offsets[g + 1]]`` are those of group g. `groups` are the groups of each plan, `of_value` is the
-    group of each value. All `size` rows are numbered below that.
+    group of each value. ``places[row]`` is the place of the row's value among these values, or their number or more
+    if it is none of them.
     """
 
     rows: Rows
     offsets: npt.NDArray[np.int64]
     groups: Sequence[tuple[int, ...]]
     of_value: Mapping[int | str, int]
-    size: int
+    places: Rows
 
     def count(self, groups: tuple[int, ...]) -> int:
         """Return the number of rows of some groups."""
@@ -50,12 +51,22 @@ class RowLists:
         parts = [self.rows[self.offsets[group] : self.offsets[group + 1]] for group in groups]
         if len(parts) == 1:
             return parts[0]
-        if _MARKED * self.count(groups) < self.size:
+        if _MARKED * self.count(groups) < len(self.places):
             return np.sort(np.concatenate([np.empty(0, np.int32), *parts]))
-        marked = np.zeros(self.size, np.bool_)
+        marked = np.zeros(len(self.places), np.bool_)
         for rows in parts:
             marked[rows] = True
         return np.flatnonzero(marked).astype(np.int32)
+
+    def found(self) -> set[int | str]:
+        """Return the values that some row has."""
+        counts = np.bincount(self.places, minlength=len(self.of_value))
+        return {value for value, count in zip(self.of_value, counts.tolist(), strict=False) if count}
+
+    def keep(self, marks: npt.NDArray[np.bool_]) -> RowLists:
+        """Return the lists without the rows that have no mark; ``marks[row]`` is that of a row."""
+        kept = np.flatnonzero(marks[self.rows])
+        return replace(self, rows=self.rows[kept], offsets=np.searchsorted(kept, self.offsets))
 
 
 def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], threads: int) -> RowLists:
@@ -74,11 +85,14 @@ def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], thre
     """
     of_value = _group_values(wanted)
     count = len(set(of_value.values()))
-    groups_in = _group_coder(columns, column, of_value, count)
-    codes = np.empty(len(columns), np.int32)
+    # two more places, for other values and for NULL
+    group_of = np.array([*of_value.values(), count, count], np.int32)
+    places_in = _find_places(columns, column, list(of_value))
+    places, codes = np.empty(len(columns), np.int32), np.empty(len(columns), np.int32)
 
     def find(span: tuple[int, int]) -> Rows:
-        codes[slice(*span)] = groups_in(*span)
+        places[slice(*span)] = places_in(*span)
+        codes[slice(*span)] = group_of[places[slice(*span)]]
         rows = np.flatnonzero(codes[slice(*span)] != count).astype(np.int32)
         rows += np.int32(span[0])
         return rows
@@ -86,7 +100,7 @@ def list_rows(columns: EventColumns, column: int, wanted: Sequence[Values], thre
     parts = spread(find, slices(len(codes), threads), threads)
     offsets, rows = sort_by_stream(parts, codes, count + 1, np.empty(0, np.int64), threads)
     groups = [tuple(sorted({of_value[value] for value in values})) for values in wanted]
-    return RowLists(rows, offsets, groups, of_value, len(codes))
+    return RowLists(rows, offsets, groups, of_value, places)
 
 
 def _group_values(wanted: Sequence[Values]) -> dict[int | str, int]:
@@ -99,34 +113,18 @@ def _group_values(wanted: Sequence[Values]) -> dict[int | str, int]:
     return {value: numbers.setdefault(tuple(own), len(numbers)) for value, own in plans.items()}
 
 
-def _group_coder(columns: EventColumns, column: int, of_value: Mapping[int | str, int], others: int) -> Callable[[int, int], Rows]:
-    """Return a function that gives the group of each row's value in a range of rows; `others` where the value is in none."""
-    group_of = np.full(len(of_value) + 2, others, np.int32)
-    group_of[: len(of_value)] = list(of_value.values())
+def _find_places(columns: EventColumns, column: int, values: Sequence[int | str]) -> Callable[[int, int], Rows]:
+    """Return a function that gives, for a range of rows, the place of each row's value among `values`, as :class:`RowLists` has it."""
     array = columns.arrow(column)
     if columns.type(column).kind is not Kind.STRING:
-        numbers = pa.array([value for value in of_value if isinstance(value, int)], pa.int64())
-        return lambda low, high: group_of[_places_of(array.slice(low, high - low), numbers)]
-    texts = [value for value in of_value if isinstance(value, str)]
+        numbers = pa.array([value for value in values if isinstance(value, int)], pa.int64())
+        return lambda low, high: _places_of(array.slice(low, high - low), numbers)
+    texts = [value for value in values if isinstance(value, str)]
     if not pa.types.is_dictionary(array.type):
-        places_in = find_texts(array, texts)
-        return lambda low, high: group_of[places_in(low, high)]
-    codes, values = columns.label_codes(column)
-    group_of_code = np.append(group_of[_places_of(values, pa.array(texts, pa.large_string()))], np.int32(others))
-    return lambda low, high: group_of_code[codes.between(low, high)]
-
-
-def value_places(columns: EventColumns, column: int, values: Sequence[int | str], rows: Rows) -> Rows:
-    """Return the place among `values` of a column's value in each of the ascending `rows`; their number for other values."""
-    array = columns.arrow(column)
-    if columns.type(column).kind is not Kind.STRING:
-        return _places_of(array.take(pa.array(rows)), pa.array(values, pa.int64()))
-    texts = pa.array(values, pa.large_string())
-    if not pa.types.is_dictionary(array.type):
-        return _places_of(array.take(pa.array(rows)), texts)
+        return find_texts(array, texts)
     codes, dictionary = columns.label_codes(column)
-    place_of_code = np.append(_places_of(dictionary, texts), np.int32(len(values)))
-    return place_of_code[codes.at(rows)]
+    place_of_code = np.append(_places_of(dictionary, pa.array(texts, pa.large_string())), np.int32(len(texts)))
+    return lambda low, high: place_of_code[codes.between(low, high)]
 
 
 def _places_of(array: pa.Array, values: pa.Array) -> Rows:

@@ -80,6 +80,17 @@ def window_ends(low: int, high: int, starts: Any, inside: Any, limits: WindowLim
         ends[w] = reached + 1
 
 
+@kernel(writes=("marks",))
+def mark_crowded(low: int, high: int, fewest: int, limits: WindowLimits, marks: Any) -> None:
+    """``marks[e]``: whether event e lies in some window that holds at least `fewest` events."""
+    for e in range(low, high):
+        crowded = False
+        # of a window with more events, some `fewest` in a row have e among them
+        for start in range(max(e - fewest + 1, 0), e + 1):
+            crowded |= is_in_window(start, start + fewest - 1, limits)
+        marks[e] = crowded
+
+
 @sequential(writes=("occurrence",))
 def next_occurrences(labels: Any, variables: int, occurrence: Any) -> None:
     """``occurrence[v, e]``: the first event at or after e whose label has bit v, or ``labels.size``.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences, window_ends
+from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_crowded, mark_streams, next_occurrences, window_ends
 
 INTEGER_TIMES = st.one_of(st.integers(0, 8), st.sampled_from([-(2**63), -1, 2**63 - 1]))
 FLOAT_TIMES = st.one_of(st.integers(0, 8).map(float), st.floats(-1e300, 1e300, allow_nan=False))
@@ -76,6 +76,20 @@ def test_window_ends(dtype, times, lengths):
         begins, known = np.array(starts, np.int64), np.array(inside, np.int64)
         window_ends(0, len(starts), begins, known, WindowLimits(machine(values, dtype), stream_end, dtype(length)), ends)
         assert ends.tolist() == [expected[e] for e in starts]
+
+    check()
+
+
+@BOTH
+def test_mark_crowded(dtype, times, lengths):
+    @given(ordered_streams(times), lengths, st.integers(1, 5))
+    def check(streams, length, fewest):
+        offsets, values = streams
+        _, stream_end, _ = marked(offsets, values, dtype)
+        windows = [range(e, e + sum(values[f] - values[e] <= length for f in range(e, end))) for e, end in enumerate(stream_end)]
+        marks = np.zeros(len(values), np.bool_)
+        mark_crowded(0, len(values), fewest, WindowLimits(machine(values, dtype), stream_end, dtype(length)), marks)
+        assert marks.tolist() == [any(e in window and len(window) >= fewest for window in windows) for e in range(len(values))]
 
     check()
 
