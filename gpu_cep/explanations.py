@@ -154,6 +154,10 @@ def _explain_slices(
 def _phase_two(plan: EventPlan, choice: Choice) -> str:
     """Return what runs phase 2 of a plan."""
     from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
+    from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
 
-    walks = choice.way is Way.GPU and walks_chains(plan)
-    return "gpu (cpu where an event leaves a choice)" if walks else "cpu"
+    if choice.way is not Way.GPU:
+        return "cpu"
+    if reads_lifted(plan):
+        return "gpu (cpu where labels leave a choice)"
+    return "gpu (cpu where an event leaves a choice)" if walks_chains(plan) else "cpu"

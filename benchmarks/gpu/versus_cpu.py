@@ -52,8 +52,8 @@ STAYS = {
     "functions such as `exp`, and those of `functions=`": "they are computed on the host, so that both engines have the same bits",
     "automata, lazy chain": (
         "they search from event to event through candidate windows, which are few as a rule. A card follows runs of sequences under "
-        "`skip_till_next_match` and joins events for `algorithm=\"join_tree\"`; it leaves windows to the CPU in which an event leaves a "
-        f"choice. Whether a card pays there: {NOT_YET}"
+        "`skip_till_next_match`, reads contiguous matches off labels, and joins events for `algorithm=\"join_tree\"`; it leaves windows to "
+        f"the CPU in which an event leaves a choice. Whether a card pays there: {NOT_YET}"
     ),
     "windows of patterns with several branches (OR, `?`, `*`) or NOT": (
         "the matchers look beyond candidate windows, so that all kept events come back before windows are laid"
@@ -61,6 +61,7 @@ STAYS = {
     "ordering, where the events that are kept do not fit the card": "they are sorted in the host's memory",
     "`RETURN`, the result table": "Arrow's memory is the host's",
     f'fewer than {BATCH:,} events, with `engine="auto"`': "no card is looked for",
+    'plans that the CPU answers faster, with `engine="auto"`': "trials over the first events tell, and then the runs themselves",
     'interval patterns, with `engine="auto"`': f'the card takes them with `engine="gpu"`; whether that pays: {NOT_YET}',
 }
 

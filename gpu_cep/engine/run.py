@@ -30,7 +30,7 @@ from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
-from gpu_cep.engine.phase_one.device.on_device import JOINED
+from gpu_cep.engine.phase_one.device.searched_plans import JOINED
 from gpu_cep.engine.phase_one.engine_choice import Choice
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
@@ -96,6 +96,8 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
 
     They are not accounted for yet, since `after_match` may drop most of them.
     """
+    if first.runs is not None:
+        return first.runs
     if first.found is not None or len(run.plan.branches) > 1 or run.plan.settings.output == "compressed":
         return None
     if not may_read_contiguous(run.plan, run.plan.branches[0], first.ordered):

@@ -101,6 +101,21 @@ def test_explain_names_the_card(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("pattern", "searches", "told"),
+    [
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity { b.ts > a.ts } WITHIN 10", True, "gpu (cpu where labels leave a choice)"),
+        ("PATTERN SEQ(A a, B b) WHERE strict_contiguity { b.ts > a.ts } WITHIN 10", False, "cpu"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts > a.ts WITHIN 10", True, "gpu (cpu where an event leaves a choice)"),
+        ("PATTERN SEQ(A a, B b) WHERE b.ts > a.ts WITHIN 10", False, "cpu"),
+        ("PATTERN SEQ(A a, B b) WHERE skip_till_any_match { b.ts > a.ts } WITHIN 10", True, "cpu"),
+    ],
+)
+def test_explain_says_what_searches(monkeypatch, pattern, searches, told):
+    monkeypatch.setattr(explanations, "choose_engine", lambda *_, **__: Choice(SimulatedDevice(), "it pays", searches))
+    assert cep.explain(EVENTS, pattern).phase_two == told
+
+
+@pytest.mark.parametrize(
     ("size", "expected"),
     [
         (None, None),

@@ -18,6 +18,7 @@ class Pieces:
     bound_events: int
     ranked_values: int
     walked: int = 1000
+    lifted: bool = True
 
     def chunk_rows(self, labelling):
         return self.chunk
@@ -27,6 +28,12 @@ class Pieces:
 
     def walked_windows(self, fixed, window, held, batch):
         return self.walked
+
+    def for_batch(self, events, total):
+        return events
+
+    def lifted_events(self, resident, event):
+        return self.batch if self.lifted else 0
 
 
 PIECES = st.builds(
@@ -38,4 +45,5 @@ PIECES = st.builds(
     bound_events=st.sampled_from([1, 5, 1000]),
     ranked_values=st.sampled_from([2, 1000]),
     walked=st.sampled_from([0, 1, 3, 1000]),
+    lifted=st.booleans(),
 )

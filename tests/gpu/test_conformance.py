@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
+from gpu_cep.engine.phase_one.device.card_memory import memory_of
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import PRUNING_STEPS
 from tests.conformance.expectation import answered, expected
+from tests.drawn.neighbours import neighbour_cases
 from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
 from tests.gpu.pieces import PIECES
 from tests.results import matches_of
@@ -37,6 +39,13 @@ def test_same_matches_where_strategies_differ(case):
 def test_same_matches_in_longer_streams(case):
     wanted = expected(case)
     assert matches_of(found(case, output="indices")) == wanted
+
+
+@given(neighbour_cases(), st.none() | PIECES)
+def test_same_matches_of_neighbours(case, pieces):
+    wanted = expected(case)
+    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", memory_of if pieces is None else lambda device, plan: pieces):
+        assert matches_of(found(case, output="indices")) == wanted
 
 
 @given(whole_language(max_size=20), PIECES, st.data())

@@ -67,6 +67,14 @@ CASES = {
     "long windows": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 250", {"partition_by": "k"}, {"streams": 1}),
     "matches of many events": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 100", {}, {"types": "A" + "B" * 18 + "C"}),
     "many matches": Case("PATTERN SEQ(A a, B b) WITHIN 400", {}, {"types": "A" * 19 + "B"}),
+    "neighbours": Case(
+        "PATTERN SEQ(a, b+, c) WHERE b[1].x < a.x AND b[i].x < b[i-1].x AND c.x > last(b.x) WITHIN 40", {"strategy": "strict_contiguity"}
+    ),
+    "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
+    "neighbours by programs": Case(
+        "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",
+        {"strategy": "strict_contiguity", "partition_by": "s"},
+    ),
 }
 PAIR = "DEFINE A AS x > 50, B AS y > 3 PATTERN A overlaps B; A during B; A contains B WITHIN 30"
 SITUATIONS = {

@@ -6,6 +6,7 @@ from tests.mutants.fault import Fault
 
 JOINS = "tests/engine/matchers/joins/test_device_joins.py"
 WALKS = "tests/engine/phase_one/test_chain_walks.py"
+LIFTED = "tests/engine/phase_one/test_lifted_matches.py"
 RATES, TRIALS = "tests/engine/phase_one/test_engine_rates.py", "tests/engine/test_trials.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
 
@@ -72,6 +73,41 @@ DEVICE = (
         "replace(run.budget)",
         "run.budget",
         (TRIALS,),
+    ),
+    Fault(
+        "contiguous-matches-of-the-next-batch",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        "starts = entering_events(xp, labels.enters, bits, batch.own - batch.low)",
+        "starts = entering_events(xp, labels.enters, bits, batch.high - batch.low)",
+        (LIFTED,),
+    ),
+    Fault(
+        "contiguous-matches-bind-events-of-the-first-batch",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        "Runs(part.runs.first + copied, part.runs.last + copied, part.runs.counts)",
+        "Runs(part.runs.first, part.runs.last, part.runs.counts)",
+        (LIFTED,),
+    ),
+    Fault(
+        "matches-counted-on-the-device-count-again",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        "            reading.meter.take_back()\n",
+        "",
+        (LIFTED,),
+    ),
+    Fault(
+        "matches-of-a-slice-start-anywhere-on-the-device",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        "if starts.size and self.own != WHOLE:",
+        "if False:",
+        (LIFTED,),
+    ),
+    Fault(
+        "neighbours-that-tie-on-the-device",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        'tied = plan.query.ties == "strict" and self.source.has_ties()',
+        "tied = False",
+        (LIFTED,),
     ),
     Fault(
         "matches-of-windows-left-to-the-cpu-come-last",

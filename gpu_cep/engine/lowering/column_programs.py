@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.plan.programs import Program
+from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank
 
-Column = npt.NDArray[Any]
+Column = Any
 # A column, and where it is NULL (None: nowhere).
 Nullable = tuple[Column, npt.NDArray[np.bool_] | None]
 # Where the rows that a role reads begin and end in the bank.
@@ -68,42 +70,44 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
 
 
 def _combine(
-    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: npt.NDArray[np.bool_]
+    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: Column, place: Place = HOST
 ) -> Column:  # fmt: skip
-    """Return the result of one operation on whole columns; sums of integers mark where they `failed`."""
+    """Return the result of one operation on whole columns at `place`; sums of integers mark where they `failed`."""
     if name == "const_int":
-        return np.full(size, program.int_constants[first], np.int64)
+        return place.xp.full(size, program.int_constants[first], np.int64)
     if name == "const_float":
-        return np.full(size, program.float_constants[first], np.float64)
+        return place.xp.full(size, program.float_constants[first], np.float64)
     if name == "float_of_int":
         return registers[first].astype(np.float64)
     left, right = registers[first], registers[second]
-    if name.endswith("int"):
-        numbers = new_values(size, np.int64)
-        combine_ints(0, size, CODE[name], left, right, numbers, failed)
-        return numbers
-    values = new_values(size, np.float64)
-    combine_floats(0, size, CODE[name], left, right, values)
-    return values
+    kind = np.int64 if name.endswith("int") else np.float64
+    result = new_values(size, kind) if place is HOST else place.xp.empty(size, kind)
+    if kind is np.int64:
+        place.launch(combine_ints, size, CODE[name], left, right, result, failed)
+    else:
+        place.launch(combine_floats, size, CODE[name], left, right, result)
+    return result
 
 
-def compute_columns(program: Program, bank: ColumnBank, places: Sequence[Span], size: int) -> ComparedColumns | None:
-    """Return the columns that a program of :func:`is_column_program` compares, for `size` events.
+def compute_columns(
+    program: Program, bank: ColumnBank, places: Sequence[Span], size: int, place: Place = HOST
+) -> ComparedColumns | None:  # fmt: skip
+    """Return the columns that a program of :func:`is_column_program` compares, for `size` events; the bank lies at `place`.
 
     ``places[role]`` are the rows that a role reads. None if an integer overflows for some event, be
     it NULL or not.
     """
     registers: dict[int, Column] = {}
     read: list[tuple[Column, int, Span]] = []
-    failed = np.zeros(size, np.bool_)
+    failed = place.xp.zeros(size, np.bool_)
     for name, target, first, second in program.code[:-1]:
         if name in _LOADS:
             columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
             registers[target] = columns[first, slice(*places[second])]
             read.append((nulls, first, places[second]))
         else:
-            registers[target] = _combine(name, first, second, program, registers, size, failed)
-    if failed.any():
+            registers[target] = _combine(name, first, second, program, registers, size, failed, place)
+    if any_set(failed):
         return None
     name, _, first, second = program.code[-1]
     return ComparedColumns(COMPARISONS[name.partition("_")[0]], registers[first], registers[second], read)

@@ -108,7 +108,7 @@ def use_device(number: Callable[[int], int], promised: bool) -> None:
 def ways_of(plan: EventPlan) -> tuple[Way, ...]:
     """Return the ways in which `plan` can be answered; of equally quick ones the first is taken."""
     # the walk's kernels are not loaded where no device is found
-    from gpu_cep.engine.phase_one.device.on_device import searches_windows
+    from gpu_cep.engine.phase_one.device.searched_plans import searches_windows
 
     return (Way.CPU, Way.GPU, Way.GPU_THEN_CPU) if searches_windows(plan) else (Way.CPU, Way.GPU)
 

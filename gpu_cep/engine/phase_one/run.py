@@ -10,6 +10,7 @@ from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
@@ -57,8 +58,9 @@ class IntervalRun(Run):
 class PhaseOne:
     """The ordered events; also their matches, if labels decided these on a device.
 
-    `found` are the matches, as numbers of the `ordered` events. `counted` are ascending first
-    events, and the number of matches counted at each. Both are None if matchers are still to run.
+    `found` are the matches, as numbers of the `ordered` events; `runs` are the same as ranges of these.
+    `counted` are ascending first events, and the number of matches counted at each. All are None if
+    matchers are still to run.
     `device` is the device on which it ran (None: the CPU). `searches`: whether the device also
     searches windows. `times` are the times of all ordered events there, if matchers are to read them.
     """
@@ -69,6 +71,7 @@ class PhaseOne:
     device: Device | None = None
     times: Array | None = None
     searches: bool = True
+    runs: Runs | None = None
 
     @property
     def leaves_windows(self) -> bool:

@@ -47,11 +47,14 @@ class Place(Protocol):
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run a parallel kernel over [0, size); `arguments` are all but low, high and slot."""
 
+    def slots(self, size: int) -> int:
+        """Return how many slots a launch over [0, size) has."""
+
 
 class Host:
     """Use the CPU in a device's place: NumPy arrays, which are not copied.
 
-    Kernels run in the calling thread; they have no slots.
+    Kernels run in the calling thread, in one slot.
     """
 
     xp: Any = np
@@ -67,7 +70,11 @@ class Host:
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Call the kernel once, in this thread."""
-        kernel(0, size, *arguments)
+        kernel(0, size, *((0,) if kernel.slotted else ()), *arguments)
+
+    def slots(self, size: int) -> int:
+        """Return one."""
+        return 1
 
 
 HOST = Host()
@@ -94,9 +101,6 @@ class Device(Place, Protocol):
 
     def use(self) -> None:
         """Make it this thread's current device."""
-
-    def slots(self, size: int) -> int:
-        """Return how many slots a launch over [0, size) has."""
 
     def synchronize(self) -> None:
         """Wait until all that was started is done."""

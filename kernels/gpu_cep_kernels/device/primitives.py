@@ -7,9 +7,9 @@ it is named.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,30 @@ def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
     begun = xp.cumsum(flags, dtype=xp.int32)
     reach = xp.append(xp.zeros(1, ends.dtype), ends)
     return xp.arange(size, dtype=ends.dtype) < reach[begun]
+
+
+def first_without(xp: Any, words: Array, bit: Any, until: Array) -> None:
+    """Write what :func:`gpu_cep_kernels.labels_decide.runs.find_repeats` does."""
+    size = words.size
+    lacking = (words & bit) == 0
+    ends = xp.append(xp.flatnonzero(lacking), xp.full(1, size, xp.int64))
+    until[:size] = ends[xp.cumsum(lacking, dtype=xp.int64) - lacking]
+    until[size:] = size
+
+
+def entering_events(xp: Any, enters: Array, masks: Iterable[Any], own: int) -> Array:
+    """Return the events that :func:`gpu_cep_kernels.labels_decide.runs.select_entering` writes."""
+    masks = list(masks)
+    size = min(own, enters.size - len(masks) + 1)
+    if size <= 0:
+        return xp.empty(0, xp.int64)
+    return xp.flatnonzero(reduce(and_, ((enters[k : k + size] & mask) != 0 for k, mask in enumerate(masks))))
+
+
+def events_in_ranges(xp: Any, first: Array, last: Array, size: int) -> Array:
+    """Whether each of `size` events lies in one of the ranges from ``first[m]`` to ``last[m]``, of which there is one at least."""
+    begun, ended = xp.bincount(first, minlength=size + 1), xp.bincount(last + last.dtype.type(1), minlength=size + 1)
+    return xp.cumsum(begun - ended, dtype=xp.int64)[:size] > 0
 
 
 def latest_marks(xp: Any, marks: Array) -> Array:

@@ -37,7 +37,7 @@ def device(seed=3, pieces=ROOMY, steps=STEPS_PER_LAUNCH, launches=MOST_LAUNCHES)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
         patch.object(on_device, "memory_of", lambda device, plan: pieces),
-        patch.object(on_device, "_batches", lambda run, source, memory: batches_of(source, memory.batch)),
+        patch.object(on_device, "_batches", lambda source, memory, most: batches_of(source, memory.batch)),
         patch.multiple(chain_walks, STEPS_PER_LAUNCH=steps, MOST_LAUNCHES=launches),
     ):
         yield

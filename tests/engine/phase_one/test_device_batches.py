@@ -42,7 +42,7 @@ def test_matches_are_those_of_the_cpu(query, seed, size, batch, keys):
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: device),
         patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces),
-        patch("gpu_cep.engine.phase_one.device.on_device._batches", lambda run, source, memory: batches_of(source, memory.batch)),
+        patch("gpu_cep.engine.phase_one.device.on_device._batches", lambda source, memory, most: batches_of(source, memory.batch)),
     ):
         assert gpu_cep.match(table, query, engine="gpu", partition_by=keys, output="indices").equals(wanted)
 

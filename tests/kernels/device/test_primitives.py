@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.intervals import situations
+from gpu_cep_kernels.labels_decide import runs
 from gpu_cep_kernels.phase_one import window_conditions
 from tests.kernels.streams import problems
 
@@ -49,6 +50,35 @@ def test_covered_events(problem, data):
     starts = np.array([e for e in range(size) if data.draw(st.booleans())], np.int64)
     inside = {e for start in starts for e in stream.window(start)}
     assert primitives.covered_events(np, starts, arrays.ends[starts], size).tolist() == [e in inside for e in range(size)]
+
+
+@WIDTHS
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.sampled_from([1, 2, 4]))
+def test_first_without(word, values, bit):
+    words = np.array(values, word)
+    expected, found = (np.full(len(words) + 2, -1, np.int32) for _ in range(2))
+    runs.find_repeats(words, word(bit), expected)
+    primitives.first_without(np, words, word(bit), found)
+    assert found.tolist() == expected.tolist()
+
+
+@WIDTHS
+@given(st.lists(st.integers(0, 7), min_size=1, max_size=12), st.lists(st.sampled_from([1, 2, 4]), min_size=1, max_size=4), st.data())
+def test_entering_events(word, values, masks, data):
+    enters, own = np.array(values, word), data.draw(st.integers(0, len(values)))
+    expected = np.full(own + 1, -1, np.int64)
+    expected = expected[: runs.select_entering(own, enters, np.array(masks, word), expected)]
+    found = primitives.entering_events(np, enters, [word(mask) for mask in masks], own)
+    assert found.dtype == np.int64
+    assert found.tolist() == expected.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 5)), min_size=1, max_size=9), st.sampled_from([np.int32, np.int64]))
+def test_events_in_ranges(ranges, kind):
+    first, last = (np.array(ends, kind) for ends in zip(*((begin, begin + length) for begin, length in ranges), strict=True))
+    inside = {e for begin, length in ranges for e in range(begin, begin + length + 1)}
+    found = primitives.events_in_ranges(np, first, last, 20)
+    assert found.tolist() == [e in inside for e in range(20)]
 
 
 @given(st.lists(st.booleans(), max_size=12))

@@ -11,15 +11,25 @@ import numpy.typing as npt
 from gpu_cep.engine.accounting.match_budget import Account
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch, window_clock
-from gpu_cep.engine.events.matches import Counts, Indices, Matches, ones
+from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
-from gpu_cep.engine.matchers.contiguous.lifted_labels import LiftedLabels, lift_labels
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
+from gpu_cep.engine.windows.lifted_labels import (
+    LiftedLabels,
+    NeighbourEvents,
+    counts_by_ends,
+    first_singles,
+    labels_leave_a_choice,
+    lift_labels,
+    sequence_over,
+    variable_bits,
+)
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.labels_decide.runs import (
     Sequence,
     count_bound,
@@ -66,24 +76,15 @@ class Contiguous:
 
     def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
         """Return the table of the sequence that kernels read matches from, and the clock and length of windows."""
-        pattern, positives = self.search.tables.pattern, self.search.tables.branch.positives
-        enters, repeats = self.labels.enters, self.labels.repeats
-        mask = np.array([1 << v for v in positives], np.uint64).astype(enters.dtype)
-        quantified = np.flatnonzero(pattern.maximum != 1)
-        row = np.full(len(mask), -1, np.int64)
-        row[quantified] = np.arange(len(quantified))
-        until = np.empty((len(quantified), len(enters) + 2), np.int32)
-        for k, v in enumerate(quantified):
-            find_repeats(repeats, mask[v], until[k])
         clock, length = window_clock(self.search.plan, self.search.ordered, batch.low, batch.high)
-        return Sequence(enters, mask, row, until, pattern.minimum, pattern.maximum), clock, length
+        return sequence_over(HOST, self.search.tables, self.labels, find_repeats), clock, length
 
     def _matches(
         self, batch: Batch, sequence: Sequence, clock: npt.NDArray[np.generic], length: np.generic
     ) -> tuple[Indices, npt.NDArray[np.int32]]:
         """Return the events of the batch at which matches start that are asked for, and the last event of each."""
-        own, ordered, quantified = self.search.own, self.search.ordered, np.flatnonzero(sequence.row >= 0)
-        prefix = sequence.mask[: quantified[0] + 1] if len(quantified) else sequence.mask
+        own, ordered, tables = self.search.own, self.search.ordered, self.search.tables
+        prefix = variable_bits(tables, sequence.enters)[: first_singles(tables)]
         starts = np.empty(batch.own - batch.low + 1, np.int64)
         starts = starts[: select_entering(batch.own - batch.low, sequence.enters, prefix, starts)]
         if own != WHOLE:
@@ -99,16 +100,12 @@ class Contiguous:
         length: np.generic,
     ) -> Counts:  # fmt: skip
         """Return how many events each match binds to each variable, [match, variable]."""
-        quantified = np.flatnonzero(sequence.row >= 0)
-        if not len(quantified):
-            return ones(len(starts), len(sequence.mask))
-        counts: Counts = np.ones((len(starts), len(sequence.mask)), np.int32)
-        if len(quantified) == 1:
-            # all events but those of the single variables
-            counts[:, quantified[0]] += last - starts - (len(sequence.mask) - 1)
-        else:
-            self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, counts))
-        return counts
+        counts = counts_by_ends(self.search.tables, starts, last)
+        if counts is not None:
+            return counts
+        bound: Counts = np.empty((len(starts), len(sequence.mask)), np.int32)
+        self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, bound))
+        return bound
 
     def _keep_disjoint(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32]) -> tuple[Indices, npt.NDArray[np.int32]]:
         """Return the starts and last events of the matches that may be taken where matches must not overlap."""
@@ -137,8 +134,18 @@ def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
     if not may_read_contiguous(search.plan, search.tables.branch, search.ordered):
         return None
     with search.profile.stage("lift"):
-        labels = lift_labels(search, batch)
-        return None if labels is None or _overlap(search, labels) else Contiguous(search, labels)
+        labels = lift_labels(search.tables, _neighbour_events(search, batch))
+        return None if labels is None or labels_leave_a_choice(search.tables, labels) else Contiguous(search, labels)
+
+
+def _neighbour_events(search: Search, batch: Batch) -> NeighbourEvents:
+    """Return the events of a batch."""
+    ordered, events = search.ordered, slice(batch.low, batch.high)
+    (words,) = ordered.labels[:, events]
+    low, high = np.searchsorted(ordered.offsets, [batch.low, batch.high])
+    begins, times = ordered.offsets[low:high] - batch.low, ordered.times[events]
+    strict = search.plan.query.ties == "strict"
+    return NeighbourEvents(HOST, words, begins, times if strict else times[:0], ordered.bank, batch.low)
 
 
 def may_read_contiguous(plan: EventPlan, branch: PlannedBranch, ordered: OrderedEvents) -> bool:
@@ -157,13 +164,3 @@ def account_for(first: Indices, bound: int, budget: Account, profile: Profile) -
     profile.add("matches", len(first))
     if len(first):
         budget.spend(len(first), bound, 0, lambda match: int(first[min(match, len(first) - 1)]))
-
-
-def _overlap(search: Search, labels: LiftedLabels) -> bool:
-    """Return whether some event can be a further event of one variable or the first one of the next."""
-    pattern, positives = search.tables.pattern, search.tables.branch.positives
-    return any(
-        bool(((labels.repeats >> positives[v]) & (labels.enters >> positives[v + 1]) & 1).any())
-        for v in range(len(positives) - 1)
-        if pattern.maximum[v] != pattern.minimum[v]
-    )

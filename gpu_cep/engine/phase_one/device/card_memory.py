@@ -197,6 +197,13 @@ class DeviceMemory:
         fits = held <= batch * (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
         return max(0, (self.bytes // 16 - fixed) // window) if fits else 0
 
+    def lifted_events(self, resident: int, event: int) -> int:
+        """Return the most events of a batch whose labels are lifted, which takes `event` bytes each beside its labels.
+
+        Meanwhile `resident` ordered events lie on the device.
+        """
+        return self._beside(resident * (_PLACED + self.label)) // (event + 3 * self.label)
+
     def halve(self) -> DeviceMemory:
         """Return the same with half of the bytes, for another attempt."""
         return replace(self, bytes=self.bytes // 2)

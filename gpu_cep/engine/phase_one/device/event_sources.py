@@ -74,6 +74,9 @@ class EventSource(Protocol):
     def rows(self, low: int, high: int) -> Array:
         """Return the input rows of the events [low, high), on the device."""
 
+    def row(self, event: int) -> int:
+        """Return the input row of one event."""
+
     def window_end(self, last: int, stream_end: int) -> int:
         """Return the first event behind the window of event `last`, or an event after that one."""
 
@@ -144,6 +147,9 @@ class ResidentEvents:
     def rows(self, low: int, high: int) -> Array:
         """Return a view of the input rows."""
         return self.events.placed.rows[low:high]
+
+    def row(self, event: int) -> int:
+        return int(self.events.placed.rows[event])
 
     def window_end(self, last: int, stream_end: int) -> int:
         """Return the end that the kernel finds, for one window."""
@@ -259,6 +265,9 @@ class SpilledEvents:
     def rows(self, low: int, high: int) -> Array:
         """Return a copy."""
         return self.device.upload_slices([self.events.rows], low, high)[0]
+
+    def row(self, event: int) -> int:
+        return int(self.events.rows[event])
 
     def window_end(self, last: int, stream_end: int) -> int:
         """Return the end that is found on the host."""

@@ -31,7 +31,9 @@ from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_kept, count_kept
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
+from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
+from gpu_cep.engine.phase_one.device.searched_plans import JOINED
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
 from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
 from gpu_cep.engine.phase_one.device.windows import (
@@ -58,18 +60,8 @@ from gpu_cep_kernels.rules.tables import Places
 
 Result = TypeVar("Result")
 
-# The algorithms of a plan whose events are joined on the device.
-JOINED = ("join_tree",)
 # Below this, less memory will not help.
 _LEAST_MEMORY = 1 << 20
-
-
-def searches_windows(plan: EventPlan) -> bool:
-    """Return whether a device can search windows of `plan`, or join its events, which the CPU can do, too.
-
-    Without conditions between bindings labels decide the matches, as a rule, and no window is searched.
-    """
-    return plan.contenders == JOINED or (walks_chains(plan) and bool(plan.branches[0].conditions))
 
 
 def phase_one_on_device(run: Run, device: Device, *, searches: bool = True) -> PhaseOne:
@@ -131,11 +123,15 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     run.profile.add("filtered", source.total)
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
+    if reads_lifted(plan):
+        found = _read_lifted(run, source, memory) if run.searches else PhaseOne(source.whole())
+        if found is not None:
+            return found
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
         return PhaseOne(source.whole(), times=source.times if run.searches and plan.contenders == JOINED else None)
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
-    batches = _batches(run, source, memory)
+    batches = _batches(source, memory, memory.batch_events(source.resident))
     if not _is_direct(query, source):
         if run.searches and walks_chains(plan):
             return walk_on_device(run, query, source, batches, memory)
@@ -143,6 +139,15 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     if run.plan.settings.output == "count":
         return _count_matches(run, query, source, batches)
     return _find_matches(run, query, source, batches, memory)
+
+
+def _read_lifted(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> PhaseOne | None:
+    """Return the matches that lifted labels decide, or all events if there is no room for these; None if labels leave a choice."""
+    try:
+        batches = _batches(source, memory, lifted_events(run, source, memory))
+    except TooLittleMemory:
+        return PhaseOne(source.whole())
+    return read_on_device(run, source, batches)
 
 
 def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
@@ -211,13 +216,13 @@ def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Order
         return order_events(plan, columns, times, labelled, keys, run.threads)
 
 
-def _batches(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> list[Batch]:
-    """Cut the events into batches that fit the device's memory.
+def _batches(source: EventSource, memory: DeviceMemory, most: int) -> list[Batch]:
+    """Cut the events into batches of at most `most` events, which fit the device's memory.
 
     They are whole streams, or slices of a long stream with the events that their last windows
     reach.
     """
-    most, total = memory.batch_events(source.resident), source.total
+    total = source.total
     if total <= most:
         return [Batch(0, total, total)] if total else []
     batches = cut_streams(source.offsets, source.window_end, max(1, most // (MOST_CARRIED + 1)))
@@ -387,5 +392,5 @@ def _account(run: DeviceRun, source: EventSource, batch: Batch, matches: int, ev
     run.profile.add("steps", 0)
     if not matches:
         return
-    with name_windows(run.plan, run.columns, lambda start: int(source.copy(run.device.upload(np.array([start]))).placed.rows[0])):
+    with name_windows(run.plan, run.columns, source.row):
         run.budget.spend(matches, events, 0, lambda match: start_of(min(match, matches - 1)) + batch.low)

@@ -126,7 +126,7 @@ def _walk_windows(
         return [], device.download(held.starts)
     found: list[Matches] = []
     left = [np.empty(0, np.int64)]
-    with run.profile.stage("matching"), name_windows(run.plan, run.columns, lambda start: _row_of(source, device, start)):
+    with run.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
         rows = source.rows(batch.low, batch.high)[held.events]
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device), batch.low)
         for low, high in blocks(0, size, at_once):
@@ -136,11 +136,6 @@ def _walk_windows(
             left.append(device.download(counted.windows.starts[counted.left]))
             _mark_windows(device, counted, used)
     return found, np.concatenate(left)
-
-
-def _row_of(source: EventSource, device: Device, event: int) -> int:
-    """Return the input row of an ordered event."""
-    return int(source.copy(device.upload(np.array([event]))).placed.rows[0])
 
 
 def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:

@@ -1,0 +1,233 @@
+"""Read the matches of a contiguous sequence off its lifted labels on a card, batch by batch.
+
+They come back as ranges of events, with the events that they bind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.accounting.match_budget import Meter
+from gpu_cep.engine.events.batches import Batch, window_length
+from gpu_cep.engine.events.matches import Counts, Indices, ones
+from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.runs import Runs, concatenate_runs
+from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.lowering.column_programs import is_column_program
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
+from gpu_cep.engine.phase_one.device.order_events import stream_begins
+from gpu_cep.engine.phase_one.run import PhaseOne
+from gpu_cep.engine.windows.lifted_labels import (
+    LiftedLabels,
+    NeighbourEvents,
+    counts_by_ends,
+    first_singles,
+    labels_leave_a_choice,
+    lift_labels,
+    sequence_over,
+    variable_bits,
+)
+from gpu_cep.plan.event_plan import BankLayout, EventPlan
+from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.primitives import entering_events, events_in_ranges, first_without
+from gpu_cep_kernels.labels_decide.runs import Sequence, count_bound, find_last_events
+
+# Bytes per event beside its labels and what conditions read: row, stream and time; flags and sums; the start and the end of a match.
+_EVENT, _MATCH = 4 + 4 + 8 + 4 * 8, 8 + 4 + 2 * 8
+# Columns that a condition computes at a time.
+_COMPUTED = 4
+_NO_EVENTS = np.empty(0, np.int64)
+
+
+def reads_lifted(plan: EventPlan) -> bool:
+    """Return whether a card may read the matches of a plan off its lifted labels.
+
+    It has one branch, whose conditions call no function of the CPU, and all matches are asked for.
+    """
+    asked = plan.settings.keeps_all and plan.settings.output != "compressed"
+    if not asked or len(plan.branches) > 1 or "lift" not in plan.pruning:
+        return False
+    (branch,) = plan.branches
+    return branch.lifted is not None and not any(condition.program.calls for condition in branch.conditions)
+
+
+def lifted_events(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> int:
+    """Return the most events of a batch whose labels are lifted."""
+    plan, (tables,) = run.plan, run.tables
+    return memory.lifted_events(source.resident, _bytes_per_event(plan.layout, tables))
+
+
+def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) -> PhaseOne | None:
+    """Return the matches with the events that they bind, or how many they are; None if labels leave a choice."""
+    plan, (tables,) = run.plan, run.tables
+    assert isinstance(plan, EventPlan), "situations are not lifted"
+    reading = _Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
+    found = []
+    for batch in batches:
+        part = reading.count(batch) if plan.settings.output == "count" else reading.find(batch)
+        if part is None:
+            reading.meter.take_back()
+            return None
+        found.append(part)
+    run.profile.add("matches", reading.meter.matches)
+    return _unite(run, source, tables, found)
+
+
+def _bytes_per_event(layout: BankLayout, tables: MatcherTables) -> int:
+    """Return the bytes that lifting takes per event of a batch, but for its labels."""
+    variables, programs = len(tables.pattern.order), [condition.program for condition in tables.branch.conditions]
+    # a program that is run by columns needs registers only where an integer overflows, which then is retried with less
+    registers = 0 if all(map(is_column_program, programs)) else tables.programs.registers
+    columns = len(layout.ints) + len(layout.floats) + len(layout.derived) + 2 + _COMPUTED + 64 * len(layout.vectors)
+    return _EVENT + _MATCH + 8 * columns + 4 * variables + 17 * registers
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The matches of a batch as ranges of `events`; if they are counted, how many stand at each of these (`totals`) instead."""
+
+    events: CopiedEvents | None = None
+    runs: Runs | None = None
+    totals: Indices = field(default_factory=lambda: _NO_EVENTS)
+
+
+_NOTHING = _Found()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranges:
+    """The matches of a batch on the card: their first and last events, and the table and windows that they were read by."""
+
+    first: Array
+    last: Array
+    sequence: Sequence
+    clock: Array
+    length: np.generic
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads matches off the labels of batches."""
+
+    run: DeviceRun
+    plan: EventPlan
+    tables: MatcherTables
+    own: Own
+    source: EventSource
+    meter: Meter
+
+    def find(self, batch: Batch) -> _Found | None:
+        """Return the matches that start in a batch, with the events that they bind; None if labels leave a choice."""
+        found, device = self._read(batch), self.run.device
+        if found is None:
+            return None
+        if not found.first.size:
+            return _NOTHING
+        with self.run.profile.stage("candidates back"):
+            held = events_in_ranges(device.xp, found.first, found.last, batch.high - batch.low)
+            places = device.xp.cumsum(held, dtype=np.int64) - 1
+            first, last = device.download(places[found.first]), device.download(places[found.last])
+            counts = counts_by_ends(self.tables, first, last)
+            runs = Runs(first, last, self._count_bound(found) if counts is None else counts)
+            return _Found(self.source.copy(device.xp.flatnonzero(held) + batch.low), runs)
+
+    def count(self, batch: Batch) -> _Found | None:
+        """Return how many matches start in each stream of a batch, at the first start there; None if labels leave a choice."""
+        found, device = self._read(batch), self.run.device
+        if found is None:
+            return None
+        number = int(found.first.size)
+        self._account(batch, found.first)
+        if not number:
+            return _NOTHING
+        with self.run.profile.stage("candidates back"):
+            streams = self.source.streams(batch.low, batch.high)
+            begins = self._with_first(stream_begins(device, streams[found.first])) if streams.size else device.upload(np.zeros(1, np.int64))
+            totals = np.diff(device.download(begins), append=number)
+            return _Found(self.source.copy(found.first[begins] + batch.low), totals=totals)
+
+    @property
+    def _variables(self) -> int:
+        return len(self.tables.pattern.order)
+
+    def _with_first(self, events: Array) -> Array:
+        """Return events behind event 0."""
+        xp = self.run.device.xp
+        return xp.append(xp.zeros(1, events.dtype), events)
+
+    def _read(self, batch: Batch) -> _Ranges | None:
+        """Return the matches that start in a batch; None if labels leave a choice."""
+        times, words = self.source.part(batch.low, batch.high)
+        rows = self.source.rows(batch.low, batch.high)
+        with self.run.profile.stage("lift"):
+            labels = self._lift(batch, times, words, rows)
+        if labels is None:
+            return None
+        with self.run.profile.stage("matching"):
+            return self._ranges(batch, times, rows, labels)
+
+    def _lift(self, batch: Batch, times: Array, words: Array, rows: Array) -> LiftedLabels | None:
+        """Return the lifted labels of a batch; None if they leave a choice."""
+        device, plan = self.run.device, self.plan
+        tied = plan.query.ties == "strict" and self.source.has_ties()
+        # nothing before a batch's first event matters to matches that start in it
+        begins = self._with_first(stream_begins(device, self.source.streams(batch.low, batch.high)))
+        bank = bank_on_device(self.run.columns, plan.layout, rows, device)
+        labels = lift_labels(self.tables, NeighbourEvents(device, words[0], begins, times if tied else times[:0], bank))
+        return None if labels is None or labels_leave_a_choice(self.tables, labels) else labels
+
+    def _ranges(self, batch: Batch, times: Array, rows: Array, labels: LiftedLabels) -> _Ranges:
+        """Return the matches that start at own events of a batch."""
+        device, xp = self.run.device, self.run.device.xp
+        sequence = sequence_over(device, self.tables, labels, partial(first_without, xp))
+        bits = variable_bits(self.tables, labels.enters)[: first_singles(self.tables)]
+        starts = entering_events(xp, labels.enters, bits, batch.own - batch.low)
+        if starts.size and self.own != WHOLE:
+            starts = starts[self.own.holds(times[starts], rows[starts])]
+        counted = isinstance(self.plan.query.window, CountWindow)
+        clock = xp.arange(times.size, dtype=np.uint64) if counted else times
+        length = window_length(self.plan, clock.dtype)
+        last = xp.empty(starts.size, np.int32)
+        device.launch(find_last_events, starts.size, starts, clock, length, sequence, last)
+        matched = xp.flatnonzero(last >= 0)
+        return _Ranges(starts[matched], last[matched], sequence, clock, length)
+
+    def _count_bound(self, found: _Ranges) -> Counts:
+        """Return how many events each match binds to each variable."""
+        device, number = self.run.device, int(found.first.size)
+        counts = device.xp.empty((number, self._variables), np.int32)
+        device.launch(count_bound, number, found.first, found.clock, found.length, found.sequence, counts)
+        bound: Counts = device.download(counts)
+        return bound
+
+    def _account(self, batch: Batch, first: Array) -> None:
+        """Report matches that are only counted to the budget."""
+        run, source, number = self.run, self.source, int(first.size)
+        if number:
+            with name_windows(run.plan, run.columns, source.row):
+                self.meter.spend(number, 0, 0, lambda match: int(first[min(match, number - 1)]) + batch.low)
+
+
+def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: list[_Found]) -> PhaseOne:
+    """Return what was found in all batches."""
+    run.profile.add("steps", 0)
+    with run.profile.stage("candidates back"):
+        ordered = source.ordered([part.events for part in found if part.events is not None], None)
+        if run.plan.settings.output == "count":
+            totals = np.concatenate([_NO_EVENTS, *(part.totals for part in found)])
+            return PhaseOne(ordered, counted=(np.arange(len(totals)), totals))
+        variables, copied = len(tables.pattern.order), 0
+        runs = [Runs(_NO_EVENTS, _NO_EVENTS, ones(0, variables))]
+        for part in found:
+            if part.events is not None and part.runs is not None:
+                runs.append(Runs(part.runs.first + copied, part.runs.last + copied, part.runs.counts))
+                copied += len(part.events.placed.rows)
+        return PhaseOne(ordered, runs=concatenate_runs(runs, variables, run.threads))

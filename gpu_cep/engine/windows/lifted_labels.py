@@ -1,0 +1,179 @@
+"""Judge a branch's conditions between neighbours for all events of a batch: they become label bits.
+
+The steps are the same on the host and on a card.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Counts, Indices, ones
+from gpu_cep.engine.lowering.column_programs import compute_columns, is_column_program
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.lowering.programs import program_registers
+from gpu_cep.plan.event_plan import LiftedCondition
+from gpu_cep.plan.programs import Program
+from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
+from gpu_cep_kernels.device.primitives import any_set
+from gpu_cep_kernels.labels_decide.runs import Sequence
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_nulls, mask_by_program
+from gpu_cep_kernels.rules.scalars import NE
+from gpu_cep_kernels.rules.tables import ColumnBank, ProgramTable
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourEvents:
+    """The events of a batch, at `place`, with what conditions between neighbours read of them.
+
+    - words: their label words, one for each event.
+    - begins: the events with which streams begin.
+    - times: their times where events of one time are in no order (empty: they are in order).
+    - bank: the columns that conditions read; the batch's first event stands in row `base`.
+    """
+
+    place: Place
+    words: Array
+    begins: Array
+    times: Array
+    bank: ColumnBank
+    base: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LiftedLabels:
+    """The label words of a batch's events, after all conditions.
+
+    `enters`: the bits of the variables whose first event an event may be, right behind the variable
+    before. `repeats`: the bits of those of which it may be a further event.
+    """
+
+    enters: Array
+    repeats: Array
+
+
+def lift_labels(tables: MatcherTables, events: NeighbourEvents) -> LiftedLabels | None:
+    """Return the lifted labels of a batch; None if a condition fails for an event, be it of a match or not."""
+    lifted = tables.branch.lifted
+    assert lifted is not None, "the branch is lifted"
+    labels = LiftedLabels(events.words.copy(), events.words.copy())
+    _break_at_borders(tables, events, labels)
+    for condition in lifted:
+        if not _judge(tables, events, condition, labels.repeats if condition.repeated else labels.enters):
+            return None
+    return labels
+
+
+def _break_at_borders(tables: MatcherTables, events: NeighbourEvents, labels: LiftedLabels) -> None:
+    """Clear the bits of events that would follow an event of another stream or, where ties are strict, of the same time."""
+    first = labels.enters.dtype.type(1 << tables.branch.positives[0])
+    labels.enters[events.begins] &= first
+    labels.repeats[events.begins] = 0
+    if events.times.size:
+        times = events.times
+        events.place.launch(mask_by_columns, times.size - 1, times[1:], times[:-1], NE, first, labels.enters[1:])
+
+
+def _judge(tables: MatcherTables, events: NeighbourEvents, lifted: LiftedCondition, words: Array) -> bool:
+    """Clear the bit of a condition's variable where the condition does not hold; return whether it can be judged everywhere."""
+    bit = 1 << tables.branch.positives[lifted.variable]
+    others = words.dtype.type(np.iinfo(words.dtype).max ^ bit)
+    program = tables.branch.conditions[lifted.condition].program
+    first = max(0, min(max(lifted.back) - events.base, words.size))
+    if is_column_program(program) and _judge_columns(events, lifted, program, first, others, words[first:]):
+        return True
+    return _judge_program(tables, events, lifted, first, others, words[first:])
+
+
+def _judge_columns(events: NeighbourEvents, lifted: LiftedCondition, program: Program, first: int, others: Any, judged: Array) -> bool:
+    """Judge the events from `first` on by whole columns; return False, with nothing done, if an integer overflows somewhere."""
+    place, low, size = events.place, events.base + first, int(judged.size)
+    compared = compute_columns(program, events.bank, [(low - back, low - back + size) for back in lifted.back], size, place)
+    if compared is None:
+        return False
+    place.launch(mask_by_columns, size, compared.left, compared.right, compared.comparison, others, judged)
+    for nulls, column, (begin, end) in compared.read:
+        if nulls.size:
+            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, judged)
+    return True
+
+
+def _judge_program(
+    tables: MatcherTables, events: NeighbourEvents, lifted: LiftedCondition, first: int, others: Any, judged: Array
+) -> bool:  # fmt: skip
+    """Judge the events from `first` on one by one; return whether the program fails for none."""
+    place, table, c, size = events.place, tables.conditions, lifted.condition, int(judged.size)
+    programs = _program_of(tables, c)
+    failed = place.xp.zeros(size, np.bool_)
+    registers = program_registers(place.xp, programs, place.slots(size), max(1, table.roles))
+    condition = to_device(place, NeighbourProgram(programs, int(table.result[c]), np.array(lifted.back, np.int64)))
+    place.launch(mask_by_program, size, condition, events.bank, events.base + first, registers, others, judged, failed)
+    return not any_set(failed)
+
+
+def _program_of(tables: MatcherTables, condition: int) -> ProgramTable:
+    """Return the table of a condition's program alone."""
+    table, programs = tables.conditions, tables.programs
+    return programs._replace(code=programs.code[table.code_first[condition] : table.code_last[condition]])
+
+
+def labels_leave_a_choice(tables: MatcherTables, labels: LiftedLabels) -> bool:
+    """Return whether some event can be a further event of one variable or the first one of the next."""
+    pattern, positives = tables.pattern, tables.branch.positives
+    one = labels.enters.dtype.type(1)
+    words = labels.repeats.dtype.type
+    return any(
+        any_set(((labels.repeats >> words(positives[v])) & (labels.enters >> words(positives[v + 1])) & one).astype(np.bool_))
+        for v in range(len(positives) - 1)
+        if pattern.maximum[v] != pattern.minimum[v]
+    )
+
+
+def quantified_variables(tables: MatcherTables) -> Indices:
+    """Return the variables that may bind several events."""
+    found: Indices = np.flatnonzero(tables.pattern.maximum != 1)
+    return found
+
+
+def variable_bits(tables: MatcherTables, words: Array) -> HostArray:
+    """Return the bit of each variable in the type of label words, on the host."""
+    return np.array([1 << v for v in tables.branch.positives], np.uint64).astype(words.dtype)
+
+
+def sequence_over(place: Place, tables: MatcherTables, labels: LiftedLabels, fill: Callable[[Array, Any, Array], None]) -> Sequence:
+    """Return the table of the sequence that kernels read matches from, at `place`.
+
+    ``fill(repeats, bit, until)`` writes for each event the first one from it on that lacks the bit,
+    as :func:`gpu_cep_kernels.labels_decide.runs.find_repeats` does.
+    """
+    mask, quantified = variable_bits(tables, labels.enters), quantified_variables(tables)
+    row = np.full(len(mask), -1, np.int64)
+    row[quantified] = np.arange(len(quantified))
+    until = place.xp.empty((len(quantified), labels.enters.size + 2), np.int32)
+    for k, v in enumerate(quantified.tolist()):
+        fill(labels.repeats, mask[v], until[k])
+    own = (to_device(place, table) for table in (mask, row, tables.pattern.minimum, tables.pattern.maximum))
+    mask, row, minimum, maximum = own
+    return Sequence(labels.enters, mask, row, until, minimum, maximum)
+
+
+def first_singles(tables: MatcherTables) -> int:
+    """Return how many of the first variables are looked at to find starts: all but the last of them bind one event."""
+    quantified = quantified_variables(tables)
+    return int(quantified[0]) + 1 if len(quantified) else len(tables.pattern.order)
+
+
+def counts_by_ends(tables: MatcherTables, first: HostArray, last: HostArray) -> Counts | None:
+    """Return how many events each match binds to each variable, [match, variable]; None if its ends do not say."""
+    quantified, variables = quantified_variables(tables), len(tables.pattern.order)
+    if not len(quantified):
+        return ones(len(first), variables)
+    if len(quantified) > 1:
+        return None
+    counts: Counts = np.ones((len(first), variables), np.int32)
+    # all events but those of the single variables
+    counts[:, quantified[0]] += last - first - (variables - 1)
+    return counts
