@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, UnsupportedError
-from gpu_cep_spark import file_matching, file_pieces
+from gpu_cep_spark import file_matching, file_pieces, file_scans
+from gpu_cep_spark.file_scans import NoScanError
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 
@@ -195,3 +199,148 @@ def test_files_that_spark_must_read_are_named_where_only_tasks_may(spark: SparkS
     frame = spark.read.parquet(written(spark, tmp_path / "t", INT96))
     with pytest.raises(UnsupportedError, match=r"part-.*parquet, column 'at' is INT96"):
         cep.gpu_match(frame, query_of("at"), scan="files")
+
+
+def test_hidden_files_are_none(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "t"
+    written(spark, folder, MICROS)
+    hidden = sorted(folder.glob("*.parquet"))[1]
+    (folder / ".other.parquet").write_bytes(hidden.read_bytes())
+    (folder / "_other.parquet").write_bytes(hidden.read_bytes())
+    (folder / "_temporary").mkdir()
+    (folder / "_temporary" / "other.parquet").write_bytes(hidden.read_bytes())
+    frame = spark.read.parquet(str(folder))
+    assert FILES in road(frame, "word", "day")
+    assert frame.count() == 60
+
+
+@pytest.mark.parametrize(
+    ("options", "paths", "rows"),
+    [
+        ({}, "{a,b}/*.parquet", 40),
+        ({}, "[!c]", 40),
+        ({}, "?/part-*", 60),
+        ({"pathGlobFilter": "*.par?uet"}, "a", 20),
+        ({"pathGlobFilter": "*.none"}, "a", 0),
+        ({"recursiveFileLookup": "true"}, "", 60),
+        ({"modifiedAfter": "2000-01-01T00:00:00"}, "b", 20),
+    ],
+)
+def test_globs_and_listings_are_spark_s(spark: SparkSession, tmp_path: Path, options: dict[str, str], paths: str, rows: int) -> None:
+    folder = tmp_path / "t"
+    for name, file in zip("abc", sorted(Path(written(spark, folder, MICROS)).glob("*.parquet")), strict=True):
+        (folder / name).mkdir()
+        file.rename(folder / name / file.name)
+    schema = spark.read.parquet(str(folder / "a")).schema
+    frame = spark.read.schema(schema).options(**options).parquet(str(folder / paths))
+    assert frame.count() == rows
+    if rows:
+        assert FILES in road(frame, "word", "day")
+    else:
+        assert "no files" in reason(frame)
+
+
+def reason(frame: DataFrame, *columns: str) -> str:
+    """Why tasks cannot read the files of a frame."""
+    with pytest.raises(UnsupportedError, match="scan='files' is not possible") as raised:
+        cep.gpu_match(frame, query_of(*(columns or ("word",))), scan="files")
+    return str(raised.value)
+
+
+def test_files_that_spark_decrypts(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(spark, tmp_path / "t", MICROS)
+    factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
+    told_by_option = spark.read.option("parquet.encryption.kms.client.class", "x").parquet(folder)
+    assert "parquet.encryption.kms.client.class" in reason(told_by_option)
+    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
+    hadoop.set("parquet.crypto.factory.class", factory)
+    try:
+        assert "decrypts files" in reason(spark.read.parquet(folder))
+    finally:
+        hadoop.unset("parquet.crypto.factory.class")
+    assert FILES in road(spark.read.parquet(folder), "word")
+
+
+def test_columns_that_are_found_by_their_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Table formats with column mapping, and Iceberg, tell columns by the numbers that files hold."""
+    numbered = [pa.field(name, kind, metadata={"PARQUET:field_id": str(place)}) for place, (name, kind) in enumerate(NUMBERED, 1)]
+    table = pa.table([range(60), ["A", "B", "C"] * 20, [f"w{place % 5}" for place in range(60)]], schema=pa.schema(numbered))
+    (tmp_path / "t").mkdir()
+    pq.write_table(table, tmp_path / "t" / "a.parquet", row_group_size=10)
+    types = StructType([StructField("ts", LongType(), metadata={"parquet.field.id": 1}), StructField("type", StringType())])
+    renamed = types.add(StructField("renamed", StringType(), metadata={"parquet.field.id": 3}))
+    with told(spark, {f"{PARQUET}fieldId.read.enabled": "true"}):
+        frame = spark.read.schema(renamed).parquet(str(tmp_path / "t"))
+        assert "fieldId.read.enabled=true" in road(frame, "renamed")
+        assert frame.where("renamed = 'w3'").count() == 12
+    by_name = spark.read.schema(renamed).parquet(str(tmp_path / "t"))
+    assert by_name.where("renamed IS NOT NULL").count() == 0
+    assert FILES in road(by_name, "renamed")
+
+
+NUMBERED = (("ts", pa.int64()), ("type", pa.string()), ("word", pa.string()))
+
+
+class Java:
+    """An object of Spark's of some class; its methods return what they are told."""
+
+    def __init__(self, kind: str, **methods: object) -> None:
+        self.kind, self.methods = kind, methods
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda: self.methods[name]
+
+    def getClass(self) -> Java:  # noqa: N802
+        return Java("java.lang.Class", getName=self.kind, getSimpleName=self.kind.rpartition(".")[2])
+
+
+DELTA, ICEBERG = "org.apache.spark.sql.delta", "org.apache.iceberg.spark.source"
+_SOURCES = "org.apache.spark.sql.execution.datasources"
+
+
+@pytest.mark.parametrize(
+    ("file_format", "listed"),
+    [
+        # deletion vectors and column mapping are in Delta's own class of the format
+        (f"{DELTA}.DeltaParquetFileFormat", f"{DELTA}.files.TahoeLogFileIndex"),
+        (f"{_SOURCES}.parquet.ParquetFileFormat", f"{DELTA}.files.TahoeLogFileIndex"),
+        ("org.apache.spark.sql.execution.datasources.parquet.HoodieParquetFileFormat", f"{_SOURCES}.InMemoryFileIndex"),
+    ],
+)
+def test_files_of_table_formats_are_no_plain_files(file_format: str, listed: str) -> None:
+    relation = Java(f"{_SOURCES}.HadoopFsRelation", fileFormat=Java(file_format), location=Java(listed))
+    with pytest.raises(NoScanError, match="and not as plain Parquet"):
+        file_scans._relation(Java("LogicalRelation", relation=relation), "LogicalRelation")
+
+
+def test_scans_of_data_source_v2_are_spark_s(spark: SparkSession, tmp_path: Path) -> None:
+    """Iceberg's tables are such scans."""
+    folder = written(spark, tmp_path / "t", MICROS)
+    with told(spark, {"spark.sql.sources.useV1SourceList": ""}):
+        assert "a node DataSourceV2ScanRelation" in road(spark.read.parquet(folder), "word", "day")
+    assert FILES in road(spark.read.parquet(folder), "word", "day")
+
+
+def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
+    folder = written(spark, tmp_path / "t", MICROS)
+    spark.sql(f"CREATE TABLE plain (ts BIGINT, type STRING, word STRING, day DATE) USING parquet LOCATION '{folder}'")
+    spark.sql(f"CREATE TABLE parted USING parquet PARTITIONED BY (type) LOCATION '{tmp_path / 'p'}' AS SELECT * FROM plain")
+    spark.sql(f"CREATE TABLE bucketed USING parquet CLUSTERED BY (word) INTO 3 BUCKETS LOCATION '{tmp_path / 'b'}' AS SELECT * FROM plain")
+    try:
+        assert FILES in road(spark.table("plain"), "word", "day")
+        assert "catalog says which partitions" in road(spark.table("parted"), "word", "day")
+        road(spark.table("bucketed"), "word", "day")
+    finally:
+        for name in ("parted", "bucketed", "plain"):
+            spark.sql(f"DROP TABLE {name}")
+
+
+def test_rows_and_columns_that_views_hide(spark: SparkSession, tmp_path: Path) -> None:
+    """A catalog's filters of rows and masks of columns stand in the plan as those of a view do."""
+    spark.read.parquet(written(spark, tmp_path / "t", MICROS)).createOrReplaceTempView("seen")
+    by_user = spark.sql("SELECT * FROM seen WHERE coalesce(hash(word), 0) % 2 = 0 OR current_user() = 'nobody'")
+    assert "only Spark computes" in road(by_user, "word", "day")
+    masked = spark.sql("SELECT ts, type, mask(word) AS word FROM seen")
+    assert "column 'word' is computed" in road(masked, "word")
+    named = spark.read.parquet(str(tmp_path / "t")).selectExpr("*", "_metadata.file_name AS file")
+    assert "column 'file' is computed" in road(named, "file")
