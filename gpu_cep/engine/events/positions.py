@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.events.event_sequence import NO_POSITION
 from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
@@ -17,6 +18,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.flat_matches import select_disjoint
 from gpu_cep_kernels.matches.groups import order_by_group
+from gpu_cep_kernels.phase_one.ordering import order_faults_of_streams
 
 # Positions in streams: times, and numbers among the events of one time.
 Positions = tuple[Array, Indices]
@@ -35,6 +37,9 @@ def positions_of_events(plan: Plan, columns: EventColumns) -> Positions:
         return times, np.zeros(len(times), np.int64)
     keys = encode_keys(columns, plan.query.partition_by)
     streams = np.zeros(len(times), np.int32) if keys.codes is None else keys.codes
+    if not order_faults_of_streams(streams, times, np.full(keys.count, NO_POSITION, np.int32)):
+        # events have the same time, but none of one stream
+        return times, np.zeros(len(times), np.int64)
     rows = _by_stream_and_time(streams, times)
     moved = (times[rows[1:]] != times[rows[:-1]]) | (streams[rows[1:]] != streams[rows[:-1]])
     moments = np.concatenate([np.zeros(min(len(rows), 1), np.int64), np.cumsum(moved)])
