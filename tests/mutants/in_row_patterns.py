@@ -78,6 +78,20 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
+        "pieces-in-order-are-enough",
+        "gpu_cep/engine/row_patterns/ordering.py",
+        "(codes[cuts - 1] <= codes[cuts]).all()",
+        "True",
+        _ENGINE,
+    ),
+    Fault(
+        "empty-matches-have-a-first-row",
+        "gpu_cep/engine/row_patterns/places.py",
+        "if not place.offset and not matches.some_empty:",
+        "if not place.offset:",
+        _ENGINE,
+    ),
+    Fault(
         "ways-with-a-choice-are-walked",
         "gpu_cep/plan/row_patterns/automaton.py",
         "for move in moves) <= 1 for moves in lists)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 
@@ -96,7 +98,9 @@ def _rows_of(
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, threads))
     source.finder.prepare()
     numbers = pa.array(ordered.numbers(shown.rows))
-    keys, others = ([columns.take(each, numbers) for each in wanted] for wanted in (plan.bound.key_columns, plan.bound.returned_columns))
+    keys, others = plan.bound.key_columns, plan.bound.returned_columns
     kinds = [schema.field(len(keys) + number).type for number in range(len(plan.measures))]
-    measures = spread(lambda number: measure_array(plan.measures[number], source, kinds[number]), range(len(kinds)), threads)
-    return pa.table([*keys, *measures, *others], schema=schema)
+    taken = [partial(columns.take, each, numbers) for each in (*keys, *others)]
+    measured = [partial(measure_array, each, source, kind) for each, kind in zip(plan.measures, kinds, strict=True)]
+    found = spread(lambda column: column(), [*taken[: len(keys)], *measured, *taken[len(keys) :]], threads)
+    return pa.table(found, schema=schema)

@@ -29,13 +29,20 @@ class Begun(NamedTuple):
     counts: Indices
 
 
+class InPartitions(NamedTuple):
+    """Say of each match its number in its partition, from 1, the first row of the partition, and the one behind its last."""
+
+    numbers: Indices
+    begins: Indices
+    ends: Indices
+
+
 @dataclass(frozen=True)
 class RowMatches:
     """Matches in the order in which they begin.
 
     ``firsts[m]``, ``lengths[m]``: the first ordered row and the number of rows of match m.
-    ``numbers[m]``: its number in its partition, from 1.
-    ``begins[m]``, ``ends[m]``: the first row of its partition, and the one behind the last.
+    `find_partitions` returns where they are in their partitions.
     `find_states` returns the states of all rows, match after match.
     `shared` returns the first and the last row with one of some states in the match that begins at each ordered row. It is
     None where matches share no rows, or where what they share depends on where they begin.
@@ -44,15 +51,23 @@ class RowMatches:
 
     firsts: Indices
     lengths: Indices
-    numbers: Indices
-    begins: Indices
-    ends: Indices
+    find_partitions: Callable[[], InPartitions]
     find_states: Callable[[RowMatches], States]
     shared: SharedRows | None = None
     steps: int = 0
 
     def __len__(self) -> int:
         return len(self.firsts)
+
+    @cached_property
+    def partitions(self) -> InPartitions:
+        """Return where the matches are in their partitions."""
+        return self.find_partitions()
+
+    @cached_property
+    def some_empty(self) -> bool:
+        """Return whether a match has no rows."""
+        return bool((self.lengths == 0).any())
 
     @cached_property
     def places(self) -> Indices:
@@ -88,16 +103,17 @@ class RowMatches:
         """Return those of the matches that are kept, with the numbers that they have."""
         known = "states" in vars(self)
         find = known_states(self.states[np.repeat(kept, self.lengths)]) if known else self.find_states
-        return RowMatches(
-            self.firsts[kept], self.lengths[kept], self.numbers[kept], self.begins[kept], self.ends[kept], find, self.shared
-        )  # fmt: skip
+        return RowMatches(self.firsts[kept], self.lengths[kept], self._partitions_of(kept), find, self.shared)
 
     def _part(self, low: int, high: int) -> RowMatches:
         cut = slice(low, high)
         # states that are known already are not found again
         known = "states" in vars(self)
         find = known_states(self.states[self.places[low] : self.places[high]]) if known else self.find_states
-        return RowMatches(self.firsts[cut], self.lengths[cut], self.numbers[cut], self.begins[cut], self.ends[cut], find, self.shared)
+        return RowMatches(self.firsts[cut], self.lengths[cut], self._partitions_of(cut), find, self.shared)
+
+    def _partitions_of(self, chosen: slice | npt.NDArray[np.bool_]) -> Callable[[], InPartitions]:
+        return lambda: InPartitions(*(each[chosen] for each in self.partitions))
 
 
 def known_states(states: States) -> Callable[[RowMatches], States]:
@@ -110,10 +126,11 @@ def followed_states(automaton: RowAutomatonTable, reach: Reach, threads: int) ->
 
     def find(matches: RowMatches) -> States:
         states = np.empty(matches.places[-1], np.int32)
-        limits = reach.limits[matches.firsts] if reach.limits.size else matches.ends - 1
+        begins, ends = matches.partitions.begins, matches.partitions.ends
+        limits = reach.limits[matches.firsts] if reach.limits.size else ends - 1
 
         def fill(span: tuple[int, int]) -> None:
-            map_rows(*span, matches.firsts, matches.begins, matches.places, automaton, reach, limits, states)
+            map_rows(*span, matches.firsts, begins, matches.places, automaton, reach, limits, states)
 
         spread(fill, slices(len(matches), threads), threads)
         return states
@@ -127,8 +144,11 @@ def matches_of(
 ) -> RowMatches:  # fmt: skip
     """Return the matches, given the length of the one that begins at each row; they are numbered behind those `begun` counts."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
-    before = np.searchsorted(firsts, ordered.offsets)
-    in_each = np.diff(before)
-    numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1] if begun is None else before[:-1] - begun.counts, in_each)
-    begins, ends = np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each)
-    return RowMatches(firsts, lengths[firsts].astype(np.int64), numbers, begins, ends, find_states, shared)
+
+    def find() -> InPartitions:
+        before = np.searchsorted(firsts, ordered.offsets)
+        in_each = np.diff(before)
+        numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1] if begun is None else before[:-1] - begun.counts, in_each)
+        return InPartitions(numbers, np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each))
+
+    return RowMatches(firsts, lengths[firsts].astype(np.int64), find, find_states, shared)

@@ -64,15 +64,18 @@ def _read_off(
 ) -> RowMatches:  # fmt: skip
     """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
     to = skip_to(plan)
-    lengths = np.full(len(ordered), UNMATCHED, np.int32)
+    lengths = np.empty(len(ordered), np.int32)
     cut = is_cut(pieces)
     chains = _chains(pieces, len(ordered) if cut else 0)
     # where windows end depends on where a match begins
     shared = len(ordered) if to == SkipTo.NEXT_ROW and not reach.limits.size else 0
     crossings = (len(pieces.begins), len(automaton.ends)) if shared and cut else (0, 0)
-    trail = Trail(np.full(shared, -1, np.int32), np.empty(shared, np.int32), np.full(crossings, -1, np.int32))
+    trail = Trail(np.empty(shared, np.int32), np.empty(shared, np.int32), np.full(crossings, -1, np.int32))
 
     def find(span: tuple[int, int]) -> None:
+        rows = slice(*pieces.offsets[[*span]])
+        lengths[rows] = UNMATCHED
+        trail.state[rows] = -1
         find_row_matches(*span, pieces, automaton, reach, to, lengths, chains, trail)
 
     spread(find, stream_slices(pieces.offsets, threads), threads)

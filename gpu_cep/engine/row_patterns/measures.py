@@ -52,7 +52,7 @@ class MeasureSource:
             if leaf.type.kind is Kind.STRING:
                 assert leaf.column is not None, "text is of a column"
                 return self.columns.text_values(leaf.column).take(pa.array(values, mask=nulls))
-            return arrow_array(values.astype(np.float64 if leaf.type.kind is Kind.FLOAT else np.int64), nulls, leaf.type)
+            return arrow_array(values.astype(np.float64 if leaf.type.kind is Kind.FLOAT else np.int64, copy=False), nulls, leaf.type)
         assert isinstance(leaf, Field), "measures read fields and aggregates"
         pseudo = self.finder.plan.columns
         rows = self._row(leaf.variable)
@@ -60,12 +60,14 @@ class MeasureSource:
             return pa.array(np.ones(len(rows), np.int64), mask=rows < 0)
         if leaf.column == pseudo.match_number:
             unmatched = self.finder.shown.unmatched
-            return pa.array(self.finder.shown.of_match(self.finder.shown.matches.numbers), mask=unmatched)
+            return pa.array(self.finder.shown.of_match(self.finder.shown.matches.partitions.numbers), mask=unmatched)
         if leaf.column == pseudo.classifier:
             names = pa.array(self.finder.plan.bound.variables[: self.finder.plan.variables], pa.string())
             return names.take(pa.array(self._variables(rows), mask=rows < 0))
+        if rows.min(initial=0) >= 0:
+            return self.columns.take(leaf.column, pa.array(self.ordered.numbers(rows)))
         numbers = self.ordered.numbers(np.maximum(rows, 0)) if len(self.columns) else rows
-        return self.columns.take(leaf.column, pa.array(numbers, mask=rows < 0 if (rows < 0).any() else None))
+        return self.columns.take(leaf.column, pa.array(numbers, mask=rows < 0))
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Return a text leaf's value at each row of the result as a code of the column's dictionary, and where it is NULL."""

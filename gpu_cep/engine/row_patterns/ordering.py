@@ -13,9 +13,12 @@ from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream
+from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream, stream_slices
+from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.sort_codes import sort_codes
-from gpu_cep_kernels.compile.launch import slices
+from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.phase_one.ordering import mark_disordered_streams
+from gpu_cep_kernels.row_patterns.tables import Pieces
 
 _UNRANKED = np.empty(0, np.int64)
 
@@ -66,6 +69,17 @@ def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int, ties
     return _sort(ordered, first, ranks, threads)
 
 
+def _are_in_order(pieces: Pieces, codes: Array, threads: int) -> bool:
+    """Return whether partitions ascend by codes; False, too, if none is cut: then no thread would share the work."""
+    if not is_cut(pieces):
+        return False
+    disordered = np.empty(len(pieces.begins), np.bool_)
+    parts = stream_slices(pieces.offsets, threads)
+    spread(lambda span: mark_disordered_streams(*span, pieces.offsets, codes, _UNRANKED, disordered), parts, threads)
+    cuts = pieces.offsets[:-1][pieces.offsets[:-1] > pieces.begins]
+    return not disordered.any() and bool((codes[cuts - 1] <= codes[cuts]).all())
+
+
 def _rank(codes: Sequence[Array]) -> Indices:
     """Return the rank of each row by several codes, the first of which decides first; equal rows have one rank."""
     order = np.lexsort(codes[::-1])
@@ -104,5 +118,8 @@ def _order(columns: EventColumns, keys: tuple[int, ...], encoded: StreamKeys) ->
 
 def _sort(given: OrderedRows, codes: Array, ranks: Indices, threads: int) -> OrderedRows:
     """Return the rows with each partition sorted by codes of the table's rows, then by ranks of the ordered ones; stable."""
-    order = order_in_streams(given.offsets, given.take(codes), ranks, threads)
+    taken = given.take(codes)
+    if not ranks.size and _are_in_order(cut_partitions(given.offsets, threads), taken, threads):
+        return given
+    order = order_in_streams(given.offsets, taken, ranks, threads)
     return given if order is None else OrderedRows(given.numbers(order), given.offsets)

@@ -47,23 +47,33 @@ class PlaceFinder:
     def rows(self, place: RowPlace) -> Indices:
         """Return the ordered row to which a place leads from each result row, NO_ROW if to none."""
         matches, shown = self.shown.matches, self.shown
-        firsts, lengths = shown.of_match(matches.firsts), shown.of_match(matches.lengths)
-        final = firsts + lengths - 1
         if place.members is None:
-            last = final if place.final or shown.last else shown.current
-            found = firsts + place.offset if place.from_first else last - place.offset
-            found = np.where((found >= firsts) & (found <= last), found, NO_ROW)
+            found = self._by_number(place)
         elif shown.last:
             found = self._scan(place, place.members)
         else:
             found = self._among_mapped(place)
         if place.distance:
             moved = found + place.distance
-            inside = (moved >= shown.of_match(matches.begins)) & (moved < shown.of_match(matches.ends))
+            begins, ends = (shown.of_match(each) for each in (matches.partitions.begins, matches.partitions.ends))
+            inside = (moved >= begins) & (moved < ends)
             found = np.where((found >= 0) & inside, moved, NO_ROW)
         if place.inside:
-            found = np.where((found >= firsts) & (found <= final), found, NO_ROW)
+            firsts, behind = (shown.of_match(each) for each in (matches.firsts, matches.firsts + matches.lengths))
+            found = np.where((found >= firsts) & (found < behind), found, NO_ROW)
         return found if shown.unmatched is None else np.where(shown.unmatched, NO_ROW, found)
+
+    def _by_number(self, place: RowPlace) -> Indices:
+        """Return the row so far behind the first or before the last one of its match, whichever variable it has."""
+        matches, shown = self.shown.matches, self.shown
+        firsts, last = shown.of_match(matches.firsts), shown.current
+        if place.final and not shown.last:
+            last = firsts + shown.of_match(matches.lengths) - 1
+        found = firsts if place.from_first else last
+        if not place.offset and not matches.some_empty:
+            return found
+        found = found + place.offset if place.from_first else found - place.offset
+        return np.where((found >= firsts) & (found <= last), found, NO_ROW)
 
     def prepare(self) -> None:
         """Find what several measures read, before threads ask for it at the same time."""
@@ -90,17 +100,19 @@ class PlaceFinder:
             reached = self.shown.of_match(matches.lengths)
             if not (final or self.shown.last):
                 reached = self.shown.current - self.shown.of_match(matches.firsts) + 1
-            return np.where(self.shown.owners < 0, 0, reached)
+            return self._of_matched(reached)
         mapped = self.mapped(members)
         begins = self.shown.of_match(mapped.offsets[:-1])
         if final or self.shown.last:
             counts = self.shown.of_match(mapped.offsets[1:]) - begins
-            return np.where(self.shown.owners < 0, 0, counts)
+            return self._of_matched(counts)
         # the place of the current row among the rows of all matches, and one more
         reached = self.shown.current - self.shown.of_match(matches.firsts - matches.places[:-1]) + 1
-        reached = np.where(self.shown.owners < 0, 0, reached)
-        counts = mapped.before[reached] - begins
-        return np.where(self.shown.owners < 0, 0, counts)
+        return self._of_matched(mapped.before[self._of_matched(reached)] - begins)
+
+    def _of_matched(self, counts: Indices) -> Indices:
+        """Return counts with 0 for rows of no match."""
+        return counts if self.shown.unmatched is None else np.where(self.shown.unmatched, 0, counts)
 
     def _find_mapped(self, members: Members) -> MappedRows:
         matches = self.shown.matches

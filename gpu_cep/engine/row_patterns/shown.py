@@ -12,13 +12,15 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 
+_NO_OWNERS = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True)
 class ShownRows:
     """The rows of the result.
 
     ``rows[i]``: the ordered row whose columns result row i shows.
-    ``owners[i]``: its match; −1 for a row of no match.
+    ``owners[i]``: its match; −1 for a row of no match. With `last` it is match i, and none are given.
     `last`: whether measures are computed at the last row of each match, and so once for each match.
     """
 
@@ -41,8 +43,9 @@ class ShownRows:
     @cached_property
     def unmatched(self) -> npt.NDArray[np.bool_] | None:
         """Return which result rows belong to no match; None if all do."""
-        none = self.owners < 0
-        return none if none.any() else None
+        if self.last or self.owners.min(initial=0) >= 0:
+            return None
+        return self.owners < 0
 
     def of_match(self, values: Indices) -> Indices:
         """Return a match's value for each result row; any value where there is no match."""
@@ -55,7 +58,7 @@ def shown_rows(plan: RowPlan, matches: RowMatches) -> ShownRows:
     """Return the rows that matches show: with ONE ROW the first of each, else all that are not excluded."""
     query = plan.bound.query
     if query.rows == "one":
-        return ShownRows(matches, matches.firsts, np.arange(len(matches)), last=True)
+        return ShownRows(matches, matches.firsts, _NO_OWNERS, last=True)
     rows, owners = matches.rows, matches.owners
     if any(plan.automaton.excluded):
         kept = ~np.array(plan.automaton.excluded, np.bool_)[matches.states]

@@ -28,7 +28,7 @@ def target_fault(
     assert skip is not None, "only a variable may have no row"
     m = int(np.searchsorted(matches.firsts, first))
     states = matches.states[matches.places[m] : matches.places[m + 1]]
-    begins = f"match {matches.numbers[m]} of its partition, from row {columns.number_of(ordered.number(first))} on,"
+    begins = f"match {matches.partitions.numbers[m]} of its partition, from row {columns.number_of(ordered.number(first))} on,"
     where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: {begins}"
     if not automaton.target[states].any():
         return EventError(f"{where} has no row of {skip.variable}")

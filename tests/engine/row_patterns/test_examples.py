@@ -41,7 +41,7 @@ def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[Re
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, 1))
     arrays = [measure_array(each, source) for each in plan.measures]
     measures = zip(*(array.to_pylist() for array in arrays), strict=True)
-    unmatched = shown.owners < 0
+    unmatched = np.zeros(len(shown), np.bool_) if shown.unmatched is None else shown.unmatched
     return [
         ReturnedRow(int(number), None if none else values)
         for number, values, none in zip(ordered.numbers(shown.rows), measures, unmatched, strict=True)

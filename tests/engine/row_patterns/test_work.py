@@ -202,6 +202,14 @@ def test_cuts_change_nothing(kind, skip):
         assert cut == whole
 
 
+@pytest.mark.parametrize("order", [[2, 3, 0, 1], [0, 1, 3, 2], [1, 0, 2, 3], [0, 1, 2, 3], [0, 2, 1, 3]])
+@pytest.mark.usefixtures("cut_anywhere")
+def test_pieces_are_in_order_only_if_they_follow_each_other(order):
+    asked = "ORDER BY n MEASURES FIRST(n) AS f PATTERN (A)"
+    for threads in (1, 2, 4):
+        assert ask(asked, pa.table({"n": order}), threads=threads)["f"].to_pylist() == [0, 1, 2, 3]
+
+
 @pytest.mark.usefixtures("cut_anywhere")
 def test_a_piece_has_no_fault_where_no_match_begins():
     define = "PATTERN (A X B | C) DEFINE A AS c = 'a', B AS c = 'b', C AS c = 'x'"
