@@ -32,7 +32,6 @@ from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable
 _NO_ENDS = np.empty((0, 0), np.int32)
 _NO_LIMITS = np.empty(0, np.int64)
 _NO_WORDS = np.empty((0, 0), np.uint8)
-_SIGN = np.uint64(1 << 63)
 
 
 def find_reach(
@@ -89,7 +88,7 @@ def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: 
 
 
 def _clock(times: Any, length: int | float) -> tuple[Any, Any]:
-    """Return times as float64, or as uint64 whose differences do not overflow, and the length in their type."""
+    """Return times as float64, or as uint64 whose differences are right also where those of int64 overflow, and the length."""
     if times.dtype.kind == "f":
-        return times.astype(np.float64), np.float64(length)
-    return times.astype(np.int64).view(np.uint64) ^ _SIGN, np.uint64(length)
+        return times.astype(np.float64, copy=False), np.float64(length)
+    return times.astype(np.int64, copy=False).view(np.uint64), np.uint64(length)

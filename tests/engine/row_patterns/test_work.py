@@ -210,6 +210,14 @@ def test_pieces_are_in_order_only_if_they_follow_each_other(order):
         assert ask(asked, pa.table({"n": order}), threads=threads)["f"].to_pylist() == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("window", "lengths"), [(0, [1, 1, 1, 1, 1, 1]), (3, [2, 1, 2, 1, 2, 1]), (2**63 - 1, [3, 3, 3, 3, 2, 1])])
+def test_windows_of_times_from_the_first_to_the_last(window, lengths):
+    limits = np.iinfo(np.int64)
+    times = pa.table({"n": [limits.min, limits.min + 2, -1, 1, limits.max - 1, limits.max]})
+    clauses = f"ORDER BY n MEASURES count(*) AS k AFTER MATCH SKIP TO NEXT ROW PATTERN (A+) WITHIN {window}"
+    assert ask(clauses, times)["k"].to_pylist() == lengths
+
+
 @pytest.mark.usefixtures("cut_anywhere")
 def test_a_piece_has_no_fault_where_no_match_begins():
     define = "PATTERN (A X B | C) DEFINE A AS c = 'a', B AS c = 'b', C AS c = 'x'"
