@@ -72,12 +72,17 @@ class Pieces:
 
     def between(self, low: int, high: int) -> Array:
         """Return the values of the rows [low, high); a copy if they are in several pieces."""
+        parts = self.parts(low, high)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else self.arrays[0][:0]
+
+    def parts(self, low: int, high: int) -> list[Array]:
+        """Return the values of the rows [low, high), one array for each piece with some of them."""
         first = int(np.searchsorted(self.begins, low, side="right")) - 1
         parts = []
         while low < high:
             begin, end = self.begins[first], min(high, self.begins[first + 1])
             parts.append(self.arrays[first][low - begin : end - begin])
             low, first = end, first + 1
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else self.arrays[0][:0]
+        return parts

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +39,8 @@ _SAMPLES, _SAMPLE_ROWS = 32, 1 << 11
 # Nanoseconds, measured on one core: to look at the time of an event, to find the span of a rare one, and what a dropped event spares
 # later.
 _LOOK, _RARE, _SPARED = 1.0, 40.0, 25.0
+# Rows on either side of a border of pieces that are joined at first, how many times as many are next, and the most.
+_BESIDE, _MORE, _MOST_BESIDE = 1 << 12, 8, 1 << 17
 
 # Where spans of rows begin, and where they end.
 Spans = npt.NDArray[np.int64]
@@ -57,7 +60,7 @@ class RareEvents:
 
 
 def label_near_rare(
-    plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], pieces: Pieces, threads: int
+    plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Pieces, threads: int
 ) -> LabelledEvents | None:  # fmt: skip
     """Label the events, and drop those that are too far from all rare events; None if that hardly pays.
 
@@ -67,10 +70,9 @@ def label_near_rare(
     if "reach" not in plan.pruning or len(columns) < _SAMPLES * _SAMPLE_ROWS:
         return None
     labels_of = make_labeller(plan, columns)
-    reach = _choose_rare(plan, labels_of, tables, pieces)
+    reach = _choose_rare(plan, labels_of, tables, times)
     if reach is None:
         return None
-    times = pieces.whole
     parts = spread(lambda span: _label_slice(labels_of, reach, times, *span), slices(len(columns), threads), threads)
     ascending = all(part.ascending for part in parts)
     begins, ends = _merge_spans([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
@@ -131,25 +133,60 @@ def _rare_of_branches(
     return RareEvents(variables, length if before else nothing, length if after else nothing)
 
 
-def _label_slice(labels_of: Labeller, reach: RareEvents, times: Array, low: int, high: int) -> _LabelledSlice:
+def _label_slice(labels_of: Labeller, reach: RareEvents, times: Pieces, low: int, high: int) -> _LabelledSlice:
     """Label the rows [low, high), and find the spans of rows near their rare events."""
     labels = labels_of.room(high - low)
-    reached, faults = [], 0
+    reached, ascending = [], True
     for start, end in blocks(low, high, BLOCK):
         block = labels[:, start - low : end - low]
         labels_of.fill(start, end, block)
-        faults |= order_faults(max(start - 1, 0), end, times)
+        ascending = ascending and not _falls(times, max(start - 1, 0), end)
         # while the times are near
         reached.append(_find_spans(reach, np.flatnonzero(marked_events(block, reach.variables) != 0) + start, times))
-    return _LabelledSlice(low, labels, np.concatenate(reached, axis=1), not faults & DISORDERED)
+    return _LabelledSlice(low, labels, np.concatenate(reached, axis=1), ascending)
 
 
-def _find_spans(reach: RareEvents, rare: Indices, times: Array) -> Spans:
+def _falls(times: Pieces, low: int, high: int) -> bool:
+    """Return whether the time of one of the rows [low, high) is less than that of the row before."""
+    parts = times.parts(low, high)
+    inside = any(order_faults(0, len(part), part) & DISORDERED for part in parts)
+    return inside or any(after[0] < before[-1] for before, after in pairwise(parts))
+
+
+def _find_spans(reach: RareEvents, rare: Indices, times: Pieces) -> Spans:
     """Return, as [begin or end, event], the span of rows near enough to each rare event to matter."""
+    spans = np.empty((2, len(rare)), np.int64)
+    for own, begin, piece in times.cut(rare):
+        rows, end = rare[own], begin + len(piece)
+        found = _spans_among(reach, rows, begin, piece)
+        # these may go on in other pieces
+        for border, reached in ((begin, found[0]), (end, found[1])):
+            cut_off = np.flatnonzero(reached == border) if 0 < border < len(times) else rows[:0]
+            if len(cut_off):
+                found[:, cut_off] = _spans_across(reach, rows[cut_off], times)
+        spans[:, own] = found
+    return spans
+
+
+def _spans_across(reach: RareEvents, rare: Indices, times: Pieces) -> Spans:
+    """Return the spans of rare events beside a border of pieces, whose rows ascend; few rows on either side are joined first."""
+    beside, settled = _BESIDE, False
+    while not settled:
+        low, high = max(0, int(rare[0]) - beside), min(len(times), int(rare[-1]) + 1 + beside)
+        values = times.between(low, high) if high - low <= _MOST_BESIDE else times.whole[low:high]
+        begins, ends = spans = _spans_among(reach, rare, low, values)
+        settled = (low == 0 or begins[0] > low) and (high == len(times) or ends[-1] < high)
+        beside *= _MORE
+    return spans
+
+
+def _spans_among(reach: RareEvents, rare: Indices, begin: int, times: Array) -> Spans:
+    """Return the spans as :func:`_find_spans` does, of rows that have `times`; the first one is number `begin`."""
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
     first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
-    find_spans(0, len(rare), rare, first, last, Reach(clock, reach.before, reach.after), *spans)
+    find_spans(0, len(rare), rare - begin, first, last, Reach(clock, reach.before, reach.after), *spans)
+    spans += begin
     return spans
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,6 +12,8 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.api import Profile
+from gpu_cep.engine.input import chunks
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.label_events import BLOCK
 from gpu_cep.engine.phase_one.rare_events import _merge_spans
 
@@ -127,6 +131,50 @@ def test_all_are_kept_of_events_in_no_order():
         swapped = table.set_column(0, "ts", pa.array(times))
         for threads in (1, 2):
             assert kept(swapped, f"{SEQUENCE} WITHIN 30", threads=threads) == labelled
+
+
+def in_chunks(table, *cuts):
+    """The rows as chunks that begin at these rows."""
+    borders = sorted({0, len(table), *cuts})
+    return pa.concat_tables([table.slice(low, high - low) for low, high in pairwise(borders)])
+
+
+@pytest.mark.parametrize(("window", "share"), [(30, 2e-4), (3_000, 1e-5), (20_000, 1e-5)])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_windows_reach_from_chunk_to_chunk(monkeypatch, window, share, threads):
+    """Chunks begin at a rare event, beside others, and so near one another that a window reaches over several."""
+    monkeypatch.setattr(chunks, "FEWEST_ROWS", 0)
+    table = events(size=300_000, share=share, rare="B")
+    rare = np.flatnonzero(np.array(table["type"]) == "B")
+    cuts = [*rare[:2], *(rare[2:] + 1), *(rare[1] + np.arange(5)), *rare[-1] + np.arange(-40, 40, 7), *range(0, 300_000, 70_000)]
+    query, options = f"{SEQUENCE} WITHIN {window}", {"threads": threads, "strategy": "skip_till_next_match"}
+    whole = kept(table, query, **options)
+    assert kept(in_chunks(table, *cuts), query, **options) == whole < SIZE / 3
+
+
+def test_times_that_fall_between_chunks_alone(monkeypatch):
+    monkeypatch.setattr(chunks, "FEWEST_ROWS", 0)
+    table = events()
+    labelled = sum(kind != "D" for kind in table["type"].to_pylist())
+    for place in (77_000, SIZE // 2):
+        times = np.arange(SIZE)
+        times[place:] -= 2
+        fallen = table.set_column(0, "ts", pa.array(times))
+        for threads in (1, 2):
+            assert kept(in_chunks(fallen, place), f"{SEQUENCE} WITHIN 30", threads=threads) == labelled
+
+
+def test_times_of_long_chunks_are_not_joined(monkeypatch):
+    """Nor are they where windows reach from one to the next."""
+    joined = []
+    whole = Pieces.__dict__["whole"].func
+    monkeypatch.setattr(Pieces, "whole", property(lambda pieces: joined.append(len(pieces.arrays)) or whole(pieces)))
+    table = events()
+    times = pa.chunked_array([pa.array(range(low, low + SIZE // 4)) for low in range(0, SIZE, SIZE // 4)])
+    chunked = table.set_column(0, "ts", times)
+    found = cep.match(chunked, f"{SEQUENCE} WITHIN 30", strategy="skip_till_any_match", output="indices", threads=1)
+    assert found.num_rows
+    assert max(joined, default=1) == 1
 
 
 def test_streams_share_their_times():
