@@ -15,6 +15,7 @@ from gpu_cep import errors
 from gpu_cep.engine import run
 from gpu_cep.engine.adaptive import algorithms, choice
 from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, CostedAlgorithm
+from gpu_cep.engine.matchers.nfab import nfab
 from gpu_cep.plan.costs import Estimate
 
 RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x WITHIN 20000"
@@ -54,6 +55,31 @@ def test_runs_that_every_start_would_walk_again_are_merged():
     size = 20_000
     slowly = np.arange(size) / size
     assert chosen(events(size, (0.3, 0.699, 0.001), x=slowly), RISING) == {"nfab"}
+
+
+def test_a_trace_looks_at_no_event_behind_it(monkeypatch):
+    """It makes the offers of a pass over the whole batch, whose windows reach beyond the events that it takes."""
+    traced, sizes = [], []
+    sample, new_pass = nfab.Nfab.sample, nfab._new_pass
+
+    def sampled(self, batch, branch, starts, end, offers):
+        found = sample(self, batch, branch, starts, end, offers)
+        whole = new_pass(self.search, batch, branch, starts, None).trace(end, offers)
+        traced.append((found[-1].tolist(), whole[-1].tolist()))
+        return found
+
+    def made(*given):
+        passing = new_pass(*given)
+        sizes.append(len(passing.earliest))
+        return passing
+
+    monkeypatch.setattr(nfab.Nfab, "sample", sampled)
+    monkeypatch.setattr(nfab, "_new_pass", made)
+    size = 20_000
+    assert answers(events(size, (0.3, 0.699, 0.001), x=np.arange(size) / size), RISING)
+    ((found, whole),) = traced
+    assert found == whole
+    assert 0 < sizes[0] < size / 2
 
 
 @pytest.mark.parametrize("query", [ANY.format("a.x < b.x", 30), ANY.format("a.k = b.k", 2_000), ANY.format("b.x > c.x AND a.x < c.x", 12)])

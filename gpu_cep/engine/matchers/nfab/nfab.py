@@ -71,7 +71,7 @@ class Nfab:
         Runs begin at `starts`. The pass ends before event `end`, or once a few
         more than `offers` offers were made. `branch` are the branch's windows.
         """
-        return _new_pass(self.search, batch, branch, starts, None).trace(end, offers)
+        return _new_pass(self.search, batch, branch, starts, None, end).trace(end, offers)
 
 
 class BufferTooLarge(Exception):
@@ -232,10 +232,12 @@ class _BatchPass:
             raise BudgetExceeded(self._current, f"the runs and the match buffer of nfab take more than {memory}; use a narrower pattern")
 
 
-def _new_pass(search: Search, batch: Batch, windows: BranchWindows, starts: Indices, most_nodes: int | None) -> _BatchPass:
-    """Return a pass over a batch before its first event; runs begin at `starts`."""
+def _new_pass(
+    search: Search, batch: Batch, windows: BranchWindows, starts: Indices, most_nodes: int | None, end: int | None = None
+) -> _BatchPass:
+    """Return a pass over the events of a batch before `end` (None: over all), at its first event; runs begin at `starts`."""
     tables = search.tables
-    size = windows.next_events.occurrence.shape[1] - 2
+    size = windows.next_events.occurrence.shape[1] - 2 if end is None else end
     events = np.arange(size)
     starting = np.zeros(size, np.bool_)
     starting[starts] = True
