@@ -156,7 +156,7 @@ def next_sifted(
 ) -> tuple[int, int]:  # fmt: skip
     """Return v's next event from `begin` on that the sieve of its first one does not rule out, and how many are ruled out before it.
 
-    If there is none before `until`, return one that is not before it.
+    If there is none before `until`, return one that is not before it. With NULL nothing fits, and no event is looked at.
     """
     occurrence, bank, base = events.occurrence[v], conditions.bank, conditions.base
     group = 2 * v
@@ -166,11 +166,13 @@ def next_sifted(
         row = slots[sieve.bound_slot[group]]
         null = is_null(bank.float_nulls, bound_column, row)
         bound, values = bank.floats[bound_column, row], bank.floats[column]
-        event, passed = _next_fitting(comparison, column, bound, event, until, base, values, bank.float_nulls, occurrence)
+        stop = begin if null else until
+        event, passed = _next_fitting(comparison, column, bound, event, stop, base, values, bank.float_nulls, occurrence)
     elif sieve.means[group] == BY_INTS:
         row = slots[sieve.bound_slot[group]]
         null = is_null(bank.int_nulls, bound_column, row)
         number, numbers = bank.ints[bound_column, row], bank.ints[column]
-        event, passed = _next_fitting(comparison, column, number, event, until, base, numbers, bank.int_nulls, occurrence)
+        stop = begin if null else until
+        event, passed = _next_fitting(comparison, column, number, event, stop, base, numbers, bank.int_nulls, occurrence)
     # the last entry is of no event
     return int(occurrence[occurrence.size - 1]) if null else event, passed

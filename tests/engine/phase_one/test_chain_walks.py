@@ -77,9 +77,6 @@ def test_all_matches_without_a_choice_are_found_on_the_device(text, steps):
     assert profiles[0].counts["matches"] > 3
     counts = profiles[1].counts
     assert (counts.pop("left", 0) > 0) == (text == CHOICE)
-    if steps < STEPS_PER_LAUNCH:
-        # a run that rests before a NULL passes over fewer events
-        counts["steps"] = profiles[0].counts["steps"]
     if text != CHOICE:
         assert counts == profiles[0].counts
 
