@@ -78,7 +78,8 @@ class BatchJoins:
     Events are numbered from the batch's first; matches begin before event
     `own`. `exclusive`: no event satisfies the properties of two variables.
     Rows that `negations` rule out are left out. `where` is the workplace, at which
-    `streams` and `placed`, the conditions, lie; all else is on the host.
+    `streams`, `placed`, the conditions, and `listed`, the events of the buffers, lie;
+    all else is on the host.
     """
 
     pattern: PatternTable
@@ -86,6 +87,7 @@ class BatchJoins:
     buffers: InputBuffers
     streams: Streams
     placed: Conditions
+    listed: Array
     own: int
     exclusive: bool
     account: JoinAccount
@@ -122,9 +124,10 @@ class BatchJoins:
 
     def _leaf_rows(self, v: int) -> PartialMatches:
         """Return a row for each event of variable v."""
-        events = self.buffers.events[self.buffers.first[v] : self.buffers.first[v + 1]]
-        events = events[: int(np.searchsorted(events, self._end_of_starts(Leaf(v))))]
-        return self.negations.filter_rows(Leaf(v), table_of_events(self.where.place.upload(events)))
+        first = int(self.buffers.first[v])
+        events = self.buffers.events[first : self.buffers.first[v + 1]]
+        size = int(np.searchsorted(events, self._end_of_starts(Leaf(v))))
+        return self.negations.filter_rows(Leaf(v), table_of_events(self.listed[first : first + size]))
 
     def _end_of_starts(self, tree: Tree) -> int:
         """Return the event before which each row of a tree must begin.

@@ -102,7 +102,8 @@ class JoinTree:
         placed = conditions
         if device is not None:
             placed, streams = inputs_on_device(search, device, batch, streams)
-        joins = BatchJoins(pattern, conditions.table, buffers, streams, placed, own, exclusive, account, negations, where)
+        listed = where.place.upload(buffers.events)
+        joins = BatchJoins(pattern, conditions.table, buffers, streams, placed, listed, own, exclusive, account, negations, where)
         return _PlannedJoins(tree, joins, account)
 
     def _inputs(self, batch: Batch) -> tuple[InputBuffers, Streams] | None:

@@ -137,6 +137,26 @@ def test_times_that_lie_on_the_device_stay_there():
     assert (np.dtype(np.uint64), kept) not in sizes, "times"
 
 
+def test_the_events_of_variables_go_to_the_device_once():
+    """However often they are the left side of a join: its right side comes in many blocks."""
+    query, sizes, upload = "PATTERN SEQ(A a, B b, C c) WHERE a.k < c.k WITHIN 40", [], SpoiltDevice.upload
+
+    def noted(device, array):
+        sizes.append((array.dtype, array.size))
+        return upload(device, array)
+
+    def in_blocks(search, batch, device):
+        return workplace.DeviceWorkplace(device, workplace.Bounds(candidates=50, shared=50, rows=3, indexed=4))
+
+    table = events()
+    with patch.object(SpoiltDevice, "upload", noted), patch.object(join_tree, "device_workplace", in_blocks):
+        found = matched(query, "gpu", table=table)
+    assert found.equals(matched(query, "cpu", table=table))
+    kept = pc.sum(pc.is_in(table["type"], pa.array(list("ABC")))).as_py()
+    # one number stands behind those of events
+    assert [size for kind, size in sizes if kind == np.int32 and size > 9] == [kept + 1]
+
+
 def test_negations_functions_and_other_algorithms_are_the_cpus():
     query = "PATTERN SEQ(A a, NOT(D n), B b) WHERE a.k = b.k AND n.x > a.x WITHIN 30"
     calling = "PATTERN SEQ(A a, B b) WHERE less(a.k, b.k) > 1 WITHIN 30"

@@ -66,8 +66,8 @@ def joining(pattern, stream, own, account, exclusive=False, threads=1):
     buffers = input_buffers(labels, count_by_variable(labels, variables))
     runs, no_negation = (new_path(variables, pattern.table(), conditions),), negation_table([], np.zeros(1, np.int64), clock, clock, 0)
     none = JoinNegations(pattern.table(), conditions, no_negation, np.zeros((0, variables), np.bool_), runs, account)
-    where = cpu_workplace(conditions, threads)
-    return BatchJoins(pattern.table(), conditions.table, buffers, streams, conditions, own, exclusive, account, none, where)
+    where, listed = cpu_workplace(conditions, threads), buffers.events
+    return BatchJoins(pattern.table(), conditions.table, buffers, streams, conditions, listed, own, exclusive, account, none, where)
 
 
 def by_definition(pattern, stream, own):
