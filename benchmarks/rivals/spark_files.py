@@ -40,7 +40,9 @@ GROUP = 1_000_000  # rows of a row group, Arrow's own number
 # Words of DuckDB, and Spark's for them.
 IN_SPARK = (
     (r"([^()]*) IGNORE NULLS\)", r"\1) IGNORE NULLS"),
+    (r"unnest\(range\(([^,]*), ([^,]*)\)\) AS", r"explode(sequence(\1, \2 - 1)) AS"),
     (r" // ", " DIV "),
+    (r"(lead\(\w+\) OVER \w+) - ", r"(\1) - "),
     (r"\(FROM ", "(SELECT * FROM "),
     (r"NOT MATERIALIZED|MATERIALIZED", ""),
     (r"arg_(min|max)", r"\1_by"),
@@ -79,8 +81,9 @@ class Asked:
 
     def by_sql(self) -> int:
         """Return the number of matches that SQL finds; raise AnalysisException if Spark does not know some of its words."""
-        self.frame.createOrReplaceTempView("events")
         text = self.kind.hand_written()
+        numbered = self.frame.selectExpr("*", "_metadata.row_index AS rowid") if "rowid" in text else self.frame
+        numbered.createOrReplaceTempView("events")
         for duckdb, spark in IN_SPARK:
             text = re.sub(duckdb, spark, text)
         return self.frame.sparkSession.sql(text).count()
