@@ -17,8 +17,8 @@ from pyspark import TaskContext
 
 from gpu_cep.errors import EventError
 
-# Buckets in each partition of the state, enough that hashing spreads keys evenly.
-BUCKETS_PER_PARTITION = 32
+# Buckets in each partition of the state. A run in one takes milliseconds even of few events; all of its events lie in memory at once.
+BUCKETS_PER_PARTITION = 8
 # The bytes of events that a task packs at a time.
 PORTION = 1 << 26
 # The seed of the hash by which Spark chooses a row's partition.
@@ -88,9 +88,9 @@ def number_of_buckets(partitions: int) -> int:
 
 @lru_cache(maxsize=8)
 def bucket_numbers(partitions: int, each: int) -> npt.NDArray[np.int32]:
-    """Return the numbers of all buckets, so chosen that Spark sends as many to `each` partition of the state.
+    """Return the numbers of all buckets, so chosen that Spark sends `each` of them to every partition of the state.
 
-    Of numbers that follow each other it sends a third more than that to the fullest of a few partitions.
+    Of numbers that follow each other it sends up to twice as many to one of a few partitions as to another.
 
     Examples
     --------

@@ -339,9 +339,9 @@ def test_a_checkpoint_that_spread_keys_otherwise_is_refused():
 
 @pytest.mark.parametrize("partitions", [1, 2, 3, 8, 200])
 def test_each_partition_of_the_state_has_as_many_buckets(partitions: int) -> None:
-    numbers = live_packing.bucket_numbers(partitions, 32)
-    assert len(set(numbers.tolist())) == 32 * partitions
-    assert np.bincount(live_packing.partition_of(numbers, partitions)).tolist() == [32] * partitions
+    numbers = live_packing.bucket_numbers(partitions, 8)
+    assert len(set(numbers.tolist())) == 8 * partitions
+    assert np.bincount(live_packing.partition_of(numbers, partitions)).tolist() == [8] * partitions
 
 
 def test_events_without_a_time_are_an_error():
