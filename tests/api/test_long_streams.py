@@ -165,6 +165,15 @@ def test_situations_are_kept_as_long_as_they_touch_an_open_one() -> None:
 
 
 @pytest.mark.usefixtures("gives_up_soon")
+def test_a_decided_start_that_an_open_run_binds_is_not_started_again() -> None:
+    live = cep.stream("PATTERN SEQ(A a, b, c) WHERE a.x < b.x AND c.x = 10 * a.x WITHIN 100", EVENTS)
+    # the second event begins a match, and is the second of a run that waits for 10
+    assert live.push(pa.table([range(4), list("AABB"), [1] * 4, [1, 2, 3, 20]], schema=EVENTS)).num_rows == 1
+    assert live.push(pa.table([[4, 5], ["B", "B"], [1] * 2, [4, 20]], schema=EVENTS)).num_rows == 0
+    assert live.push(pa.table([[6], ["B"], [1], [10]], schema=EVENTS)).num_rows == 1
+
+
+@pytest.mark.usefixtures("gives_up_soon")
 def test_an_error_of_a_run_is_one_of_the_push_that_completes_it() -> None:
     live = cep.stream("PATTERN SEQ(A a, B b, C c) WHERE a.x * b.x > 5 WITHIN 100", EVENTS, max_matches=1, max_steps=9)
     huge = pa.table([[1, 2, 3, 4], list("AABB"), [1] * 4, [1 << 62] * 4], schema=EVENTS)

@@ -137,13 +137,6 @@ STREAMS = (
         _LONG_STREAMS,
     ),
     Fault(
-        "running-counts-are-given-up",
-        f"{_STREAMING}/decisive.py",
-        "by_events and not counts and",
-        "by_events and",
-        _LONG_STREAMS,
-    ),
-    Fault(
         "buckets-spread-as-they-are-numbered",
         "spark_glue/gpu_cep_spark/live_packing.py",
         "order[(begins[:, None] + np.arange(each)).ravel()].astype(np.int32)",
