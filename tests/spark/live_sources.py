@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
@@ -20,6 +21,7 @@ from gpu_cep_spark.live_checks import ROCKS, STORE
 
 SECOND, START = 1_000_000, 1_800_000_000_000_000
 INSTANT = pa.timestamp("us", "UTC")
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 SCHEMA = "ts timestamp, type string, k double, x long"
 OPEN = "PARTITION BY k PATTERN SEQ(A a, B b+) WHERE a.x < b.x WITHIN 5 seconds"
 
@@ -56,10 +58,26 @@ def source(spark: SparkSession, folder: Path, delay: str = "2 seconds") -> DataF
 
 def run(found: DataFrame, folder: Path) -> Any:
     """All that has come goes into files; returns what Spark told of each micro-batch."""
-    writing = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    query = writing.trigger(availableNow=True).start(str(folder / "found"))
-    query.awaitTermination()
-    return query.recentProgress
+    writing = found.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    progress: list[Any] = []
+    while True:
+        query = writing.start(str(folder / "found"))
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as fault:
+            if not lost_worker(fault):
+                raise
+            progress += query.recentProgress
+            continue
+        return [*progress, *query.recentProgress]
+
+
+def lost_worker(fault: Exception | None) -> bool:
+    """Return whether a query failed since a worker of Spark's driver did not start within the ten seconds that Spark waits for it.
+
+    On a busy machine it does not. The query goes on where it was if it is started again.
+    """
+    return "failed to connect back" in str(fault)
 
 
 def end() -> pa.Table:
@@ -69,7 +87,7 @@ def end() -> pa.Table:
 
 def session_of_its_own() -> SparkSession:
     """The session of a process of its own, with as many partitions of the state as tests have."""
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS}
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS, CHANGELOG: "true"}
     return SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
 
 
