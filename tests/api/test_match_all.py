@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from unittest.mock import patch
 
@@ -116,13 +117,17 @@ def test_a_family_keeps_what_negations_look_back_at():
     assert found["over 0"]["at"].to_pylist() == [30]
 
 
+@pytest.mark.parametrize("shared", [0, 2])
+@pytest.mark.parametrize("missing", [None, math.nan])
 @pytest.mark.parametrize("times", [pa.int64(), pa.float64(), pa.timestamp("s")])
-def test_a_family_drops_events_without_a_time(times):
-    stamps = pa.array([None, 1, 2, None, 3, 4, 9, None, 10, 11], pa.int64()).cast(times)
+def test_a_family_drops_events_without_a_time(times, missing, shared):
+    # only floats may be no number
+    missing = missing if pa.types.is_floating(times) else None
+    stamps = pa.array([missing, 1, 2, missing, 3, 4, 9, 10, missing, 11], times)
     steps = pa.table({"ts": stamps, "type": ["View", "View", "Buy", "Buy", "View", "Buy", "Buy", "View", "View", "Buy"], "price": [9] * 10})
     within = "3 seconds" if pa.types.is_timestamp(times) else "3"
     rules = {name: cep.Rule(text.replace("WITHIN 3", f"WITHIN {within}"), {"nulls": "drop"}) for name, text in FAMILY.items()}
-    with patch.object(rule_runs, "run_engine", side_effect=AssertionError("run")):
+    with patch.object(rule_families, "_SHARED", shared), patch.object(rule_runs, "run_engine", side_effect=AssertionError("run")):
         found = cep.match_all(steps, rules, split=True)
     assert found == one_by_one(steps, rules)[0]
     assert [found[name].num_rows for name in rules] == [3, 3, 3, 3, 0]
