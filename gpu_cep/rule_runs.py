@@ -89,11 +89,9 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     # a family reads few rows but for the values that are looked up
     as_one = {each.name for family in families for each in family.rules}
     read = [(each.plan, group.rows) for group in groups for each in group.rules if each.name not in as_one]
-    compact = compact_texts(events.table, read)
-    if compact is not events.table:
-        events = replace(events, table=compact)
-        columns = _shared_columns(events, planned)
-    return Sharing(events, columns, lists, tuple(groups), tuple(families))
+    compact = replace(events, table=compact_texts(events.table, read))
+    columns = columns if compact.table is events.table else _shared_columns(compact, planned)
+    return Sharing(compact, columns, lists, tuple(groups), tuple(families))
 
 
 def _shared_columns(events: InputEvents, planned: Sequence[PlannedRule]) -> EventColumns:

@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep import rule_families, rule_runs
 from gpu_cep.engine.input.sources import Source
+from gpu_cep.engine.rule_sets.compact_texts import compact_texts
+from gpu_cep.keywords import read_keywords
+from gpu_cep.query_plans import make_plan
 from gpu_cep.rules import as_rules, named
 from tests.drawn.rule_sets import RuleCase, families, rule_sets, typed_rule_sets
 from tests.effort import examples
@@ -328,6 +331,16 @@ def test_each_funnel_touches_its_own_rows(kind):
     found = cep.match_all(events, rules, partition_by="k", split=True)
     for name, text in rules.items():
         assert found[name].to_pylist() == cep.match(events, text, partition_by="k").to_pylist()
+
+
+def test_text_that_plans_often_read_is_encoded_once():
+    events = many_types(1 << 16, 9)
+    planned = make_plan("PATTERN SEQ(T1 a, T2 b) WITHIN 9", events.schema, *read_keywords({}))
+    for rows, encoded in (([1 << 16] * 4, True), ([1 << 16] * 3, False), ([1 << 13] * 31, False), ([1 << 13] * 32, True)):
+        found = compact_texts(events, [(planned, each) for each in rows])
+        assert pa.types.is_dictionary(found.schema.field("type").type) == encoded
+        assert found["type"].cast(pa.string()) == events["type"]
+    assert compact_texts(events.slice(1), [(planned, 1 << 16)] * 9) == events.slice(1)
 
 
 @pytest.mark.usual
