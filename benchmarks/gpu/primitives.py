@@ -75,11 +75,6 @@ def _sparse_keys(size: int, random: np.random.Generator) -> Arrays:
     return (random.integers(0, size // EVENTS_PER_STREAM + 1, size) * 1_000_003,)
 
 
-def _marks(size: int, random: np.random.Generator) -> Arrays:
-    """Nine events in ten are the first of their time."""
-    return (np.concatenate([[True], random.random(size - 1) < 0.9]),)
-
-
 def _paired_borders(size: int, random: np.random.Generator) -> Arrays:
     """Borders that open and close names by turns; one in twenty events is one."""
     (streams,) = _codes(size // 20, random)
@@ -93,7 +88,6 @@ PRIMITIVES = (
     PrimitiveCase("covered_events", _windows, lambda xp, starts, ends: (primitives.covered_events(xp, starts, ends, int(ends[-1])),)),
     PrimitiveCase("stable_order by stream", _codes, lambda xp, codes: (primitives.stable_order(xp, [codes]),)),
     PrimitiveCase("stable_order by stream and time", _disordered, lambda xp, codes, times: (primitives.stable_order(xp, [codes, times]),)),
-    PrimitiveCase("latest_marks", _marks, lambda xp, marks: (primitives.latest_marks(xp, marks),)),
     PrimitiveCase("paired_borders", _paired_borders, lambda xp, *borders: primitives.paired_borders(xp, *borders, VARIABLES)[:2]),
     PrimitiveCase("dense_codes", _sparse_keys, lambda xp, values: (primitives.dense_codes(xp, values)[0],)),
 )

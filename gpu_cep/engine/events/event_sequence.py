@@ -15,7 +15,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Place
-from gpu_cep_kernels.device.primitives import latest_marks
+from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans
 
 # The position of what is no event.
 NO_POSITION = -1
@@ -58,16 +58,29 @@ class EventSequence:
         parts = [place.download(function(place.upload(positions[low:high]))) for low, high in spans]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    def moments(self) -> Array:
-        """Return for each event the first event of its stream with the same time (int64, at `place`)."""
-        xp, size = self.place.xp, len(self)
-        if not size:
-            return xp.empty(0, np.int64)
-        begins = xp.ones(size, np.bool_)
-        begins[1:] = self.times[1:] != self.times[:-1]
-        if self.offsets is not None:
-            begins[self.place.upload(self.offsets[:-1][np.diff(self.offsets) > 0])] = True
-        return latest_marks(xp, begins)
+    def moments(self, positions: Indices, streams: Array) -> Indices:
+        """Return, for events at some positions of these streams, the first event of their stream with the same time."""
+        assert self.offsets is not None, "streams lie one after the other"
+        earlier = self.gather(self.times, np.maximum(positions - 1, 0))
+        # few have one before them that ties
+        tied = np.flatnonzero((positions > self.offsets[streams]) & (earlier == self.gather(self.times, positions)))
+        found = positions.copy()
+        found[tied] = self.tied_events(positions[tied], streams[tied])[0]
+        return found
+
+    def tied_events(self, positions: Indices, streams: Array) -> tuple[Indices, Indices]:
+        """Return the first and the last event with the same time, as :meth:`moments` does."""
+        assert self.offsets is not None, "streams lie one after the other"
+        place, clock = self.place, as_clock(self.times)
+        nothing = clock.dtype.type(0)
+        spans = np.empty((2, len(positions)), np.int64)
+        for low, high in blocks(0, len(positions), self.at_once):
+            own = streams[low:high]
+            events = positions[low:high], self.offsets[own], self.offsets[own + 1]
+            found = [place.xp.empty(high - low, np.int64) for _ in range(2)]
+            place.launch(find_spans, high - low, *map(place.upload, events), Reach(clock, nothing, nothing), *found)
+            spans[:, low:high] = [place.download(each) for each in found]
+        return spans[0], spans[1] - 1
 
 
 def host_sequence(ordered: OrderedEvents) -> EventSequence:

@@ -70,16 +70,16 @@ def matches_at_detection(derived: Derived, members: Array, decided: Array) -> In
 
     ``decided[m]`` is the endpoint that decides match m.
     """
-    events, runs, moments = derived.events, derived.runs, derived.moments
+    events, runs = derived.events, derived.runs
     first = _extreme(np.minimum, runs.first, members)
-    if moments is None:
+    if not derived.early:
         # detection waits for the last end
         return IntervalMatches(members, first, decided, decided, None)
     # an end that a gap makes has an odd endpoint: it is seen at the moment behind it
     moment = (decided + 1) // 2
     is_open = derived.situations.end[members] > 2 * moment
     # the last event so far of an open situation is the last one of the time of detection
-    now = events.compute_at(lambda places: events.place.xp.searchsorted(moments, places, side="right") - 1, moment)
+    _, now = events.tied_events(moment, runs.stream[members[0]])
     seen = AsSeen(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
     return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.gather(events.times, moment), seen)
 

@@ -69,7 +69,7 @@ class Derived:
     `situations`: the same situations, by endpoints, as the join reads them.
     `latest`: the last endpoint at which a match can be decided.
     `never`: an endpoint before which all situations start.
-    `moments`: the moment of each event, only with early detection.
+    `early`: whether they are for early detection.
 
     With final detection endpoints are times. With early detection they are twice the moments.
     A moment is the position of the first event of a time. The end of an open situation lies
@@ -83,7 +83,7 @@ class Derived:
     situations: Situations
     latest: np.int64 | np.float64
     never: np.int64 | np.float64
-    moments: Array | None = None
+    early: bool = False
 
 
 def derive(plan: IntervalPlan, run: Run) -> Derived:
@@ -250,17 +250,17 @@ def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs, threads
     names = np.searchsorted(kept, runs.names)
     columns = runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end
     runs = Runs(names, *_gathered([(column, kept) for column in columns], threads))
-    moments, is_open = events.moments(), runs.ended == NO_POSITION
+    is_open = runs.ended == NO_POSITION
     # an end that a gap makes is known at the event behind the gap, so its endpoint is one less than that event's
-    seen = [runs.first, np.where(is_open, 0, runs.ended), known[kept]]
+    seen = [runs.first.astype(np.int64), np.where(is_open, 0, runs.ended).astype(np.int64), known[kept]]
     threads = threads_for(len(kept), threads)
     times = spread(lambda positions: events.gather(events.times, positions), seen, threads)
-    start, end, reached = spread(lambda positions: 2 * events.gather(moments, positions), seen, threads)
+    start, end, reached = spread(lambda positions: 2 * events.moments(positions, runs.stream), seen, threads)
     end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
     numbers, streams = _number_streams(events, runs)
     situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))
     never = np.int64(2 * len(events))
-    return Derived(events, runs, numbers, streams, situations, never - 2, never, moments)
+    return Derived(events, runs, numbers, streams, situations, never - 2, never, early=True)
 
 
 def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
@@ -295,7 +295,7 @@ def recent_situations(derived: Derived, begin: Tick) -> Flags:
     """Return which situations may be in a match that is detected at a time or later, and make it so: all others ended before."""
     events, runs = derived.events, derived.runs
     since = TimeSlice(begin)
-    if derived.moments is None:
+    if not derived.early:
         found: Flags = since.holds(runs.end)
     else:
         is_open = runs.ended == NO_POSITION

@@ -99,12 +99,6 @@ def events_in_ranges(xp: Any, first: Array, last: Array, size: int) -> Array:
     return xp.cumsum(begun - ended, dtype=xp.int64)[:size] > 0
 
 
-def latest_marks(xp: Any, marks: Array) -> Array:
-    """Return as int64 for each event the last one up to it that has a mark (bool); the first event has one."""
-    marked = xp.flatnonzero(marks)
-    return marked if marked.size == marks.size else marked[xp.cumsum(marks, dtype=xp.int64) - 1]
-
-
 def paired_borders(xp: Any, streams: Array, opened: Array, closed: Array, names: int) -> tuple[Array, Array, list[int]]:
     """Return `opening`, `closing` and how many runs each name has.
 

@@ -177,8 +177,10 @@ def test_early_a_situation_is_known_from_its_start_from_when_it_lasts_long_enoug
 def test_early_endpoints_are_twice_the_first_events_of_their_times():
     found = derived(lanes("..###.#", ts=[0, 5, 5, 7, 8, 8, 8]), "A AS a", detect="early")
     assert (found.situations.start.tolist(), found.situations.end.tolist()) == ([2, 8], [8, 14])
-    assert found.moments is not None
-    assert found.moments.tolist() == [0, 1, 1, 3, 4, 4, 4]
+    every = np.arange(7), np.zeros(7, np.int64)
+    first, last = found.events.tied_events(*every)
+    assert (first.tolist(), last.tolist()) == ([0, 1, 1, 3, 4, 4, 4], [0, 2, 2, 3, 6, 6, 6])
+    assert found.events.moments(*every).tolist() == first.tolist()
 
 
 @pytest.mark.parametrize(("bounds", "known"), [("", [2, 6]), ("AT LEAST 4", [5]), ("AT MOST 4", [5])])

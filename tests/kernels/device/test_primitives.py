@@ -81,15 +81,6 @@ def test_events_in_ranges(ranges, kind):
     assert found.tolist() == [e in inside for e in range(20)]
 
 
-@given(st.lists(st.booleans(), max_size=12))
-def test_latest_marks(marks):
-    marks = [True, *marks]
-    expected = [max(e for e in range(last + 1) if marks[e]) for last in range(len(marks))]
-    found = primitives.latest_marks(np, np.array(marks))
-    assert found.dtype == np.int64
-    assert found.tolist() == expected
-
-
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 7)), max_size=12))
 def test_paired_borders(changes):
     """Each border turns some names of its stream on or off; what is left on at the end stays without an end."""
