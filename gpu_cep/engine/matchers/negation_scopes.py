@@ -9,6 +9,8 @@ pattern, the window does. Kernels judge a NOT by this table
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +50,9 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
 
     `events` are those of :func:`negated_events`.
     """
-    negations = branch.negations
-    size = len(ordered.times) if negations else 0
+    negations, size = branch.negations, len(ordered.times)
+    if not negations:
+        return _no_negations(ordered.times.dtype)
     clock, length = window_clock(plan, ordered, 0, size)
     places = [events[branch.variables[negation.variable]] for negation in negations]
     bounds = [scope_bounds(branch, negation) for negation in negations]
@@ -66,6 +69,14 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
         clock=clock,
         length=length,
     )
+
+
+@cache
+def _no_negations(times: np.dtype[Any]) -> NegationTable:
+    """Return the table of a branch without negations, over events with times of a type."""
+    variable, numbers, clock = np.empty(0, np.uint16), np.empty(0, np.int64), np.empty(0, times)
+    first = np.zeros(1, np.int64)
+    return NegationTable(variable, first, numbers, first, numbers, first, numbers, first, clock, clock, times.type(0))
 
 
 def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:
