@@ -26,7 +26,7 @@ from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
-from gpu_cep.plan.timeouts import by_kind, of_open_runs
+from gpu_cep.plan.timeouts import as_open_runs, by_kind, of_open_runs
 from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, check_rows, columns_of_rows, is_row_pattern, make_plan
 from gpu_cep.sliced_plans import plan_over_slices
 
@@ -98,7 +98,7 @@ def decisive_of(plan: Plan, pattern: Pattern, schema: pa.Schema, options: Option
         return None if settings.kind is not None else decided_by_streams(plan)
     planned = make_plan(pattern, schema, options, of_open_runs(settings))
     assert isinstance(planned, EventPlan), "situations have no runs"
-    return OpenRuns(planned)
+    return OpenRuns(as_open_runs(planned))
 
 
 def _plan_live_rows(

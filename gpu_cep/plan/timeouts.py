@@ -7,6 +7,7 @@ from dataclasses import replace
 from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import detection_faults
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 
 # The kinds of rows.
@@ -27,9 +28,17 @@ def by_kind(settings: Settings) -> tuple[Settings, Settings]:
 
 
 def of_open_runs(settings: Settings) -> Settings:
-    """Return settings that ask which events the runs without a match bind, whatever bounds and columns are asked for."""
+    """Return settings by which :func:`as_open_runs` plans, whatever bounds and columns are asked for."""
     _, timeouts = by_kind(settings)
-    return replace(timeouts, output="indices", columns=None, detected_at=False, max_matches=None, max_steps=None)
+    return replace(timeouts, output="indices", columns=None, detected_at=False, max_matches=None, max_steps=None, kind=None)
+
+
+def as_open_runs(plan: EventPlan) -> EventPlan:
+    """Return a plan that was made by :func:`of_open_runs` as one that finds the events of runs without a match.
+
+    It makes no table, so that variables may have the names of a table's own columns.
+    """
+    return replace(plan, settings=replace(plan.settings, kind=TIMEOUT))
 
 
 def check_kinds(query: BoundPattern, settings: Settings) -> None:

@@ -162,6 +162,13 @@ def test_an_event_of_another_stream_closes_no_match():
     assert given == [[], [], [], [], [{"a": 0, "b": [1, 3]}]]
 
 
+def test_variables_may_be_called_as_columns_of_timeouts_are():
+    live = cep.stream("PATTERN SEQ(A kind, B missing) WHERE kind.k = missing.k WITHIN 5", EVENTS, output="indices")
+    with patch.object(decisive, "_FEWEST", 0):
+        found = pa.concat_tables([live.push(TRADES.slice(row, 1)) for row in range(6)])
+    assert found.to_pylist() == [{"kind": 0, "missing": 1}, {"kind": 2, "missing": 4}]
+
+
 def test_time_moves_without_events():
     live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS)
     assert live.push(TRADES.slice(0, 2)).num_rows == 0

@@ -109,13 +109,6 @@ STREAMS = (
         _LONG_STREAMS,
     ),
     Fault(
-        "neighbours-that-tie-are-given-up",
-        f"{_STREAMING}/decisive.py",
-        "times >= since[streams]",
-        "(times > since[streams]) | np.isin(np.arange(len(times)), last)",
-        _STREAM,
-    ),
-    Fault(
         "touching-situations-are-given-up",
         "gpu_cep/engine/intervals/situations.py",
         "for _ in range(contacts - 1):",
