@@ -102,7 +102,6 @@ FILES = (
         _ANSWERS,
     ),
     Fault("situations-begin-anew-in-each-slice", "gpu_cep/sliced_runs.py", "all_there, own.end)", "all_there, own.begin)", _SITUATIONS),
-    Fault("events-carried-and-read-once-more", _LOADING, "np.searchsorted(times, low)", "0", _SITUATIONS),
     Fault("the-last-event-read-is-carried", _CARRIED, "np.maximum.at(latest, streams, times)", "pass", _SITUATIONS),
     Fault("ties-carried-in-any-order", _CARRIED, 'rows[np.argsort(ranks, kind="stable")] if ranks.size else rows', "rows", _SITUATIONS),
     Fault("gaps-without-a-later-event", "gpu_cep/sliced_runs.py", "if run.sliced.needs_later_events else", "if False else", _SITUATIONS),

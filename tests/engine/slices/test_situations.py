@@ -97,3 +97,18 @@ def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path, outp
     assert found.equals(cep.match(silent, query, **options))
     assert profile.slices is not None
     assert profile.slices[0] > 2
+
+
+def test_of_events_of_one_time_the_last_in_order_is_carried(tmp_path, monkeypatch):
+    monkeypatch.setattr("gpu_cep.sliced_plans._MANY_ROWS", 0)
+    # of the two events of each time, the one that `n` puts last stands first
+    on, odd = [row % 2 == 0 or row // 2 % 2 == 0 for row in range(200)], [row // 2 % 4 == 1 for row in range(200)]
+    tied = pa.table({"ts": [row // 2 for row in range(200)], "n": [1, 0] * 100, "on": on, "odd": odd})
+    parquet.write_table(tied, tmp_path / "tied.parquet", row_group_size=10)
+    query = "DEFINE P AS on, Q AS odd PATTERN P before Q; P overlaps Q; P starts Q; P during Q; P equals Q WITHIN 9"
+    profile, options = cep.Profile(), {"order_by": "n", "output": "indices"}
+    found = cep.match(tmp_path / "tied.parquet", query, memory=4_000, profile=profile, **options)
+    assert found.equals(cep.match(tied, query, **options))
+    assert found.num_rows
+    assert profile.slices is not None
+    assert profile.slices[0] > 2
