@@ -50,6 +50,11 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "apart": ("PARTITION BY k DEFINE A AS x > 6, B AS x < 2 PATTERN A before B", {"detect": "early"}),
 }
 
+TIED: dict[str, tuple[str, dict[str, Any]]] = {
+    "ordered three": ("PATTERN SEQ(a, b, c) WHERE partition_contiguity { [k] AND a.x <= b.x }", {"order_by": ["x"], "ties": "position"}),
+    "ordered runs": ("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x <= b.x", {"order_by": ["x"], "ties": "position"}),
+}
+
 
 def events(rows: int, keys: int, seed: int) -> pa.Table:
     random = np.random.default_rng(seed)
@@ -86,6 +91,24 @@ def gives_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def rows_of(tables: list[pa.Table]) -> Counter[str]:
     return Counter(repr(row) for table in tables for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("name", ["three neighbours", "ordered neighbours", "neighbours", "rising", "last event", *TIED])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.usefixtures("gives_up_soon")
+def test_events_of_one_time_have_the_matches_of_a_batch(name: str, seed: int) -> None:
+    query, options = (QUERIES | TIED)[name]
+    random, table = np.random.default_rng(seed), events(900, 2, seed)
+    table = table.set_column(0, "ts", pa.array(np.cumsum(random.integers(0, 2, 900))))
+    # events of one time come in any order, and with several pushes
+    table = table.take(pa.array(np.argsort(table["ts"].to_numpy() + random.random(900) * 2, kind="stable")))
+    text = f"{query} WITHIN 100"
+    live = cep.stream(text, EVENTS, lateness=3, late="error", **options)
+    found = [live.push(table.slice(begin, 7)) for begin in range(0, 900, 7)]
+    found.append(live.finish())
+    batch = cep.match(table, text, **options)
+    assert batch.num_rows > 1
+    assert rows_of(found) == rows_of([batch])
 
 
 @pytest.mark.parametrize("name", QUERIES)

@@ -109,6 +109,13 @@ STREAMS = (
         _LONG_STREAMS,
     ),
     Fault(
+        "neighbours-that-tie-are-given-up",
+        f"{_STREAMING}/decisive.py",
+        "return np.flatnonzero(times >= since[streams])",
+        "return np.sort(last)",
+        _LONG_STREAMS,
+    ),
+    Fault(
         "touching-situations-are-given-up",
         "gpu_cep/engine/intervals/situations.py",
         "for _ in range(contacts - 1):",
