@@ -129,3 +129,16 @@ def test_what_spark_cannot_answer_is_its_error(session: SparkSession, name: str)
     statement, error, message = FAULTS[name]
     with pytest.raises(error, match=f"(?s){message}"):
         session.sql(statement).schema  # noqa: B018
+
+
+def test_a_function_that_the_session_has_registered_answers(session: SparkSession) -> None:
+    statement = f"SELECT * FROM ticks {FALL.replace('price <', 'half(price) <')}"
+    assert "half(price) <" in statement
+    with pytest.raises(AnalysisException, match="half"):
+        session.sql(statement)
+    try:
+        cep.register(session, functions={"half": lambda x: x / 2})
+        expected = cep.match(TICKS, statement.partition(" ticks ")[2], functions={"half": lambda x: x / 2})
+        assert as_set(session.sql(statement).toArrow()) == as_set(expected)
+    finally:
+        session.sql("DROP TEMPORARY FUNCTION IF EXISTS gpu_match")
