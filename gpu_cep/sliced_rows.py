@@ -12,6 +12,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -19,7 +20,6 @@ from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.ticks import preceding
 from gpu_cep.engine.input.time_cut import FileSlice, TimeCut
 from gpu_cep.engine.output.readers import reader_of
-from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.slices.budget import AT_ONCE, Choice, bring_into_slices, bytes_of, choose_cut
 from gpu_cep.engine.slices.loading import load_ahead
@@ -105,7 +105,7 @@ def match_row_slices(run: RowSlices) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns over all rows of the files, in the order of partitions."""
     found = pa.concat_tables(_found(run))
     assert run.live.rows is not None, "the query is a row pattern"
-    bound = run.live.rows.bound
+    bound, labels = run.live.rows.bound, run.live.rows.labels
     if not bound.partition_by:
         return found
     # the keys are the first columns of a result
@@ -114,7 +114,8 @@ def match_row_slices(run: RowSlices) -> pa.Table:
         found.column(place[column]) if column in place else pa.nulls(len(found), field.type) for column, field in enumerate(run.live.schema)
     ]
     rows = pa.Table.from_arrays(columns, schema=run.live.schema)
-    order = order_rows(replace(bound, order_by=()), row_columns(run.live.rows, rows), run.threads or available_threads())
+    columns_of_keys = EventColumns(rows, labels.query, labels.dictionaries)
+    order = order_rows(replace(bound, order_by=()), columns_of_keys, run.threads or available_threads())
     return found if order.rows is None else found.take(pa.array(order.rows))
 
 

@@ -26,6 +26,7 @@ final class TableFunction extends AbstractFunction1 {
         return registered.isDefined() ? ((Function1) registered.get()).apply(arguments) : ownCall((Seq) arguments);
     }
 
+    /** Returns the plan of a call of our own function. */
     private static Object ownCall(Seq arguments) {
         byte[] command = handler().getBytes(StandardCharsets.US_ASCII);
         return new UserDefinedPythonTableFunction(
