@@ -1,9 +1,10 @@
 """Match a file larger than the memory that it may take, beside tables in memory of a size that fits.
 
-``python -m benchmarks.suite.larger_than_memory [--events N] [--memory SIZE] [--limit SIZE] [--only QUESTION …] [--folder FOLDER]``
+``python -m benchmarks.suite.larger_than_memory [--events N] [--memory SIZE] [--limit SIZE] [--only QUESTION …] [--folder FOLDER]
+[--record]``
 generates events in the order of time, matches them in a process of its own, and prints events a second, the memory at the peak, and two
 shares: of the rate of ``match(path)`` that reads the first ones of them at once, and of ``match(table)``, which reads nothing and encodes
-its texts once. It fails if the process takes more than the limit.
+its texts once. ``--record`` writes the page with its record to ``results/``. It fails if the process takes more than the limit.
 ``python -m benchmarks.suite.larger_than_memory FILE QUESTION MEMORY`` is that process.
 """
 
@@ -11,12 +12,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +27,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
-from benchmarks.record.folders import ROOT
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS, ROOT
+from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.record.memory import peak_bytes
 from gpu_cep.plan.settings import memory_bytes
 
 EVENTS, FITS, REPEATS = 100_000_000, 10_000_000, 3
-AT_ONCE, TABLE = "match(path) at once", "match(table)"
+AT_ONCE, TABLE, SLICED = "match(path) at once", "match(table)", "match(path) in slices"
+OTHERS = (AT_ONCE, TABLE)
 CHUNK, GROUP = 1 << 22, 1 << 18
 SYMBOLS, STEP = 1_000, 260_000  # microseconds between two events
 GIB = 1 << 30
@@ -132,20 +138,49 @@ def _timed(does: Callable[[], pa.Table]) -> tuple[float, float, pa.Table]:
     return time.perf_counter() - clock, time.process_time() - cpu, found
 
 
-def line(question: str, large: Ran, beside: Mapping[str, Ran]) -> str:
+def line(question: str, took: Mapping[str, Ran]) -> str:
     """What one question took, in words, beside the other ways."""
-    slices = "at once" if large.slices is None else f"{large.slices[0]} slices, {large.slices[1] / large.slices[2]:.2f} rows read per row"
+    large = took[SLICED]
+    others = [f"{_share(large, took[way])} of {way} over {took[way].events:,} (peak {took[way].peak / GIB:.2f} GiB)" for way in OTHERS]
     return (
-        f"{question:<6} {large.rate / 1e6:6.1f} M events/s of {large.events:,} ({slices}, {large.rows:,} rows), "
-        f"peak {large.peak / GIB:.2f} GiB; {'; '.join(_share(large, way, other) for way, other in beside.items())}"
+        f"{question:<7} {large.rate / 1e6:6.1f} M events/s of {large.events:,} ({_slices(large)}, {large.rows:,} rows), "
+        f"peak {large.peak / GIB:.2f} GiB; {'; '.join(others)}"
     )
 
 
-def _share(large: Ran, way: str, other: Ran) -> str:
+def row(question: str, took: Mapping[str, Ran]) -> list[str]:
+    """What one question took, as a row of the page."""
+    large = took[SLICED]
+    figures = f"{large.rows:,}", f"{large.rate / 1e6:.1f}", f"{large.peak / GIB:.2f}", _slices(large)
+    return [question, *figures, *(_share(large, took[way]) for way in OTHERS)]
+
+
+def _slices(ran: Ran) -> str:
+    return "at once" if ran.slices is None else f"{ran.slices[0]} slices, {ran.slices[1] / ran.slices[2]:.2f} rows read per row"
+
+
+def _share(ran: Ran, other: Ran) -> str:
     """The rate as a share of another way's, by the clock and by processor time."""
-    by_cores = large.events / large.cpu / (other.events / other.cpu)
-    share, peak = large.rate / other.rate, other.peak / GIB
-    return f"{share:.2f} of {way} over {other.events:,} (by processor time {by_cores:.2f}; peak {peak:.2f} GiB)"
+    return f"{ran.rate / other.rate:.2f} / {ran.events / ran.cpu / (other.events / other.cpu):.2f}"
+
+
+def markdown(rows: Sequence[Sequence[str]], where: Mapping[str, str], events: int, size: int) -> str:
+    """The page of a record; `size`: the bytes of the file."""
+    head = ["question", "rows", "M events/s", "peak, GiB", "slices", *(f"of {way}" for way in OTHERS)]
+    sections = [
+        f"# A file larger than memory, on {where['machine']}, {where['day']}",
+        f"Commit {where['commit']}; pyarrow {where['pyarrow']}; load average {where['load']} before the first run. {events:,} events in "
+        f"the order of time, {size / GIB:.2f} GiB of Parquet, `memory={where['memory']}`. The last columns are shares of the rates over "
+        f"the first {min(FITS, events):,} events, read at once or held in memory: by the clock / by processor time. Written by "
+        f"`python -m benchmarks.suite.larger_than_memory --events {events} --record`.",
+        pages.table([head, *rows], figures=len(head) - 1),
+        "\n".join(f"- {name}: `{query}`{_settings(options)}" for name, (query, options) in QUESTIONS.items()),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _settings(options: Mapping[str, str]) -> str:
+    return "".join(f", `{name}={value}`" for name, value in options.items())
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
@@ -155,6 +190,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--limit", default="2GiB", help="what the process may take at its peak")
     parser.add_argument("--only", nargs="+", choices=QUESTIONS, default=list(QUESTIONS))
     parser.add_argument("--folder", type=Path, help="where the events go for the time of the run (default: a temporary folder)")
+    parser.add_argument("--record", action="store_true", help="write the page with its record to results/")
     return parser.parse_args(argv)
 
 
@@ -167,19 +203,39 @@ def main(argv: Sequence[str]) -> int:
     options = _arguments(argv)
     limit = memory_bytes(options.limit, "limit")
     assert limit is not None, "it has a default"
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {"pyarrow": package_version("pyarrow"), "memory": options.memory}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        large, small = Path(folder, "large.parquet"), Path(folder, "small.parquet")
-        write_events(large, options.events)
-        write_events(small, min(FITS, options.events))
-        print(f"{options.events:,} events, {large.stat().st_size / GIB:.2f} GiB of Parquet, memory={options.memory}", flush=True)
-        peaks = []
-        for question in options.only:
-            ran = run(str(large), question, options.memory)
-            peaks.append(ran.peak)
-            print(line(question, ran, {way: run(str(small), question, way) for way in (AT_ONCE, TABLE)}), flush=True)
-    if max(peaks) > limit:
+        took, size = measured(Path(folder), options)
+    if options.record:
+        print(*write_record(took, where, options.events, size), sep="\n")
+    over = max(ways[SLICED].peak for ways in took.values()) > limit
+    if over:
         print(f"the process took more than {options.limit}")
-    return int(max(peaks) > limit)
+    return int(over)
+
+
+def measured(folder: Path, options: argparse.Namespace) -> tuple[dict[str, dict[str, Ran]], int]:
+    """Write the events, ask each question in each way, and return what that took with the bytes of the file."""
+    large, small = folder / "large.parquet", folder / "small.parquet"
+    write_events(large, options.events)
+    write_events(small, min(FITS, options.events))
+    size = large.stat().st_size
+    print(f"{options.events:,} events, {size / GIB:.2f} GiB of Parquet, memory={options.memory}", flush=True)
+    took = {}
+    for question in options.only:
+        took[question] = {SLICED: run(str(large), question, options.memory)}
+        took[question] |= {way: run(str(small), question, way) for way in (AT_ONCE, TABLE)}
+        print(line(question, took[question]), flush=True)
+    return took, size
+
+
+def write_record(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str], events: int, size: int) -> tuple[Path, Path]:
+    """Write the page and the record of what the questions took."""
+    questions = {name: {way: asdict(ran) for way, ran in ways.items()} for name, ways in took.items()}
+    record = {"environment": where, "events": events, "bytes": size, "questions": questions}
+    page = markdown([row(name, ways) for name, ways in took.items()], where, events, size)
+    return pages.write(RESULTS, f"larger-than-memory-{slug(where['machine'])}-{where['day']}", page, record)
 
 
 if __name__ == "__main__":

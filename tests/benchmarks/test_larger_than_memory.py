@@ -34,6 +34,16 @@ def test_both_ways_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert by_slices.rows == other.rows > 0
         assert other.slices is None
     assert cep.match(path, query, memory="2MiB", **options).equals(cep.match(pq.read_table(path), query, **options))
-    told = large.line(question, large.Ran(9, 1.0, 2.0, 1, 1, (2, 9, 9)), {"another way": large.Ran(4, 1.0, 1.0, 1, 1, None)})
-    assert "2 slices" in told
-    assert "2.25 of another way over 4 (by processor time 1.12;" in told
+
+
+def test_a_line_and_a_page_tell_rates_and_shares() -> None:
+    others = {large.AT_ONCE: large.Ran(4, 1.0, 1.0, 1, 1, None), large.TABLE: large.Ran(4, 0.5, 1.0, 1, 1, None)}
+    took = {large.SLICED: large.Ran(9, 1.0, 2.0, 1 << 29, 1, (2, 9, 9))} | others
+    told = large.line("rows", took)
+    assert "2 slices, 1.00 rows read per row, 1 rows), peak 0.50 GiB; 2.25 / 1.12 of match(path) at once over 4" in told
+    where = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "pyarrow": "1", "memory": "1GiB"}
+    page = large.markdown([large.row("rows", took)], where, 9_000, 1 << 30)
+    assert "| rows | 1 | 0.0 | 0.50 | 2 slices, 1.00 rows read per row | 2.25 / 1.12 | 1.12 / 1.12 |" in page
+    assert "9,000 events" in page
+    assert "1.00 GiB of Parquet, `memory=1GiB`" in page
+    assert all(f"- {question}: `" in page for question in large.QUESTIONS)
