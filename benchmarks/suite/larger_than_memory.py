@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
@@ -27,18 +27,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
-from benchmarks.record import pages
+from benchmarks.record import large_files, pages
 from benchmarks.record.folders import RESULTS, ROOT
+from benchmarks.record.large_files import AT_ONCE, GIB, OTHERS, SLICED, TABLE, Ran
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.record.memory import peak_bytes
 from gpu_cep.plan.settings import memory_bytes
 
 EVENTS, FITS, REPEATS = 100_000_000, 10_000_000, 3
-AT_ONCE, TABLE, SLICED = "match(path) at once", "match(table)", "match(path) in slices"
-OTHERS = (AT_ONCE, TABLE)
 CHUNK, GROUP = 1 << 22, 1 << 18
 SYMBOLS, STEP = 1_000, 260_000  # microseconds between two events
-GIB = 1 << 30
 QUESTIONS = {
     "count": (
         "PARTITION BY symbol PATTERN SEQ(up, down+) WHERE up.price > 104 AND down[i].price < prev(down.price) WITHIN 10 minutes",
@@ -63,22 +61,6 @@ QUESTIONS = {
         {"gap": "10 minutes"},
     ),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """Events a second and the bytes at the peak of a process; `slices` are those of its profile (None: it read at once)."""
-
-    events: int
-    seconds: float
-    cpu: float
-    peak: int
-    rows: int
-    slices: tuple[int, int, int] | None
-
-    @property
-    def rate(self) -> float:
-        return self.events / self.seconds
 
 
 def chunk(number: int, events: int) -> pa.Table:
@@ -138,42 +120,15 @@ def _timed(does: Callable[[], pa.Table]) -> tuple[float, float, pa.Table]:
     return time.perf_counter() - clock, time.process_time() - cpu, found
 
 
-def line(question: str, took: Mapping[str, Ran]) -> str:
-    """What one question took, in words, beside the other ways."""
-    large = took[SLICED]
-    others = [f"{_share(large, took[way])} of {way} over {took[way].events:,} (peak {took[way].peak / GIB:.2f} GiB)" for way in OTHERS]
-    return (
-        f"{question:<7} {large.rate / 1e6:6.1f} M events/s of {large.events:,} ({_slices(large)}, {large.rows:,} rows), "
-        f"peak {large.peak / GIB:.2f} GiB; {'; '.join(others)}"
-    )
-
-
-def row(question: str, took: Mapping[str, Ran]) -> list[str]:
-    """What one question took, as a row of the page."""
-    large = took[SLICED]
-    figures = f"{large.rows:,}", f"{large.rate / 1e6:.1f}", f"{large.peak / GIB:.2f}", _slices(large)
-    return [question, *figures, *(_share(large, took[way]) for way in OTHERS)]
-
-
-def _slices(ran: Ran) -> str:
-    return "at once" if ran.slices is None else f"{ran.slices[0]} slices, {ran.slices[1] / ran.slices[2]:.2f} rows read per row"
-
-
-def _share(ran: Ran, other: Ran) -> str:
-    """The rate as a share of another way's, by the clock and by processor time."""
-    return f"{ran.rate / other.rate:.2f} / {ran.events / ran.cpu / (other.events / other.cpu):.2f}"
-
-
-def markdown(rows: Sequence[Sequence[str]], where: Mapping[str, str], events: int, size: int) -> str:
+def markdown(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str], events: int, size: int) -> str:
     """The page of a record; `size`: the bytes of the file."""
-    head = ["question", "rows", "M events/s", "peak, GiB", "slices", *(f"of {way}" for way in OTHERS)]
     sections = [
         f"# A file larger than memory, on {where['machine']}, {where['day']}",
         f"Commit {where['commit']}; pyarrow {where['pyarrow']}; load average {where['load']} before the first run. {events:,} events in "
         f"the order of time, {size / GIB:.2f} GiB of Parquet, `memory={where['memory']}`. The last columns are shares of the rates over "
         f"the first {min(FITS, events):,} events, read at once or held in memory: by the clock / by processor time. Written by "
         f"`python -m benchmarks.suite.larger_than_memory --events {events} --record`.",
-        pages.table([head, *rows], figures=len(head) - 1),
+        large_files.table(took),
         "\n".join(f"- {name}: `{query}`{_settings(options)}" for name, (query, options) in QUESTIONS.items()),
     ]
     return "\n\n".join(sections) + "\n"
@@ -225,8 +180,8 @@ def measured(folder: Path, options: argparse.Namespace) -> tuple[dict[str, dict[
     took = {}
     for question in options.only:
         took[question] = {SLICED: run(str(large), question, options.memory)}
-        took[question] |= {way: run(str(small), question, way) for way in (AT_ONCE, TABLE)}
-        print(line(question, took[question]), flush=True)
+        took[question] |= {way: run(str(small), question, way) for way in OTHERS}
+        print(large_files.line(question, took[question]), flush=True)
     return took, size
 
 
@@ -234,7 +189,7 @@ def write_record(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str]
     """Write the page and the record of what the questions took."""
     questions = {name: {way: asdict(ran) for way, ran in ways.items()} for name, ways in took.items()}
     record = {"environment": where, "events": events, "bytes": size, "questions": questions}
-    page = markdown([row(name, ways) for name, ways in took.items()], where, events, size)
+    page = markdown(took, where, events, size)
     return pages.write(RESULTS, f"larger-than-memory-{slug(where['machine'])}-{where['day']}", page, record)
 
 
