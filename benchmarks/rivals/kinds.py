@@ -48,9 +48,11 @@ class KindInSql:
     def query(self) -> str:
         return self.kind.text(self.count)
 
-    def hand_written(self) -> str:
-        """Return the SQL with the window filled in."""
-        return (TEXTS / f"{self.name}.sql").read_text(encoding="utf-8").replace("{window}", str(self.window))
+    def hand_written(self, engine: str = "") -> str:
+        """Return the SQL with the window filled in: the text for the engine where it has one of its own, else that for all."""
+        own = TEXTS / engine / f"{self.name}.sql"
+        path = own if own.exists() else TEXTS / f"{self.name}.sql"
+        return path.read_text(encoding="utf-8").replace("{window}", str(self.window))
 
     def events(self, count: int) -> pa.Table:
         """Return the events in the chunks of a Parquet file, keys and types in dictionaries."""

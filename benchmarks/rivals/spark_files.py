@@ -81,7 +81,7 @@ class Asked:
 
     def by_sql(self) -> int:
         """Return the number of matches that SQL finds; raise AnalysisException if Spark does not know some of its words."""
-        text = self.kind.hand_written()
+        text = self.kind.hand_written("spark")
         numbered = self.frame.selectExpr("*", "_metadata.row_index AS rowid") if "rowid" in text else self.frame
         numbered.createOrReplaceTempView("events")
         for duckdb, spark in IN_SPARK:
