@@ -24,6 +24,7 @@ SUITE = RESULTS / "amd-epyc-2-cores-2026-11-23-55c4acbcf107-full.json"
 DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
 KINDS = RESULTS / "kinds-amd-epyc-2026-11-25.json"
 ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-25.json"
+RIVALS_ROW_PATTERNS = RESULTS / "rivals-row-patterns-amd-epyc-2026-11-26.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-25.json"
 STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-25.json"
@@ -188,6 +189,13 @@ def _copies(each: dict[str, Any]) -> float:
     return float(each["cpu_seconds"] / each["copying"])
 
 
+def rivals_row_patterns() -> str:
+    """Return how many times Flink SQL's time is the library's for row patterns, the least ratio first."""
+    found = sorted(pages.read(RIVALS_ROW_PATTERNS)["comparisons"], key=_cpu_ratio)
+    rows = [[each["question"], f"{each['events']:,}", f"{each['matches']:,}", _both_ratios(each)] for each in found]
+    return f"{pages.table([['question', 'rows', 'matches', 'Flink SQL'], *rows], figures=3)}\n\n{_source(RIVALS_ROW_PATTERNS)}"
+
+
 def file_layouts() -> str:
     """Layouts of event files, in multiples of the first one."""
     record = pages.read(LAYOUTS)
@@ -210,7 +218,7 @@ def streams_followed() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
-    "row patterns": row_patterns,
+    "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns,
     "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
 }  # fmt: skip
 
