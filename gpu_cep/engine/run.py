@@ -112,16 +112,18 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
     """Return the matches of a contiguous sequence as a table, in the order of results."""
     plan, columns, threads = run.plan, run.columns, threads_for(len(runs), run.threads)
     with run.profile.stage("results"):
-        if plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived:
-            runs = take_runs_apart(runs, threads)
+        apart = plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived
+        runs = take_runs_apart(runs, threads) if apart else runs
         order, streams = sort_results(plan, columns, ordered, runs.first, threads)
-        in_order = runs if order is None else runs.reorder(order, threads)
-        runs, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
+        in_order: FoundMatches = runs if order is None else OrderedMatches(runs, order)
+        # at most one of them begins at each event, so that no other limit drops any
+        selected = (in_order, streams) if apart else select_matches(plan, columns, ordered, in_order, streams)
+        matches, streams, final = _reported(run, ordered, *selected)
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
-            account_for(runs.first, runs.bound, run.budget, run.profile)
-        with ending_in(MatchLimitExceeded, f"building the result of {len(runs):,} matches", LESS_MEMORY):
-            beside = beside_matches(plan, columns, ordered, runs)
-            return match_table(plan, columns, ordered.rows, streams, runs, run.threads, beside, final)
+            account_for(len(matches), matches.bound, lambda match: int(matches.first[match]), run.budget, run.profile)
+        with ending_in(MatchLimitExceeded, f"building the result of {len(matches):,} matches", LESS_MEMORY):
+            beside = beside_matches(plan, columns, ordered, matches)
+            return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final)
 
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts:

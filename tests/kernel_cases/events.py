@@ -135,20 +135,30 @@ def _sorting(size: int, random: Random, slots: int, kind: Any, ranked: bool) -> 
 
 def _bits(size: int, random: Random, slots: int, repeated: bool) -> Call:
     rows = random.integers(0, size + 1, size) if repeated else random.permutation(size + 5)[:size]
-    words = (size + 5) // 64 + 1
-    return Call(1, (rows.astype(np.int32), np.zeros(words, np.uint64), np.zeros(words, np.int64)))
+    return Call(1, (rows.astype(np.int32), np.zeros((size + 5) // 64 + 1, np.uint64)))
+
+
+def _marked(size: int, random: Random, slots: int) -> Call:
+    rows, marks = _bits(size, random, slots, repeated=True).arguments
+    distinct.mark_distinct(rows, marks)
+    return Call(1, (marks, np.zeros(len(marks), np.int64)))
+
+
+def _ranked(size: int, random: Random, repeated: bool) -> tuple[Array, Array, Array]:
+    """Values, their bits, and how many are set before each word of these."""
+    values, marks = _bits(size, random, 1, repeated).arguments
+    distinct.mark_distinct(values, marks)
+    before = np.zeros(len(marks), np.int64)
+    distinct.count_marked(marks, before)
+    return values, marks, before
 
 
 def _distinct(size: int, random: Random, slots: int) -> Call:
-    rows, marks, before = _bits(size, random, slots, repeated=False).arguments
-    distinct.mark_distinct(rows, marks, before)
-    return Call(size, (rows, marks, before, np.zeros(size, np.int64)))
+    return Call(size, (*_ranked(size, random, repeated=False), np.zeros(size, np.int64)))
 
 
 def _numbering(size: int, random: Random, slots: int) -> Call:
-    values, marks, before = _bits(size, random, slots, repeated=True).arguments
-    distinct.mark_distinct(values, marks, before)
-    return Call(size, (values, marks, before, np.zeros(size, np.int32)))
+    return Call(size, (*_ranked(size, random, repeated=True), np.zeros(size, np.int32)))
 
 
 def _stream_numbers(size: int, random: Random, slots: int) -> Call:
@@ -244,6 +254,7 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.sort_streams, _sorting, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.streams_of, _stream_numbers, {"": {}}),
     *cases(distinct.mark_distinct, _bits, {"distinct": {"repeated": False}, "repeated": {"repeated": True}}),
+    *cases(distinct.count_marked, _marked, {"": {}}),
     *cases(distinct.number_distinct, _numbering, {"": {}}, ("values",)),
     *cases(distinct.order_distinct, _distinct, {"": {}}, ("values",)),
     *cases(input_buffers.count_labels, _label_counts, _WORDS),

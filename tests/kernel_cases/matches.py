@@ -94,9 +94,11 @@ def _ordering_placed(size: int, random: Random, slots: int, ordered: bool) -> Ca
     return Call(size, (order, placed, np.zeros((3, size), np.int64)))
 
 
-def _places(size: int, random: Random, slots: int, ordered: bool) -> Call:
+def _sums(size: int, random: Random, slots: int, ordered: bool) -> Call:
+    """Of the matches from a third on."""
     order = random.permutation(size) if ordered else np.empty(0, np.int64)
-    return Call(1, (1, flat_matches(size, random).counts, order, np.zeros(size + 1, np.int64)))
+    counts = flat_matches(size, random).counts
+    return Call(1, (size // 3, size, np.array([0, 2]), order, counts, np.zeros((2, size + 1), np.int32)))
 
 
 def _inverting(size: int, random: Random, slots: int) -> Call:
@@ -201,7 +203,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
-    *cases(match_kernels.binding_places, _places, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),
+    *cases(match_kernels.sum_bound, _sums, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),
     *cases(match_kernels.place_bound, _placing, {"": {}}, ("matches",)),
     *cases(match_kernels.gather_singles, _singles, {"": {}}, ("events",)),
     *cases(match_kernels.place_rows, _placed, {"": {}}, ("events",)),

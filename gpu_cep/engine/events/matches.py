@@ -14,9 +14,9 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
-    binding_places,
     gather_matches,
     gather_singles,
+    invert_order,
     last_events,
     match_offsets,
     order_matches,
@@ -24,6 +24,7 @@ from gpu_cep_kernels.matches.flat_matches import (
     place_bound,
     place_rows,
     split_binding,
+    sum_bound,
 )
 from gpu_cep_kernels.matches.groups import order_by_group
 
@@ -31,6 +32,10 @@ Indices = npt.NDArray[np.int64]
 Counts = npt.NDArray[np.int32]
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.integer[Any]]
+# The rows that a variable binds, match after match, and where those of each match begin, with the end.
+BoundRows = tuple[Indices, Rows]
+# What 32 bits number.
+_MOST_PLACES = 2**31 - 1
 _Number = TypeVar("_Number", bound=np.generic)
 
 
@@ -52,13 +57,19 @@ class FoundMatches(Protocol):
     def single(self) -> bool: ...
 
     @property
+    def binds_all(self) -> bool: ...
+
+    @property
+    def bound(self) -> int: ...
+
+    @property
     def offsets(self) -> Indices: ...
 
     @property
     def events(self) -> Indices: ...
 
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
+    def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
+        """Return ``rows[e]`` of the events e bound to each of some ascending variables."""
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match].
@@ -102,6 +113,16 @@ class Matches:
         """Return whether no variable is quantified; then `counts` is a single 1 in memory, repeated."""
         return self.counts.strides == (0, 0)
 
+    @property
+    def binds_all(self) -> bool:
+        """Return whether each match is known to bind an event to every variable."""
+        return self.single
+
+    @property
+    def bound(self) -> int:
+        """Return how many events all matches bind together."""
+        return len(self.events)
+
     @cached_property
     def offsets(self) -> Indices:
         """Return where each match's events begin in `events`, and where the last match's end."""
@@ -118,14 +139,11 @@ class Matches:
         last_events(0, len(self), self.offsets, self.events, lasts)
         return lasts
 
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
-
-        The second array ends with the number of these events. `threads` gather the rows.
-        """
+    def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
+        """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
-            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
-        return self.split_in_order(v, rows, AS_THEY_ARE, AS_THEY_ARE, threads)
+            return bound_singles(self.rows_of_singles(rows, threads)[variables])
+        return self.bound_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""
@@ -153,16 +171,18 @@ class Matches:
         spread(lambda span: place_bound(*span, variables, matches, rows, placed), slices(len(self), threads), threads)
         return order_rows(order, number, placed, threads)
 
-    def split_in_order(
-        self, v: int, rows: Rows, order: Indices, ranks: Indices, threads: int
-    ) -> tuple[Indices, Indices]:  # fmt: skip
-        """Return what :meth:`bound_rows` does, for the matches in the given order; `ranks` is its inverse."""
+    def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:
+        """Return what :meth:`bound_rows` does, for so many matches in the given order (empty: as they are)."""
+        places, ranks = binding_places(variables, order, number, self, threads), _ranks(order, len(self))
+        return [(self._split(v, rows, ranks, own, threads), own) for v, own in zip(variables.tolist(), places, strict=True)]
+
+    def _split(self, v: int, rows: Rows, ranks: Indices, places: Rows, threads: int) -> Indices:
+        """Return ``rows[e]`` of the events e bound to v; those of the match of each rank begin at its place."""
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        places = new_values((len(order) if len(order) else len(self)) + 1, np.int64)
-        binding_places(v, self.counts, order, places)
         bound: Indices = new_values(int(places[-1]), np.int64)
+        # events are read as they lie in memory
         spread(lambda span: split_binding(*span, v, matches, rows, ranks, places, bound), slices(len(self), threads), threads)
-        return bound, places
+        return bound
 
     def widen(self, places: tuple[int, ...], variables: int) -> Matches:
         """Return them as matches of so many variables: variable v becomes number ``places[v]``, and the others bind nothing."""
@@ -232,6 +252,45 @@ class Matches:
 
 
 AS_THEY_ARE = np.empty(0, np.int64)
+
+
+def place_type(most: int) -> npt.DTypeLike:
+    """Return the type of numbers up to `most` of events in a list: 32 bits if these do, as in Arrow's lists."""
+    return np.int32 if most <= _MOST_PLACES else np.int64
+
+
+def bound_singles(rows: npt.NDArray[np.int64]) -> list[BoundRows]:
+    """Return the `rows` [variable, match] of variables that bind one event in each match, as lists of one."""
+    places = np.arange(rows.shape[1] + 1, dtype=place_type(rows.shape[1]))
+    return [(own, places) for own in rows]
+
+
+def binding_places(variables: Indices, order: Indices, number: int, matches: FoundMatches, threads: int) -> Rows:
+    """Return where the events that each match binds to each of some variables begin among those of all, with the end.
+
+    They are [variable, match], for so many matches in the given order (empty: as they are).
+    """
+    places: Rows = new_values((len(variables), number + 1), place_type(matches.bound))
+    places[:, :1] = 0
+    spans, counts = slices(number, threads), matches.counts
+    spread(lambda span: sum_bound(*span, variables, order, counts, places), spans, threads)
+    before = np.cumsum([places[:, high] for _, high in spans[:-1]], axis=0, dtype=places.dtype)
+
+    def shift(part: int) -> None:
+        low, high = spans[part + 1]
+        places[:, low + 1 : high + 1] += before[part][:, np.newaxis]
+
+    spread(shift, range(len(spans) - 1), threads)
+    return places
+
+
+def _ranks(order: Indices, number: int) -> Indices:
+    """Return the place of each of so many matches in `order`, −1 if it is left out; empty if the order is."""
+    if not len(order):
+        return order
+    ranks = np.full(number, -1, np.int64)
+    invert_order(order, ranks)
+    return ranks
 
 
 def order_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.NDArray[np.int64]:

@@ -12,10 +12,22 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import AS_THEY_ARE, Counts, Indices, Matches, Rows, concatenate_matches, ones, order_rows
+from gpu_cep.engine.events.matches import (
+    AS_THEY_ARE,
+    BoundRows,
+    Counts,
+    Indices,
+    Matches,
+    Rows,
+    bound_singles,
+    concatenate_matches,
+    ones,
+    order_rows,
+)
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.matches.flat_matches import invert_order, place_rows
+from gpu_cep_kernels.matches.flat_matches import place_rows
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,16 @@ class SinglesInParts:
         return True
 
     @property
+    def binds_all(self) -> bool:
+        """Return that each match binds an event to every variable."""
+        return True
+
+    @property
+    def bound(self) -> int:
+        """Return how many events all matches bind together."""
+        return self.counts.size
+
+    @property
     def offsets(self) -> Indices:
         """Return where each match's events begin in `events`, and where the last match's end."""
         return self._joined.offsets
@@ -65,9 +87,9 @@ class SinglesInParts:
         """Return the same matches in one part."""
         return concatenate_matches(self.parts, self.counts.shape[1])
 
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin."""
-        return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+    def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
+        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, as lists of one."""
+        return bound_singles(self.rows_of_singles(rows, threads)[variables])
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
@@ -100,7 +122,7 @@ class OrderedMatches:
     Their events stay where they are. They are gathered only if somebody asks for all of them.
     """
 
-    source: Matches | SinglesInParts
+    source: Matches | SinglesInParts | Runs
     order: Indices
 
     def __len__(self) -> int:
@@ -128,6 +150,16 @@ class OrderedMatches:
         return self.source.single
 
     @property
+    def binds_all(self) -> bool:
+        """Return whether each match is known to bind an event to every variable."""
+        return self.source.binds_all
+
+    @property
+    def bound(self) -> int:
+        """Return how many events all matches bind together."""
+        return self.source.bound if len(self) == len(self.source) else int(self.counts.sum(dtype=np.int64))
+
+    @property
     def offsets(self) -> Indices:
         """Return where each match's events begin in `events`, and where the last match's end."""
         return self._gathered.offsets
@@ -138,28 +170,18 @@ class OrderedMatches:
         return self._gathered.events
 
     @cached_property
-    def _gathered(self) -> Matches | SinglesInParts:
+    def _gathered(self) -> Matches | SinglesInParts | Runs:
         """Return the same matches with their events in the same order."""
         return self.source.reorder(self.order)
 
-    @cached_property
-    def _ranks(self) -> Indices:
-        """Return the place of each match of the source in `order`; −1 if it is left out."""
-        ranks = np.full(len(self.source), -1, np.int64)
-        invert_order(self.order, ranks)
-        return ranks
-
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
-
-        As :meth:`Matches.bound_rows`. Events are read as they lie in memory.
-        """
+    def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
+        """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if not len(self):
-            return AS_THEY_ARE, np.zeros(1, np.int64)
+            return bound_singles(np.empty((len(variables), 0), np.int64))
         if self.single:
-            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
-        assert isinstance(self.source, Matches), "parts are of matches of single variables"
-        return self.source.split_in_order(v, rows, self.order, self._ranks, threads)
+            return bound_singles(self.rows_of_singles(rows, threads)[variables])
+        assert not isinstance(self.source, SinglesInParts), "parts are of matches of single variables"
+        return self.source.bound_in_order(variables, rows, self.order, len(self), threads)
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""

@@ -9,13 +9,21 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import Counts, Indices, Matches, Rows, concatenate_arrays, ones
+from gpu_cep.engine.events.matches import (
+    AS_THEY_ARE,
+    BoundRows,
+    Counts,
+    Indices,
+    Matches,
+    Rows,
+    binding_places,
+    bound_singles,
+    concatenate_arrays,
+    ones,
+)
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, pick_rows, split_run
-from gpu_cep_kernels.matches.flat_matches import binding_places
-
-_AS_THEY_ARE = np.empty(0, np.int64)
+from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, list_rows, pick_rows
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,11 @@ class Runs:
         return self.counts.strides == (0, 0)
 
     @property
+    def binds_all(self) -> bool:
+        """Return that each match binds an event to every variable."""
+        return True
+
+    @cached_property
     def bound(self) -> int:
         """Return how many events all matches bind together."""
         # two sums, so that nothing of their length is written
@@ -61,30 +74,41 @@ class Runs:
         list_events(0, len(self), 0, self.first, self.offsets, listed)
         return listed
 
-    def bound_rows(self, v: int, rows: Rows, threads: int = 1) -> tuple[Indices, Indices]:
-        """Return ``rows[e]`` of the events e bound to variable v, match after match, and where each match's begin.
-
-        The second array ends with the number of these events. `threads` gather the rows.
-        """
+    def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
+        """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
-            return self.rows_of_singles(rows, threads)[v], np.arange(len(self) + 1)
+            return bound_singles(self.rows_of_some(variables, rows, threads))
+        return self.bound_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
+
+    def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:
+        """Return what :meth:`bound_rows` does, for so many matches in the given order (empty: as they are)."""
+        places = binding_places(variables, order, number, self, threads)
+        begins = np.concatenate([[0], np.cumsum(places[:, -1], dtype=np.int64)])
+        lists: Indices = new_values(int(begins[-1]), np.int64)
         first, counts = self.first, self.counts
-        places: Indices = new_values(len(self) + 1, np.int64)
-        binding_places(v, counts, _AS_THEY_ARE, places)
-        bound: Indices = new_values(int(places[-1]), np.int64)
-        spread(lambda span: split_run(*span, v, first, counts, rows, places, bound), slices(len(self), threads), threads)
-        return bound, places
+        spread(
+            lambda span: list_rows(*span, variables, order, first, counts, rows, places, begins, lists), slices(number, threads), threads
+        )  # fmt: skip
+        return [(lists[low:high], own) for low, high, own in zip(begins, begins[1:], places, strict=False)]
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
-        bound: npt.NDArray[np.int64] = new_values((len(variables), len(self)), np.int64)
+        return self.some_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
+
+    def some_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_some` does, for so many matches in the given order (empty: as they are)."""
+        bound: npt.NDArray[np.int64] = new_values((len(variables), number), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: pick_rows(*span, variables, first, counts, rows, bound), slices(len(self), threads), threads)
+        spread(lambda span: pick_rows(*span, variables, order, first, counts, rows, bound), slices(number, threads), threads)
         return bound
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self.rows_of_some(np.arange(self.counts.shape[1]), rows, threads)
+        return self.singles_in_order(rows, AS_THEY_ARE, len(self), threads)
+
+    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
+        return self.some_in_order(np.arange(self.counts.shape[1]), rows, order, number, threads)
 
     def reorder(self, order: Indices, threads: int = 1) -> Runs:
         """Return the matches in the order given, gathered by `threads`; some may be left out."""

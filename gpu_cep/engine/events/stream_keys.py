@@ -14,7 +14,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.text_predicates import Values
-from gpu_cep_kernels.phase_one.distinct import mark_distinct, number_distinct
+from gpu_cep_kernels.phase_one.distinct import count_marked, mark_distinct, number_distinct
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
 SPARSE = 4
@@ -137,7 +137,8 @@ def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], npt
     """
     words = most // 64 + 1
     marks, before, codes = np.zeros(words, np.uint64), np.empty(words, np.int64), np.empty(len(pairs), np.int32)
-    count = mark_distinct(pairs, marks, before)
+    mark_distinct(pairs, marks)
+    count = count_marked(marks, before)
     number_distinct(0, len(pairs), pairs, marks, before, codes)
     return codes, marks, count
 

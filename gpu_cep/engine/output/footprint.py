@@ -10,7 +10,8 @@ from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.output.result_tables import carried_columns
-from gpu_cep.plan.event_plan import Plan, ReturnProgram
+from gpu_cep.engine.output.returns import read_leaves
+from gpu_cep.plan.event_plan import Plan
 
 # Bytes of a bound event: 8 as it is found, concatenated, sorted, and as an input row.
 _EVENT = 4 * 8
@@ -56,17 +57,12 @@ def _add_returns(plan: Plan, columns: EventColumns, base: Footprint, carried: in
     if not plan.query.returns:
         return Footprint(base.match, base.event + carried)
     items = zip(plan.query.returns, plan.returns, strict=True)
-    leaves = [leaf for item, planned in items for leaf in _leaves(item.expression, planned)]
+    leaves = [leaf for item, planned in items for leaf in read_leaves(item.expression, planned)]
     lists = sum(_leaf_bytes(columns, leaf, carried) for leaf in leaves if isinstance(leaf, Binding))
     values = [_leaf_bytes(columns, leaf, carried) for leaf in leaves if not isinstance(leaf, Binding)]
     # aggregates read the whole binding, one aggregate after the other
     scratch = max((_leaf_bytes(columns, leaf, carried) for leaf in leaves if isinstance(leaf, Aggregation)), default=0)
     return Footprint(base.match + sum(values) + _VALUE * len(plan.returns), base.event + lists + scratch)
-
-
-def _leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound, ...]:
-    """Return what is read of the events for an item of RETURN."""
-    return (expression,) if planned is None else (*planned.ints, *planned.floats, *planned.texts)
 
 
 def _leaf_bytes(columns: EventColumns, leaf: Bound, carried: int) -> int:

@@ -8,11 +8,13 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
-from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults, streams_of
+from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults, streams_of
 
 
 def sort_results(
@@ -43,7 +45,9 @@ def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     """
     if plan.query.order_by or not (ordered.rows_ascend or _rows_ascend(plan, columns)):
         return np.lexsort(_order_keys(plan, columns, ordered, first))
-    return order_by_row(ordered.rows[first], len(columns), threads)
+    rows = new_values(len(first), ordered.rows.dtype)
+    spread(lambda span: gather(*span, first, 0, ordered.rows, rows), slices(len(first), threads), threads)
+    return order_by_row(rows, len(columns), threads)
 
 
 def _rows_ascend(plan: Plan, columns: EventColumns) -> bool:
@@ -96,6 +100,11 @@ def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, fir
     """Return the rank of each match's stream among the streams with matches, by key, and the number of these streams."""
     if not plan.query.partition_by:
         return np.zeros(len(streams), np.int64), 1
+    if not plan.derived:
+        # streams ascend
+        heads = np.flatnonzero(np.diff(streams, prepend=-1))
+        ranks = key_ranks(plan, columns, ordered.rows[first[heads]])
+        return np.repeat(ranks, np.diff(heads, append=len(streams))), len(heads)
     _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
     return key_ranks(plan, columns, ordered.rows[first[representatives]])[inverse], len(representatives)
 

@@ -15,7 +15,7 @@ from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
-from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, whole_type
+from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, variables_read, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import Plan
@@ -221,6 +221,7 @@ def _rows_of_ends(plan: Plan, first: Indices, last: Indices, final: Flags | None
 
 def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
     query, rows = plan.query, events.rows
+    events.gather(variables_read(plan))
     first, last = rows[events.matches.first], rows[events.matches.last]
     ends = [(column, first) for column in query.partition_by] + [(query.timestamp, first), (query.timestamp, last)]
     columns: list[ColumnOf] = [partial(events.take, column, taken) for column, taken in ends]
@@ -252,6 +253,7 @@ def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices,
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+    events.gather(range(len(plan.query.positives)))
     of_variables = (
         partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)
     )

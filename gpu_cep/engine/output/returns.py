@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
-from gpu_cep.engine.events.matches import FoundMatches, Indices
+from gpu_cep.engine.events.matches import BoundRows, FoundMatches, Indices, Rows, bound_singles
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
@@ -22,7 +22,7 @@ from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import ReturnProgram
+from gpu_cep.plan.event_plan import Plan, ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
 
@@ -59,7 +59,7 @@ class BoundEvents(ABC):
         """The number of matches."""
 
     @abstractmethod
-    def binding(self, v: int) -> tuple[Indices, Indices]:
+    def binding(self, v: int) -> BoundRows:
         """Return the input rows bound to v, match after match, and where each match's begin (with the end)."""
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
@@ -89,7 +89,7 @@ class BoundEvents(ABC):
             raise EventError(too_many_rows(int(offsets[-1])))
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values, mask=mask)
+        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32, copy=False)), values, mask=mask)
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows bound to v as one list for each match."""
@@ -118,7 +118,7 @@ class BoundEvents(ABC):
             case Aggregation(function=function, variable=v, column=column):
                 rows, offsets = self.binding(v)
                 if column is None:
-                    return pa.array(np.diff(offsets))
+                    return pa.array(np.diff(offsets).astype(np.int64, copy=False))
                 return _AGGREGATES[function](self, column, rows, offsets, leaf.type)
         raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
 
@@ -152,67 +152,85 @@ def too_many_rows(number: int) -> str:
 
 @dataclass
 class MatchedEvents(BoundEvents):
-    """The events of matches, split by variable when they are first asked for.
+    """The events of matches, split by variable: by :meth:`gather`, or when those of a variable are first asked for.
 
-    ``rows[e]`` is the input row of ordered event e. Two threads that ask at
-    one time both split them, with the same result.
+    ``rows[e]`` is the input row of ordered event e. Two threads that ask for a variable at
+    one time both split its events off, with the same result.
     """
 
     columns: EventColumns
     rows: Indices
     matches: FoundMatches
     threads: int = 1
-    _bindings: dict[int, tuple[Indices, Indices]] = field(default_factory=dict)
-    _gathered: npt.NDArray[np.int64] | None = None
-    _found_ones: dict[int, Indices] | None = None
-    _lock: Lock = field(default_factory=Lock, repr=False)
+    _bindings: dict[int, BoundRows] = field(default_factory=dict)
+    _ones: dict[int, Indices] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.matches)
 
-    def binding(self, v: int) -> tuple[Indices, Indices]:
+    def gather(self, variables: Iterable[int]) -> None:
+        """Split the events of some ascending variables off together, by all threads: threads that make columns would wait for it."""
+        asked = list(variables)
+        self._pick([v for v in asked if not self._has_list(v)])
+        self._list([v for v in asked if self._has_list(v)])
+
+    def binding(self, v: int) -> BoundRows:
+        if self.matches.single:
+            return bound_singles(self._one(v)[np.newaxis])[0]
         if v not in self._bindings:
-            if self.matches.single:
-                self._bindings[v] = self._singles[v], np.arange(len(self) + 1)
-            else:
-                self._bindings[v] = self.matches.bound_rows(v, self.rows, self.threads)
+            self._list([v])
         return self._bindings[v]
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
-        if self.matches.single:
-            return pa.array(self._singles[v])
-        if self.columns.query.variables[v].quantified:
-            return super().event_row(v, index)
-        return pa.array(self._ones[v], mask=self.absent(v))
-
-    @property
-    def _singles(self) -> npt.NDArray[np.int64]:
-        """Return the input rows of all events, [variable, match], where each match binds one to every variable."""
-        with self._lock:
-            if self._gathered is None:
-                self._gathered = self.matches.rows_of_singles(self.rows, self.threads)
-            return self._gathered
-
-    @property
-    def _ones(self) -> dict[int, Indices]:
-        """Return the input rows of each variable that is not quantified, by its number; −1 where it binds no event."""
-        with self._lock:
-            if self._found_ones is None:
-                query = self.columns.query
-                numbers = [v for v in range(len(query.positives)) if not query.variables[v].quantified]
-                found = self.matches.rows_of_some(np.array(numbers, np.int64), self.rows, self.threads)
-                self._found_ones = dict(zip(numbers, found, strict=True))
-            return self._found_ones
+        return super().event_row(v, index) if self._has_list(v) else pa.array(self._one(v), mask=self.absent(v))
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
-        if self.matches.single:
+        if self.matches.binds_all:
             return None
-        if self.columns.query.variables[v].quantified:
+        if self._has_list(v):
             _, places = self.binding(v)
             missing = places[1:] == places[:-1]
         else:
-            missing = self._ones[v] < 0
+            missing = self._one(v) < 0
         return missing if missing.any() else None
+
+    def _has_list(self, v: int) -> bool:
+        """Return whether v binds several events in some match."""
+        return self.columns.query.variables[v].quantified and not self.matches.single
+
+    def _one(self, v: int) -> Indices:
+        """Return the input row that v binds in each match; −1 where it binds none."""
+        if v not in self._ones:
+            self._pick([v])
+        return self._ones[v]
+
+    def _pick(self, variables: list[int]) -> None:
+        """Gather the input rows of ascending variables that bind one event at most."""
+        if variables and self.matches.single:
+            self._ones.update(enumerate(self.matches.rows_of_singles(self.rows, self.threads)))
+        elif variables:
+            found = self.matches.rows_of_some(np.array(variables, np.int64), self.rows, self.threads)
+            self._ones.update(zip(variables, found, strict=True))
+
+    def _list(self, variables: list[int]) -> None:
+        """Gather the input rows of ascending variables that bind several events."""
+        if variables:
+            found = self.matches.bound_rows(np.array(variables, np.int64), self.rows, self.threads)
+            self._bindings.update(zip(variables, found, strict=True))
+
+
+def variables_read(plan: Plan) -> list[int]:
+    """Return the variables, ascending, of which RETURN reads events; all if there is no RETURN."""
+    if not plan.query.returns:
+        return list(range(len(plan.query.positives)))
+    items = zip(plan.query.returns, plan.returns, strict=True)
+    read = [leaf for item, planned in items for leaf in read_leaves(item.expression, planned)]
+    return sorted({leaf.variable for leaf in read if isinstance(leaf, Binding | Field | Aggregation)})
+
+
+def read_leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound, ...]:
+    """Return what is read of the events for an item of RETURN."""
+    return (expression,) if planned is None else (*planned.ints, *planned.floats, *planned.vectors, *planned.texts)
 
 
 def return_array(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
@@ -258,7 +276,7 @@ def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.Data
 def _extreme_of(sign: int) -> Any:
     """Return the function of an aggregate: min if the sign is 1, max if it is −1."""
 
-    def pick(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+    def pick(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
         values, nulls = _bound_values(events, column, rows)
         found = np.empty(len(offsets) - 1, np.int64)
         extreme_places(0, len(found), offsets, values, nulls, sign, found)
@@ -268,26 +286,26 @@ def _extreme_of(sign: int) -> Any:
     return pick
 
 
-def _count(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+def _count(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
     return pa.array(_count_present(events, column, rows, offsets))
 
 
-def _sum(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+def _sum(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
     sums, present = _sum_values(events, column, rows, offsets)
     return arrow_array(sums, present == 0, result)
 
 
-def _avg(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+def _avg(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
     sums, present = _sum_values(events, column, rows, offsets)
     return arrow_array(sums / np.maximum(present, 1) / _unit(events, column), present == 0, FLOAT)
 
 
-def _median(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+def _median(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
     ordered = sort_values(*_bound_values(events, column, rows), offsets)
     return arrow_array(medians(ordered) / _unit(events, column), np.diff(ordered.offsets) == 0, FLOAT)
 
 
-def _count_distinct(events: BoundEvents, column: int, rows: Indices, offsets: Indices, result: DataType) -> pa.Array:
+def _count_distinct(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
     return pa.array(count_distinct(sort_values(*_bound_values(events, column, rows), offsets)))
 
 
@@ -317,14 +335,14 @@ def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Arra
     return pc.rank(_decode_dictionary(picked), tiebreaker="dense").to_numpy().astype(np.int64), nulls
 
 
-def _count_present(events: BoundEvents, column: int, rows: Indices, offsets: Indices) -> Indices:
+def _count_present(events: BoundEvents, column: int, rows: Indices, offsets: Rows) -> Indices:
     """Return the number of values in each match that are not NULL."""
     counts = np.empty(len(offsets) - 1, np.int64)
     count_present(0, len(counts), offsets, events.take(column, rows).is_null().to_numpy(zero_copy_only=False), counts)
     return counts
 
 
-def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Indices) -> tuple[Array, Indices]:
+def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Rows) -> tuple[Array, Indices]:
     """Return the sum of the values in each match, and the number of those that are not NULL."""
     values, nulls = _bound_values(events, column, rows)
     length = len(offsets) - 1

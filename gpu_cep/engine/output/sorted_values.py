@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Indices, Rows
 
 
 class SortedValues(NamedTuple):
@@ -20,7 +20,7 @@ class SortedValues(NamedTuple):
     offsets: Indices
 
 
-def sort_values(values: npt.NDArray[Any], nulls: npt.NDArray[np.bool_], offsets: Indices) -> SortedValues:
+def sort_values(values: npt.NDArray[Any], nulls: npt.NDArray[np.bool_], offsets: Rows) -> SortedValues:
     """Return the sorted values of each match, from the values bound in one match after the other."""
     match = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[~nulls]
     present = values[~nulls]

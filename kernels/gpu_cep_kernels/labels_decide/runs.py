@@ -160,32 +160,39 @@ def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, event
             events[begin + k] = first + k
 
 
-@rule
-def _begin_of_binding(v: int, m: int, first: Any, counts: Any) -> int:
-    """Return the first event that match m binds to variable v: it binds those from ``first[m]`` on to one variable after the other."""
-    begin = first[m]
-    for u in range(v):
-        begin += counts[m, u]
-    return int(begin)
+@kernel(writes=("lists",))
+def list_rows(
+    low: int, high: int, variables: Any, order: Any, first: Any, counts: Any, rows: Any, places: Any, begins: Any, lists: Any
+) -> None:  # fmt: skip
+    """Write ``rows[e]`` of the events e that each match binds to some ascending `variables`, the lists of one after those of another.
 
-
-@kernel(writes=("out",))
-def split_run(low: int, high: int, v: int, first: Any, counts: Any, rows: Any, places: Any, out: Any) -> None:
-    """Gather ``rows[e]`` of the events e bound to variable v; those of match m go to ``out[places[m]:]``."""
+    Match m is number ``order[m]`` of the given ones (number m if `order` is empty). What it binds to ``variables[k]`` goes to
+    ``lists[begins[k] + places[k, m]:]``. The next match's place says where that ends.
+    """
     for m in range(low, high):
-        begin = _begin_of_binding(v, m, first, counts)
-        for k in range(counts[m, v]):
-            out[places[m] + k] = rows[begin + k]
-
-
-@kernel(writes=("out",))
-def pick_rows(low: int, high: int, variables: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
-    """``out[k, m]``: ``rows[e]`` of the only event e that match m binds to variable ``variables[k]``; `variables` ascend."""
-    for m in range(low, high):
-        event, v = first[m], 0
+        source = order[m] if order.size else m
+        event, v = first[source], 0
         for k in range(variables.size):
             while v < variables[k]:
-                event += counts[m, v]
+                event += counts[source, v]
+                v += 1
+            target = begins[k] + places[k, m]
+            for i in range(places[k, m + 1] - places[k, m]):
+                lists[target + i] = rows[event + i]
+
+
+@kernel(writes=("out",))
+def pick_rows(low: int, high: int, variables: Any, order: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
+    """``out[k, m]``: ``rows[e]`` of the only event e that match ``order[m]`` binds to variable ``variables[k]``; `variables` ascend.
+
+    `order` is empty if matches stay in theirs.
+    """
+    for m in range(low, high):
+        source = order[m] if order.size else m
+        event, v = first[source], 0
+        for k in range(variables.size):
+            while v < variables[k]:
+                event += counts[source, v]
                 v += 1
             out[k, m] = rows[event]
 

@@ -94,16 +94,16 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
 
 
 @sequential(writes=("places",))
-def binding_places(v: int, counts: Any, order: Any, places: Any) -> None:
-    """``places[k]``: where the events that match ``order[k]`` binds to variable v begin among those of all; the last entry is their end.
+def sum_bound(begin: int, end: int, variables: Any, order: Any, counts: Any, places: Any) -> None:
+    """``places[k, m + 1]``: how many events the matches from `begin` to m, which is below `end`, bind to variable ``variables[k]``.
 
-    `order` is empty if it is that of the matches.
+    Match m is number ``order[m]`` of the counted ones; `order` is empty if it is number m.
     """
-    total = 0
-    for k in range(places.size - 1):
-        places[k] = total
-        total += counts[order[k] if order.size else k, v]
-    places[places.size - 1] = total
+    for m in range(begin, end):
+        source = order[m] if order.size else m
+        for k in range(variables.size):
+            before = places[k, m] if m > begin else 0
+            places[k, m + 1] = before + counts[source, variables[k]]
 
 
 @sequential(writes=("offsets",))

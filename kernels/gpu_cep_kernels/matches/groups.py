@@ -6,7 +6,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import group_matches
-from gpu_cep_kernels.phase_one.distinct import mark_distinct, order_distinct
+from gpu_cep_kernels.phase_one.distinct import count_marked, mark_distinct, order_distinct
 from gpu_cep_kernels.rules.tables import Ints, Places
 
 
@@ -23,10 +23,12 @@ def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
 
 def order_by_row(rows: Ints | Places, number: int, threads: int = 1) -> Ints:
     """Return the order of rows numbered below `number`, equal ones as they come; it is quick if all differ."""
-    words = number // 64 + 1
-    marks, before = np.zeros(words, np.uint64), np.empty(words, np.int64)
-    if mark_distinct(rows, marks, before) < len(rows):
+    words, spans = number // 64 + 1, slices(len(rows), threads) or [(0, 0)]
+    parts, before = np.zeros((len(spans), words), np.uint64), np.empty(words, np.int64)
+    spread(lambda part: mark_distinct(rows[slice(*spans[part])], parts[part]), range(len(spans)), threads)
+    marks = parts[0] if len(parts) == 1 else np.bitwise_or.reduce(parts)
+    if count_marked(marks, before) < len(rows):
         return order_by_group(rows, number)[0]
     order = np.empty(len(rows), np.int64)
-    spread(lambda span: order_distinct(*span, rows, marks, before, order), slices(len(rows), threads), threads)
+    spread(lambda span: order_distinct(*span, rows, marks, before, order), spans, threads)
     return order

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
-    binding_places,
     gather_matches,
     group_matches,
     invert_order,
@@ -18,6 +17,7 @@ from gpu_cep_kernels.matches.flat_matches import (
     match_offsets,
     order_matches,
     split_binding,
+    sum_bound,
 )
 
 VARIABLES = 3
@@ -33,6 +33,16 @@ def flat(matches):
     counts = np.array([[len(binding) for binding in match] for match in matches], np.int32).reshape(-1, VARIABLES)
     offsets = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
     return FlatMatches(offsets, counts, integers(event for match in matches for binding in match for event in binding))
+
+
+def places_of(matches, v, order, counts):
+    """Where the events that v binds in the matches of an order begin, summed in two parts."""
+    places, middle = np.full((1, matches + 1), -1, np.int32), matches // 2
+    places[:, 0] = 0
+    for begin, end in ((0, middle), (middle, matches)):
+        sum_bound(begin, end, np.array([v]), order, counts, places)
+    places[:, middle + 1 :] += places[0, middle]
+    return places[0]
 
 
 def last_of(match):
@@ -63,8 +73,7 @@ def test_last_events(matches):
 @given(st.lists(BINDINGS, max_size=6), st.integers(0, VARIABLES - 1))
 def test_split_binding(matches, v):
     found = flat(matches)
-    places = np.full(len(matches) + 1, -1)
-    binding_places(v, found.counts, integers([]), places)
+    places = places_of(len(matches), v, integers([]), found.counts)
     assert places.tolist() == [0, *itertools.accumulate(len(match[v]) for match in matches)]
     out = np.full(int(places[-1]), -1)
     split_binding(0, len(matches), v, found, np.arange(100) * 3, integers([]), places, out)
@@ -75,8 +84,7 @@ def test_split_binding(matches, v):
 def test_split_binding_of_some_in_another_order(matches, v, data):
     order = data.draw(st.lists(st.integers(0, len(matches) - 1), min_size=1, unique=True))
     found = flat(matches)
-    places, ranks = np.full(len(order) + 1, -1), np.full(len(matches), -1)
-    binding_places(v, found.counts, integers(order), places)
+    places, ranks = places_of(len(order), v, integers(order), found.counts), np.full(len(matches), -1)
     invert_order(integers(order), ranks)
     out = np.full(int(places[-1]), -1)
     split_binding(0, len(matches), v, found, np.arange(100) * 3, ranks, places, out)

@@ -53,7 +53,7 @@ class Contiguous:
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event; not those that `after_match` never takes."""
         runs = self.runs(batch)
-        account_for(runs.first, runs.bound, self.search.budget, self.search.profile)
+        account_for(len(runs), runs.bound, runs.first.item, self.search.budget, self.search.profile)
         with self.search.profile.stage("matching"):
             return runs.matches()
 
@@ -71,8 +71,9 @@ class Contiguous:
         """Return the starts of the matches (ascending), and 1 for each."""
         with self.search.profile.stage("matching"):
             starts, _ = self._matches(batch, *self._sequence(batch))
-        account_for(batch.low + starts, 0, self.search.budget, self.search.profile)
-        return starts + batch.low, np.ones(len(starts), np.int64)
+        first = starts + batch.low
+        account_for(len(first), 0, first.item, self.search.budget, self.search.profile)
+        return first, np.ones(len(first), np.int64)
 
     def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
         """Return the table of the sequence that kernels read matches from, and the clock and length of windows."""
@@ -153,14 +154,14 @@ def may_read_contiguous(plan: EventPlan, branch: PlannedBranch, ordered: Ordered
     return "lift" in plan.pruning and branch.lifted is not None and ordered.starts is None
 
 
-def account_for(first: Indices, bound: int, budget: Account, profile: Profile) -> None:
-    """Account for matches with these first events, which bind so many events together.
+def account_for(matches: int, bound: int, first_of: Callable[[int], int], budget: Account, profile: Profile) -> None:
+    """Account for so many matches, which bind so many events together; `first_of` returns the first event of one.
 
     Raises
     ------
     BudgetExceeded
         They are more than the budget allows.
     """
-    profile.add("matches", len(first))
-    if len(first):
-        budget.spend(len(first), bound, 0, lambda match: int(first[min(match, len(first) - 1)]))
+    profile.add("matches", matches)
+    if matches:
+        budget.spend(matches, bound, 0, lambda match: first_of(min(match, matches - 1)))

@@ -1,0 +1,87 @@
+"""Matches of neighbours: what they bind, as they are and in an order of their own, and those that do not overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.engine.events.matches import ones
+from gpu_cep.engine.events.placed_matches import OrderedMatches
+from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.output.after_match import take_runs_apart
+
+# where each begins, and how many events each of three variables binds
+MATCHES = st.lists(st.tuples(st.integers(0, 9), *[st.integers(1, 3)] * 3), max_size=9)
+ROWS = np.arange(40, dtype=np.int32) * 7
+
+
+def runs_of(matches):
+    first, counts = np.array([m[0] for m in matches], np.int64), np.array([m[1:] for m in matches], np.int32).reshape(-1, 3)
+    return Runs(first, first + counts.sum(axis=1) - 1, counts)
+
+
+def bindings(match):
+    """The rows that each variable binds."""
+    begin, rows = match[0], []
+    for count in match[1:]:
+        rows.append([7 * event for event in range(begin, begin + count)])
+        begin += count
+    return rows
+
+
+def listed(found, variables, threads):
+    """The rows of some variables, as lists for each match."""
+    lists = found.bound_rows(np.array(variables, np.int64), ROWS, threads)
+    return [[rows[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] for rows, places in lists]
+
+
+@given(MATCHES, st.sets(st.integers(0, 2)).map(sorted), st.integers(1, 3), st.data())
+def test_rows_of_variables(matches, variables, threads, data):
+    """As they are, and some in an order of their own."""
+    chosen = data.draw(st.lists(st.integers(0, len(matches) - 1), unique=True)) if matches else []
+    runs = runs_of(matches)
+    for found, wanted in ((runs, matches), (OrderedMatches(runs, np.array(chosen, np.int64)), [matches[m] for m in chosen])):
+        assert listed(found, variables, threads) == [[bindings(match)[v] for match in wanted] for v in variables]
+        assert (len(found), found.bound) == (len(wanted), sum(sum(match[1:]) for match in wanted))
+        assert found.first.tolist() == [match[0] for match in wanted]
+        assert found.last.tolist() == [match[0] + sum(match[1:]) - 1 for match in wanted]
+        assert found.counts.tolist() == [[*match[1:]] for match in wanted]
+        assert (7 * found.events).tolist() == [row for match in wanted for rows in bindings(match) for row in rows]
+        assert found.binds_all
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3), st.just(1), st.just(1)), max_size=9), st.integers(1, 3), st.data())
+def test_rows_of_variables_that_bind_one_event(matches, threads, data):
+    order = data.draw(st.permutations(range(len(matches))))
+    runs = runs_of(matches)
+    for found, wanted in ((runs, matches), (OrderedMatches(runs, np.array(order, np.int64)), [matches[m] for m in order])):
+        picked = found.rows_of_some(np.array([1, 2]), ROWS, threads)
+        assert picked.tolist() == [[bindings(match)[v][0] for match in wanted] for v in (1, 2)]
+
+
+@given(st.lists(st.integers(0, 9), max_size=9), st.integers(1, 3), st.data())
+def test_matches_of_single_variables_need_no_counts(starts, threads, data):
+    order = data.draw(st.permutations(range(len(starts))))
+    first = np.array(starts, np.int64)
+    ordered = OrderedMatches(Runs(first, first + 1, ones(len(first), 2)), np.array(order, np.int64))
+    assert ordered.single
+    assert ordered.rows_of_singles(ROWS, threads).tolist() == [[7 * (starts[m] + v) for m in order] for v in range(2)]
+    assert listed(ordered, [1], threads) == [[[7 * (starts[m] + 1)] for m in order]]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), max_size=12))
+def test_matches_that_do_not_overlap(threads, matches):
+    """The first to end are taken, each behind the one before; all of them if none overlap."""
+    starts = np.cumsum([gap + 1 for gap, _ in matches]).tolist()
+    ends = [start + length - 1 for start, (_, length) in zip(starts, matches, strict=True)]
+    first, last = np.array(starts, np.int64), np.array(ends, np.int64)
+    kept, reached = [], -1
+    for end, start in sorted(zip(ends, starts, strict=True)):
+        if start > reached:
+            kept.append((start, end))
+            reached = end
+    found = take_runs_apart(Runs(first, last, (last - first + 1).astype(np.int32)[:, np.newaxis]), threads)
+    assert [*zip(found.first.tolist(), found.last.tolist(), strict=True)] == kept
