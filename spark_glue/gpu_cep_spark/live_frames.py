@@ -31,10 +31,10 @@ from gpu_cep.sliced_plans import plan_over_slices
 from gpu_cep_spark.codes import Codes, coded_columns
 from gpu_cep_spark.handshake import send
 from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
-from gpu_cep_spark.live_buckets import LiveWork
 from gpu_cep_spark.live_checks import check_stream, ticks_of
 from gpu_cep_spark.live_packing import PACKED, Packing, pack_partition, unpack_partition
 from gpu_cep_spark.live_processor import make_processor
+from gpu_cep_spark.live_work import LiveWork
 from gpu_cep_spark.narrow_frames import narrow, with_whole_events
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema

@@ -9,7 +9,8 @@ from typing import Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from gpu_cep_spark.handshake import as_bytes
-from gpu_cep_spark.live_buckets import LiveWork, match_bucket
+from gpu_cep_spark.live_buckets import match_bucket
+from gpu_cep_spark.live_work import LiveWork
 
 # The state variables; a checkpoint has them under these names and with these schemas.
 _ABOUT, _CHUNKS = ("about", "about binary"), ("events", "first long, chunk binary")

@@ -13,9 +13,9 @@ from gpu_cep.live_queries import row_query
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.heartbeat_rows import HEARTBEAT, without_heartbeats
 from gpu_cep_spark.jobs import pattern_text
-from gpu_cep_spark.live_buckets import LiveWork
 from gpu_cep_spark.live_checks import check_row_stream, ticks_of
 from gpu_cep_spark.live_frames import ZONE, columns_of_result, digest_of, match_in_buckets, partitions_of
+from gpu_cep_spark.live_work import LiveWork
 from gpu_cep_spark.row_patterns import NarrowRows, RowPattern, ties_of
 from gpu_cep_spark.schemas import arrow_schema
 

@@ -67,7 +67,7 @@ ROW_STREAMS = (
     ),
     Fault(
         "a-bucket-of-row-patterns-never-waits-for-time",
-        "spark_glue/gpu_cep_spark/live_buckets.py",
+        "spark_glue/gpu_cep_spark/live_state.py",
         "else not bucket.open",
         "else True",
         _BUCKETS,

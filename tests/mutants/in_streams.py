@@ -15,6 +15,7 @@ _TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/autom
 _STREAM = ("tests/api/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
+_BUCKET_STATE = "spark_glue/gpu_cep_spark/live_state.py"
 _LONG_STREAMS = ("tests/api/test_long_streams.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
@@ -51,9 +52,9 @@ STREAMS = (
     Fault("null-keys-that-agree", _OVER, "return reduce(or_, lone)[rows] if lone else None", "return None", _TIMEOUTS),
     Fault("windows-that-end-beyond-time", _ENDS, "times > latest - length, latest", "times > latest, latest", _TIMEOUTS),
     Fault("event-at-sparks-watermark-in-time", _BUCKETS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
-    Fault("buckets-lose-an-event", _BUCKETS, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
-    Fault("chunks-numbered-from-zero", _BUCKETS, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
-    Fault("buckets-called-late", _BUCKETS, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
+    Fault("buckets-lose-an-event", _BUCKET_STATE, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
+    Fault("chunks-numbered-from-zero", _BUCKET_STATE, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
+    Fault("buckets-called-late", _BUCKET_STATE, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
     Fault(
         "heartbeats-taken-for-events",
         "spark_glue/gpu_cep_spark/heartbeat_rows.py",
@@ -62,10 +63,10 @@ STREAMS = (
         ("tests/spark/test_streaming.py",),
     ),
     Fault("late-events-not-returned", _BUCKETS, "events.column(name).filter(pa.array(~in_time))", "events.column(name)", _OF_BUCKETS),
-    Fault("numbers-of-buckets-forgotten", _BUCKETS, " and after.state.numbering is None:", ":", _OF_BUCKETS),
-    Fault("settled-before-the-last-event", _BUCKETS, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
-    Fault("windows-of-numbers-count-what-was-dropped", _BUCKETS, "return counted or bucket.rows", "return bucket.rows", _OF_BUCKETS),
-    Fault("another-querys-state-is-taken", _BUCKETS, 'told["query"] != work.digest', "False", _OF_BUCKETS),
+    Fault("numbers-of-buckets-forgotten", _BUCKET_STATE, " and after.state.numbering is None:", ":", _OF_BUCKETS),
+    Fault("settled-before-the-last-event", _BUCKET_STATE, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
+    Fault("windows-of-numbers-count-what-was-dropped", _BUCKET_STATE, "return counted or bucket.rows", "return bucket.rows", _OF_BUCKETS),
+    Fault("another-querys-state-is-taken", _BUCKET_STATE, 'told["query"] != work.digest', "False", _OF_BUCKETS),
     Fault("progress-of-each-match", _PROGRESS, '"after_match": "skip_to_next"', '"after_match": "all"', _HOW_FAR),
     Fault("progress-by-last-events", _PROGRESS, 'Aggregate("first",', 'Aggregate("last",', _HOW_FAR),
     Fault(

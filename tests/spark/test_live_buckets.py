@@ -24,9 +24,9 @@ from gpu_cep.keywords import read_keywords
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.stream_steps import certain_matches, push_events
-from gpu_cep_spark import live_buckets, live_packing
-from gpu_cep_spark.live_buckets import TICKS
+from gpu_cep_spark import live_packing, live_state
 from gpu_cep_spark.live_frames import live_work
+from gpu_cep_spark.live_state import TICKS
 from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.worker import as_promised
 from tests.conformance.expectation import expected
@@ -86,7 +86,7 @@ def in_tasks(events: pa.Table) -> list[pa.Table]:
 @pytest.fixture(autouse=True, scope="module")
 def few_buckets() -> Iterator[None]:
     """Two buckets, whose chunks are joined soon, so that each has many keys, its list is written anew, and decided events are given up."""
-    packing, chunks = patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_buckets, "MOST_CHUNKS", 3)
+    packing, chunks = patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3)
     with packing, chunks, patch.object(decisive, "_FEWEST", 0):
         yield
 
@@ -333,7 +333,7 @@ def test_keys_are_not_spread_anew():
 def test_a_checkpoint_that_spread_keys_otherwise_is_refused():
     operator = operator_of()
     operator.batch(events_at(START, kinds="A"))
-    with patch.object(live_buckets, "_SPREAD", "in another way"), pytest.raises(EventError, match="written by an earlier release"):
+    with patch.object(live_state, "_SPREAD", "in another way"), pytest.raises(EventError, match="written by an earlier release"):
         operator.idle(FOR_EVER)
 
 

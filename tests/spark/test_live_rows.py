@@ -19,10 +19,10 @@ from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, UnsupportedError
 from gpu_cep.keywords import read_keywords
 from gpu_cep.stream_steps import certain_matches, push_events
-from gpu_cep_spark import live_buckets, live_packing
-from gpu_cep_spark.live_buckets import TICKS
+from gpu_cep_spark import live_packing, live_state
 from gpu_cep_spark.live_marks import in_order_of_ties
 from gpu_cep_spark.live_row_patterns import live_row_work
+from gpu_cep_spark.live_state import TICKS
 from gpu_cep_spark.row_patterns import NarrowRows
 from gpu_cep_spark.row_worker import match_rows
 from gpu_cep_spark.worker import as_promised
@@ -37,7 +37,7 @@ SCHEMA = pa.schema({"ts": INSTANT, "k": pa.string(), "x": pa.int64()})
 @pytest.fixture(autouse=True, scope="module")
 def few_buckets() -> Iterator[None]:
     """Two buckets, whose chunks are joined soon, so that each has many keys and its list is written anew."""
-    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_buckets, "MOST_CHUNKS", 3):
+    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3):
         yield
 
 
