@@ -32,6 +32,9 @@ READING = (
     "x <= LAST(x, 2)", "PREV(LAST(U.x, 1)) = x", "count(DISTINCT x) < 3", "count(DISTINCT A.c) < 2", "count(DISTINCT y) < 3",
     "count(DISTINCT CLASSIFIER()) < 3", "count(DISTINCT U.m) <= count(DISTINCT x)", "count(DISTINCT x + y) = 1", "upper(FIRST(c)) = 'A'",
     "length(LAST(A.c, 1)) = 1", "sum(A.x) / count(B.*) >= 1", "avg(x) <= y", "sum(y) > LAST(y, 1)", "count(x) = LAST(A.x)",
+    "x > FIRST(x) + 1", "2 * x > FIRST(A.x)", "LAST(x) - FIRST(x) <= 1", "y < 0.5 * sum(y)", "x < 1.5 * FIRST(x)", "y / FIRST(y) > 1",
+    "x % 2 = FIRST(x) % LAST(x, 1)", "x >= FIRST(x) AND count(*) < 4 AND sum(y) < 3", "A.x < 3 AND c = FIRST(c)",
+    "sum(x) - x < 4 AND y >= min(y)",
 )  # fmt: skip
 MEASURES = (
     "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",

@@ -10,9 +10,10 @@ from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, totals, walk
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Arguments, Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn
-from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable
+from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable
 from gpu_cep_kernels.row_patterns.runs import NO_RUN, NO_TOTAL, RunTable, Side
 from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable, SkipTo
+from gpu_cep_kernels.rules.interpreter import Op
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, BY_PROGRAM, AggregateValues, ColumnBank, Registers
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -212,19 +213,26 @@ _COMPARED: Variants = {
     "sum": {"kind": Operand.TOTAL, "means": BY_INTS},
     "least": {"kind": Operand.TOTAL, "means": BY_FLOATS},
     "mean": {"kind": Operand.MEAN_OF_INTS, "means": BY_FLOATS},
+    "column of integers": {"kind": Operand.COLUMN_OF_INTS, "means": BY_FLOATS},
+    "sum of integers": {"kind": Operand.CONSTANT, "means": BY_INTS, "made": True},
+    "sum of floats": {"kind": Operand.COLUMN, "means": BY_FLOATS, "made": True},
 }
 
 
-def _condition_table(kind: Operand = Operand.COLUMN, means: int = BY_INTS) -> MatchConditionTable:
-    """B is not less than the first row of the match, by a program, and C is not less than an operand; rows of B are kept, and their sum."""
+def _condition_table(kind: Operand = Operand.COLUMN, means: int = BY_INTS, made: bool = False) -> MatchConditionTable:
+    """B is not less than the first row of the match, by a program, and C is not less than an operand; rows of B are kept, and their sum.
+
+    If it is `made`, a constant is added to the operand.
+    """
     number = int(kind in (Operand.TOTAL, Operand.COLUMN) and means == BY_FLOATS)
     operands = OperandTable(
-        np.array([0, int(kind)]), np.array([0, number]), np.array([1, 0]), np.array([0, 2]), np.array([0.0, 0.5])
+        np.array([0, int(kind), int(Operand.CONSTANT)]), np.array([0, number, 0]), np.array([1, 0, 0]), np.array([0, 2, 3]),
+        np.array([0.0, 0.5, 0.25]), np.array([ALONE, (Op.ADD_INT if means == BY_INTS else Op.ADD_FLOAT) if made else ALONE, ALONE]),
     )  # fmt: skip
     return MatchConditionTable(
-        condition=np.array([-1, 0, 1]), code_first=np.array([0, 0]), code_last=np.array([3, 3]), result=np.array([2, 2]),
+        condition_first=np.array([0, 0, 1, 2]), code_first=np.array([0, 0]), code_last=np.array([3, 3]), result=np.array([2, 2]),
         means=np.array([BY_PROGRAM, means]), comparison=np.array([0, 5]), left=np.array([0, 0]), right=np.array([0, 1]), operands=operands,
-        left_column=np.array([-1, 0 if kind == Operand.COLUMN else -1]), right_column=np.array([-1, number]),
+        left_column=np.array([-1, 0 if kind == Operand.COLUMN and not made else -1]), right_column=np.array([-1, number]),
         place_first=np.array([0, 2, 4]), place=np.array([0, 1, 0, 1]), place_set=np.array([-1, 0]), from_first=np.array([True, False]),
         offset=np.array([0, 0]), distance=np.array([0, 0]), inside=np.array([False, False]), in_set=np.array([[False, True, False]]),
         step=np.array([AGGREGATIONS["sum_ints"], AGGREGATIONS["min_floats"], AGGREGATIONS["count_events"], COUNT_DISTINCT]),
@@ -272,13 +280,14 @@ def _match_room(size: int, random: Random) -> tuple[ColumnBank, Arguments, Mappe
 
 
 def _walking(
-    size: int, random: Random, slots: int, to: SkipTo, kind: Operand = Operand.COLUMN, means: int = BY_INTS, most_steps: int = 9
-) -> Call:
+    size: int, random: Random, slots: int, to: SkipTo, kind: Operand = Operand.COLUMN, means: int = BY_INTS, made: bool = False,
+    most_steps: int = 9,
+) -> Call:  # fmt: skip
     offsets = _partitions(size, random)
     bank, arguments, mapped = _match_room(size, random)
     every = Reach(np.full((size, 1), 7, np.uint8), _NOTHING, np.empty(0, np.int64))
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
-    table, runs = _condition_table(kind, means), _run_table(kind)
+    table, runs = _condition_table(kind, means, made), _run_table(kind)
     lengths = np.full(size, -1, np.int32)
     return Call(1, (offsets, _STRAIGHT, every, int(to), table, runs, _PROGRAM, bank, arguments, most_steps, mapped, numbers, lengths))
 

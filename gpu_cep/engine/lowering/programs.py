@@ -74,9 +74,9 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
     return table, spans
 
 
-def failure(program: Program) -> str:
-    """Return the cause of a program's failure, for messages."""
-    names = ", ".join(dict.fromkeys(f"{call.function.name}()" for call in program.calls))
+def failure(*programs: Program) -> str:
+    """Return the cause of the failure of one of some programs, for messages."""
+    names = ", ".join(dict.fromkeys(f"{call.function.name}()" for program in programs for call in program.calls))
     return f"an exception of {names}, or integer overflow," if names else "integer overflow"
 
 

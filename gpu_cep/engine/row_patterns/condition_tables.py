@@ -20,7 +20,7 @@ from gpu_cep.plan.programs import compile_program, is_float, leaves
 from gpu_cep.plan.properties import place_leaves
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
-from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, NO_CONDITION, PRESENT, Arguments, MatchConditionTable
+from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, PRESENT, Arguments, MatchConditionTable
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import ProgramTable
 
@@ -46,16 +46,14 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     programs, spans = assemble([each.program for each in search.conditions], tabulator(columns))
     reads = [list(_places_read(each.program.code)) for each in search.conditions]
     sets = list(dict.fromkeys(place.members for place in search.places if place.members is not None))
-    condition = np.full(plan.variables, NO_CONDITION, np.int64)
-    for number, each in enumerate(search.conditions):
-        condition[each.variable] = number
+    owners = [each.variable for each in search.conditions]
     operands = Operands()
     compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 6)
     means, comparison, left, right, left_column, right_column = compared.T.copy()
     rows, arguments = _arguments(plan, search.totals, columns, ordered)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
-        condition=condition,
+        condition_first=np.searchsorted(owners, np.arange(plan.variables + 1)),
         code_first=np.array([first for first, _ in spans], np.int64),
         code_last=np.array([last for _, last in spans], np.int64),
         result=np.array([each.program.result for each in search.conditions], np.int64),

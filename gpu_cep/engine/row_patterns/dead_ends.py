@@ -135,15 +135,14 @@ def conditions_behind(automaton: RowAutomaton, table: MatchConditionTable) -> Fl
     """Return whether condition c is judged at a state that may come behind state q: [q, c]."""
     moves, states = automaton.moves, len(automaton.moves)
     behind = np.zeros((states, len(table.result)), np.bool_)
-    conditions = table.condition[np.array(automaton.variable, np.int64)]
+    judged = [slice(*table.condition_first[variable : variable + 2]) for variable in automaton.variable]
     changed = True
     while changed:
         before = behind.sum()
         for q in reversed(range(states)):
             for move in _states(moves[q]):
                 behind[q] |= behind[move]
-                if conditions[move] >= 0:
-                    behind[q, conditions[move]] = True
+                behind[q, judged[move]] = True
         changed = bool(behind.sum() > before)
     return behind
 

@@ -1,4 +1,4 @@
-"""Find conditions that compare two columns, constants or aggregates, which a search judges without the interpreter."""
+"""Find conditions that compare columns, constants, aggregates, or what two of them make: they are judged without the interpreter."""
 
 from __future__ import annotations
 
@@ -9,24 +9,28 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.plan.programs import Instruction, Program
-from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable
+from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable
+from gpu_cep_kernels.rules.interpreter import CODE
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, BY_PROGRAM
+
+_ARITHMETIC = frozenset("add_int sub_int mul_int mod_int add_float sub_float mul_float div_float mod_float".split())
 
 
 class _Operand(NamedTuple):
     """A row of :class:`OperandTable`, and how many instructions compute it."""
 
     kind: Operand
-    number: int
-    other: int
-    whole: int
-    real: float
-    instructions: int
+    number: int = 0
+    other: int = 0
+    whole: int = 0
+    real: float = 0.0
+    operation: int = ALONE
+    instructions: int = 1
 
 
 class Compared(NamedTuple):
-    """How a condition is judged, how its operands are compared, and which they are; the columns that they are, if both are columns."""
+    """How a condition is judged, how its sides are compared, and their first operands; the columns that they are, if both are columns."""
 
     means: int
     comparison: int
@@ -47,24 +51,35 @@ class Operands:
         name, target, left, right = program.code[-1]
         comparison, _, suffix = name.partition("_")
         means = {"int": BY_INTS, "float": BY_FLOATS}.get(suffix)
-        one, other = _operand(left, program), _operand(right, program)
-        whole = target == program.result and one is not None and other is not None
-        if comparison not in COMPARISONS or means is None or not whole:
+        if comparison not in COMPARISONS or means is None or target != program.result:
             return Compared(BY_PROGRAM, 0, 0, 0)
-        assert one is not None
-        assert other is not None
+        one, other = _side(left, program), _side(right, program)
         # what is computed besides could fail
-        if one.instructions + other.instructions + 1 != len(program.code):
+        if not one or not other or sum(each.instructions for each in (*one, *other)) + 1 != len(program.code):
             return Compared(BY_PROGRAM, 0, 0, 0)
-        self.found += [one, other]
-        columns = (one.number, other.number) if one.kind == other.kind == Operand.COLUMN else (-1, -1)
-        return Compared(means, COMPARISONS[comparison], len(self.found) - 2, len(self.found) - 1, *columns)
+        first = len(self.found)
+        self.found += [*one, *other]
+        plain = [each.kind for each in (*one, *other)] == [Operand.COLUMN] * 2
+        columns = (one[0].number, other[0].number) if plain else (-1, -1)
+        return Compared(means, COMPARISONS[comparison], first, first + len(one), *columns)
 
     def table(self) -> OperandTable:
         """Return the operands as arrays."""
         columns = list(zip(*self.found, strict=True)) or [()] * len(_Operand._fields)
         kind, number, other, whole = (np.array(column, np.int64) for column in columns[:4])
-        return OperandTable(kind, number, other, whole, np.array(columns[4], np.float64))
+        return OperandTable(kind, number, other, whole, np.array(columns[4], np.float64), np.array(columns[5], np.int64))
+
+
+def _side(register: int, program: Program) -> tuple[_Operand, ...]:
+    """Return what a register holds: an operand, or the two of which an operation makes it; nothing if it is none of these."""
+    alone = _operand(register, program)
+    if alone is not None:
+        return (alone,)
+    name, _, first, second = _setting(register, program.code)
+    one, other = _operand(first, program), _operand(second, program)
+    if name not in _ARITHMETIC or one is None or other is None:
+        return ()
+    return one._replace(operation=CODE[name], instructions=one.instructions + 1), other
 
 
 def _operand(register: int, program: Program) -> _Operand | None:
@@ -72,18 +87,28 @@ def _operand(register: int, program: Program) -> _Operand | None:
     name, _, first, second = _setting(register, program.code)
     match name:
         case "load_int" | "load_float":
-            return _Operand(Operand.COLUMN, first, second, 0, 0.0, 1)
+            return _Operand(Operand.COLUMN, first, second)
         case "const_int":
-            return _Operand(Operand.CONSTANT, 0, 0, program.int_constants[first], 0.0, 1)
+            return _Operand(Operand.CONSTANT, whole=program.int_constants[first])
         case "const_float":
-            return _Operand(Operand.CONSTANT, 0, 0, 0, program.float_constants[first], 1)
+            return _Operand(Operand.CONSTANT, real=program.float_constants[first])
         case "load_count":
-            return _Operand(Operand.COUNT, first, 0, 0, 0.0, 1)
+            return _Operand(Operand.COUNT, first)
         case "load_aggregate_int" | "load_aggregate_float":
-            return _Operand(Operand.TOTAL, first, 0, 0, 0.0, 1)
+            return _Operand(Operand.TOTAL, first)
+        case "float_of_int":
+            return _as_float(first, program)
         case "div_float":
             return _mean(first, second, program.code)
     return None
+
+
+def _as_float(register: int, program: Program) -> _Operand | None:
+    """Return the operand that a register of int64 is as float64; None if it is none."""
+    name, _, first, second = _setting(register, program.code)
+    if name == "load_int":
+        return _Operand(Operand.COLUMN_OF_INTS, first, second, instructions=2)
+    return _Operand(Operand.CONSTANT, real=float(program.int_constants[first]), instructions=2) if name == "const_int" else None
 
 
 def _mean(total: int, count: int, code: Sequence[Instruction]) -> _Operand | None:
@@ -94,10 +119,10 @@ def _mean(total: int, count: int, code: Sequence[Instruction]) -> _Operand | Non
         return None
     name, _, number, _ = _setting(total, code)
     if name == "load_aggregate_float":
-        return _Operand(Operand.MEAN_OF_FLOATS, number, divisor, 0, 0.0, 4)
+        return _Operand(Operand.MEAN_OF_FLOATS, number, divisor, instructions=4)
     summed, _, inner, _ = _setting(number, code)
     if name == "float_of_int" and summed == "load_aggregate_int":
-        return _Operand(Operand.MEAN_OF_INTS, inner, divisor, 0, 0.0, 5)
+        return _Operand(Operand.MEAN_OF_INTS, inner, divisor, instructions=5)
     return None
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from gpu_cep.plan.row_patterns.places import RowPlace
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, MatchConditionTable
-from gpu_cep_kernels.row_patterns.operands import Operand
+from gpu_cep_kernels.row_patterns.operands import ALONE, Operand
 from gpu_cep_kernels.row_patterns.runs import NO_RUN, NO_TOTAL, RunTable, Side
 from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
 
 def run_table(table: MatchConditionTable, places: Sequence[RowPlace]) -> RunTable:
     """Return how the rows of each variable are run along; `places` are those that the conditions read."""
-    found = [_run(v, table, places) or (NO_RUN, Side.FIXED, Side.FIXED) for v in range(len(table.condition))]
+    found = [_run(v, table, places) or (NO_RUN, Side.FIXED, Side.FIXED) for v in range(len(table.condition_first) - 1)]
     total, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
     return RunTable(total, left, right)
 
@@ -25,20 +25,30 @@ def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tupl
     changed = np.flatnonzero(table.argument[:, v] >= 0).tolist()
     if table.classifier >= 0 or table.in_set[:, v].any() or len(changed) > 1 or (table.step[changed] == COUNT_DISTINCT).any():
         return None
-    total, c = changed[0] if changed else NO_TOTAL, table.condition[v]
-    if c < 0:
+    total, conditions = changed[0] if changed else NO_TOTAL, range(*table.condition_first[v : v + 2])
+    if not conditions:
         return total, Side.FIXED, Side.FIXED
-    if table.means[c] == BY_PROGRAM:
+    c = conditions[0]
+    if len(conditions) > 1 or table.means[c] == BY_PROGRAM:
         return None
     left, right = (_side(o, total, table, places) for o in (table.left[c], table.right[c]))
     return None if left is None or right is None else (total, left, right)
 
 
 def _side(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:
-    """Return what an operand is in a run that changes one total; None if it is none of these."""
+    """Return what the side that begins with an operand is in a run that changes one total; None if it is none of these."""
+    if table.operands.operation[o] == ALONE:
+        return _part(o, total, table, places)
+    return Side.FIXED if _part(o, total, table, places) == _part(o + 1, total, table, places) == Side.FIXED else None
+
+
+def _part(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:
+    """Return what an operand is in such a run; None if it is none of these."""
     kind, number, other = table.operands.kind[o], table.operands.number[o], table.operands.other[o]
     if kind == Operand.COLUMN:
         return _side_of_place(places[other])
+    if kind == Operand.COLUMN_OF_INTS:
+        return Side.FIXED if _side_of_place(places[other]) == Side.FIXED else None
     if kind == Operand.CONSTANT:
         return Side.FIXED
     read = {number} if kind in (Operand.TOTAL, Operand.COUNT) else {number, other}

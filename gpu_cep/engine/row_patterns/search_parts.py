@@ -71,10 +71,10 @@ def lengths_of(search: Search, part: tuple[int, int]) -> Lengths:
 
 
 def failure_at(search: Search, state: int, ordered: int, columns: EventColumns) -> str:
-    """Return the message for the condition of a state that cannot be computed at an ordered row."""
-    condition = search.conditions.conditions[search.tables.table.condition[search.automaton.variable[state]]]
+    """Return the message for a condition of a state that cannot be computed at an ordered row."""
+    own = [each for each in search.conditions.conditions if each.variable == search.automaton.variable[state]]
     row = columns.number_of(search.ordered.number(ordered))
-    return f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}"
+    return f"{failure(*(each.program for each in own))} in DEFINE … AS {own[0].text} at input row {row}"
 
 
 def room_for(search: Search, longest: int) -> Mapped:

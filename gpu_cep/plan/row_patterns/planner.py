@@ -17,7 +17,7 @@ from gpu_cep.analysis.bound import (
     Operation,
 )
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.analysis.types import BOOLEAN, STRING, DataType, Kind
+from gpu_cep.analysis.types import STRING, DataType, Kind
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Connective, Expression
 from gpu_cep.lang.row_patterns.format import format_row_expression
@@ -187,7 +187,7 @@ def _slot(leaf: Field, layout: BankLayout, role: int) -> Slot:
 
 
 def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchConditions:
-    """Return the conditions that read the match, one for each variable, with what they read."""
+    """Return the conditions that read the match, those of one variable together, with what they read."""
     for each in conjuncts:
         _refuse_lists(each)
         for leaf in leaves(each.placed):
@@ -204,13 +204,8 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
         assert isinstance(leaf, Field), "conditions read fields and aggregates"
         return _slot(leaf, layout, leaf.variable)
 
-    by_variable: dict[int, list[_Conjunct]] = {}
-    for each in conjuncts:
-        by_variable.setdefault(each.variable, []).append(each)
-    conditions = tuple(
-        MatchCondition(variable, compile_program(_all([each.placed for each in own]), place), own[0].text)
-        for variable, own in by_variable.items()
-    )
+    in_order = sorted(conjuncts, key=lambda each: each.variable)
+    conditions = tuple(MatchCondition(each.variable, compile_program(each.placed, place), each.text) for each in in_order)
     return MatchConditions(conditions, layout, tuple(placement.places), totals)
 
 
@@ -222,10 +217,6 @@ def _kept_totals(totals: Sequence[Total]) -> list[Total]:
 
 def _adds_floats(total: Total) -> bool:
     return total.argument is not None and is_float(total.argument.type)
-
-
-def _all(conditions: Sequence[Bound]) -> Bound:
-    return conditions[0] if len(conditions) == 1 else Operation("and", tuple(conditions), BOOLEAN)
 
 
 def _refuse_lists(conjunct: _Conjunct) -> None:

@@ -52,10 +52,10 @@ class NeighbourCondition:
 
 @dataclass(frozen=True, slots=True)
 class MatchCondition:
-    """A condition that reads the match so far.
+    """A condition that reads the match so far, one operand of the AND that defines a variable.
 
     `program`: its role r reads the row at ``places[r]`` of the search; an aggregate is a total of it.
-    `text`: the condition as it is written, for errors.
+    `text`: all that DEFINE says of the variable, for errors.
     """
 
     variable: int
@@ -65,7 +65,7 @@ class MatchCondition:
 
 @dataclass(frozen=True, slots=True)
 class MatchConditions:
-    """All conditions that read the match so far, with the columns, places and totals that they read."""
+    """All conditions that read the match so far, by variable, with the columns, places and totals that they read."""
 
     conditions: tuple[MatchCondition, ...]
     layout: BankLayout

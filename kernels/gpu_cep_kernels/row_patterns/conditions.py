@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable, float_operand, int_operand
+from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable, float_operand, int_operand
 from gpu_cep_kernels.rules.conditions import comparison_holds
-from gpu_cep_kernels.rules.interpreter import holds, run_program
+from gpu_cep_kernels.rules.interpreter import float_result, holds, int_result, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints, compare, mix_hash
 from gpu_cep_kernels.rules.tables import BY_INTS, BY_PROGRAM, AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
-
-NO_CONDITION = -1
 
 COUNT_DISTINCT = -1
 """The step of a total that counts different values; its arguments are their codes."""
@@ -30,11 +28,11 @@ PRESENT, MISSING, FAILED = 0, 1, 2
 class MatchConditionTable(NamedTuple):
     """Hold the conditions that read the match. In indexes v is a variable, c a condition, j a set of variables, t a total.
 
-    - condition[v]: the condition of a variable, or NO_CONDITION.
+    - condition_first[v]: the first condition of a variable, all of which must hold, with the end.
     - code_first[c], code_last[c], result[c]: its program, and the register of its truth.
     - means[c]: how it is judged: by its program, or as one comparison of int64 or of float64 (BY_PROGRAM, BY_INTS, BY_FLOATS).
-    - comparison[c], left[c], right[c]: this comparison, and its operands.
-    - left_column[c], right_column[c]: the columns that these are; −1 if one of them is none.
+    - comparison[c], left[c], right[c]: this comparison, and the first operands of its sides.
+    - left_column[c], right_column[c]: the columns that the sides are; −1 if one of them is none.
     - operands: these operands.
     - place, place_first: for each condition the places that it reads; a place is a role.
     - place_set[k], from_first[k], offset[k], distance[k], inside[k]: where place k leads; its set is −1 for any row.
@@ -46,7 +44,7 @@ class MatchConditionTable(NamedTuple):
     - spelling[v]: what it holds for a row of v.
     """
 
-    condition: Ints
+    condition_first: Ints
     code_first: Ints
     code_last: Ints
     result: Ints
@@ -246,7 +244,18 @@ def row_at(k: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> in
 
 
 @rule
-def judge(c: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped) -> int:
+def judge(v: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped) -> int:
+    """Return whether all conditions of variable v hold at the current row: 1 or 0; −1 if one cannot be computed."""
+    truth = 1
+    for c in range(table.condition_first[v], table.condition_first[v + 1]):
+        truth = min(truth, _judge_condition(c, here, table, programs, bank, mapped))
+    return truth
+
+
+@rule
+def _judge_condition(
+    c: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped
+) -> int:  # fmt: skip
     """Return whether condition c holds at the current row: 1 or 0; −1 if it cannot be computed."""
     error = 0
     if table.means[c] == BY_PROGRAM:
@@ -276,20 +285,51 @@ def _columns_compare(c: int, here: Here, table: MatchConditionTable, bank: Colum
 @rule
 def row_of_operand(o: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> int:
     """Return the row that operand o reads, −1 if there is none; any row if it reads no column."""
-    return row_at(table.operands.other[o], here, table, mapped) if table.operands.kind[o] == Operand.COLUMN else 0
+    kind = table.operands.kind[o]
+    reads = kind == Operand.COLUMN or kind == Operand.COLUMN_OF_INTS
+    return row_at(table.operands.other[o], here, table, mapped) if reads else 0
+
+
+@rule
+def int_side(o: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[int, bool, bool]:
+    """Return a side of a comparison of int64 that begins with operand o, whether it is NULL, and whether it cannot be computed."""
+    operands, totals, covered = table.operands, mapped.totals, mapped.covered
+    value, null, failed = int_operand(o, row_of_operand(o, here, table, mapped), operands, bank, totals, covered)
+    operation = operands.operation[o]
+    if operation != ALONE:
+        row = row_of_operand(o + 1, here, table, mapped)
+        other, other_null, other_failed = int_operand(o + 1, row, operands, bank, totals, covered)
+        value, undefined, wrapped = int_result(operation, value, other)
+        failed = failed or other_failed or (wrapped and not (null or other_null))
+        null = null or other_null or undefined
+    return value, null, failed
+
+
+@rule
+def float_side(o: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[float, bool, bool]:
+    """As :func:`int_side`, for float64."""
+    operands, totals, covered = table.operands, mapped.totals, mapped.covered
+    value, null, failed = float_operand(o, row_of_operand(o, here, table, mapped), operands, bank, totals, covered)
+    operation = operands.operation[o]
+    if operation != ALONE:
+        row = row_of_operand(o + 1, here, table, mapped)
+        other, other_null, other_failed = float_operand(o + 1, row, operands, bank, totals, covered)
+        value, undefined = float_result(operation, value, other)
+        failed = failed or other_failed
+        null = null or other_null or undefined
+    return value, null, failed
 
 
 @rule
 def _compare_operands(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[int, int]:
     """Return (whether the comparison that condition c is holds, whether it cannot be computed); with NULL it does not hold."""
-    one, other, operands, totals, covered = table.left[c], table.right[c], table.operands, mapped.totals, mapped.covered
-    one_row, other_row = row_of_operand(one, here, table, mapped), row_of_operand(other, here, table, mapped)
+    one, other = table.left[c], table.right[c]
     if table.means[c] == BY_INTS:
-        whole, one_null, one_failed = int_operand(one, one_row, operands, bank, totals, covered)
-        other_whole, other_null, other_failed = int_operand(other, other_row, operands, bank, totals, covered)
+        whole, one_null, one_failed = int_side(one, here, table, bank, mapped)
+        other_whole, other_null, other_failed = int_side(other, here, table, bank, mapped)
         true = compare(table.comparison[c], whole, other_whole)
     else:
-        real, one_null, one_failed = float_operand(one, one_row, operands, bank, totals, covered)
-        other_real, other_null, other_failed = float_operand(other, other_row, operands, bank, totals, covered)
+        real, one_null, one_failed = float_side(one, here, table, bank, mapped)
+        other_real, other_null, other_failed = float_side(other, here, table, bank, mapped)
         true = compare(table.comparison[c], real, other_real)
     return 1 if true and not (one_null or other_null) else 0, 1 if one_failed or other_failed else 0

@@ -1,4 +1,4 @@
-"""Read what a condition compares: a column at a place, a constant, or a total of the match so far."""
+"""Read what a condition compares: a column at a place, a constant, a total of the match so far, or what two of them make."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ class Operand(IntEnum):
     COUNT = 3  # of how many values a total is
     MEAN_OF_INTS = 4  # a total over the count of another one
     MEAN_OF_FLOATS = 5
+    COLUMN_OF_INTS = 6  # read as float64
+
+
+ALONE = -1
+"""The operation of an operand that is compared as it stands."""
 
 
 class OperandTable(NamedTuple):
@@ -30,6 +35,7 @@ class OperandTable(NamedTuple):
     - number[o]: a column of the bank, or a total.
     - other[o]: the place at which the column is read, or the total whose count divides a mean.
     - whole[o], real[o]: a constant.
+    - operation[o]: what the operand and the next one make, which is compared (Op); ALONE if the operand itself is.
     """
 
     kind: Ints
@@ -37,6 +43,7 @@ class OperandTable(NamedTuple):
     other: Ints
     whole: Ints
     real: Floats
+    operation: Ints
 
 
 @rule
@@ -68,6 +75,8 @@ def float_operand(
     value, null, failed = operands.real[o], False, False
     if kind == Operand.COLUMN:
         value, null = bank.floats[n, row], row < 0 or is_null(bank.float_nulls, n, row)
+    elif kind == Operand.COLUMN_OF_INTS:
+        value, null = np.float64(bank.ints[n, row]), row < 0 or is_null(bank.int_nulls, n, row)
     elif kind != Operand.CONSTANT:
         i = covered[n]
         count = totals.counts[n, i]

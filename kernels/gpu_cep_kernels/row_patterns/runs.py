@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, next_total, row_of_operand
-from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable, float_operand, int_operand
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, float_side, int_side, next_total
+from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable
 from gpu_cep_kernels.row_patterns.tables import Reach, leads_on
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import compare
@@ -45,7 +45,7 @@ class RunTable(NamedTuple):
 
 
 @rule
-def _int_side(
+def _int_at(
     side: int, o: int, fixed: int, row: int, count: int, whole: int, operands: OperandTable, bank: ColumnBank
 ) -> tuple[int, bool]:  # fmt: skip
     """Return a side of int64 at a row, with the total up to there, and whether it is NULL."""
@@ -58,10 +58,10 @@ def _int_side(
 
 
 @rule
-def _float_side(
+def _float_at(
     side: int, o: int, fixed: float, row: int, count: int, real: float, operands: OperandTable, bank: ColumnBank
 ) -> tuple[float, bool]:  # fmt: skip
-    """As :func:`_int_side`, for float64."""
+    """As :func:`_int_at`, for float64."""
     value, null = fixed, False
     if side == Side.CURRENT:
         value, null = bank.floats[operands.number[o], row], is_null(bank.float_nulls, operands.number[o], row)
@@ -76,7 +76,8 @@ def end_of_run(
     arguments: Arguments, mapped: Mapped,
 ) -> int:  # fmt: skip
     """Return the row before which a run ends that goes on behind the current row, which state q maps to variable v."""
-    t, c, row, means, comparison, left, right = runs.total[v], table.condition[v], here.row + 1, 0, 0, 0, 0
+    t, row, means, comparison, left, right = runs.total[v], here.row + 1, 0, 0, 0, 0
+    c, judged = table.condition_first[v], table.condition_first[v + 1] > table.condition_first[v]
     left_side, right_side, operands = runs.left[v], runs.right[v], table.operands
     left_whole, right_whole, left_real, right_real = 0, 0, 0.0, 0.0
     count, whole, real, step, a, i = 0, 0, 0.0, 0, 0, 0
@@ -84,15 +85,14 @@ def end_of_run(
     if t >= 0:
         step, a, i = table.step[t], table.argument[t, v], mapped.covered[t]
         count, whole, real = mapped.totals.counts[t, i], mapped.totals.ints[t, i], mapped.totals.floats[t, i]
-    if c >= 0:
+    if judged:
         means, comparison, left, right = table.means[c], table.comparison[c], table.left[c], table.right[c]
-        left_row, right_row = row_of_operand(left, here, table, mapped), row_of_operand(right, here, table, mapped)
         if means == BY_INTS:
-            left_whole, left_null, left_failed = int_operand(left, left_row, operands, bank, mapped.totals, mapped.covered)
-            right_whole, right_null, right_failed = int_operand(right, right_row, operands, bank, mapped.totals, mapped.covered)
+            left_whole, left_null, left_failed = int_side(left, here, table, bank, mapped)
+            right_whole, right_null, right_failed = int_side(right, here, table, bank, mapped)
         else:
-            left_real, left_null, left_failed = float_operand(left, left_row, operands, bank, mapped.totals, mapped.covered)
-            right_real, right_null, right_failed = float_operand(right, right_row, operands, bank, mapped.totals, mapped.covered)
+            left_real, left_null, left_failed = float_side(left, here, table, bank, mapped)
+            right_real, right_null, right_failed = float_side(right, here, table, bank, mapped)
         # the current row fits, so that its condition reads neither
         going = not (left_null or right_null or left_failed or right_failed)
     while going:
@@ -101,14 +101,14 @@ def end_of_run(
         if going and t >= 0:
             next_count, next_whole, next_real = next_total(step, a, row, count, whole, real, arguments)
             going = next_count >= 0
-        if going and c >= 0:
+        if going and judged:
             if means == BY_INTS:
-                one, one_null = _int_side(left_side, left, left_whole, row, next_count, next_whole, operands, bank)
-                other, other_null = _int_side(right_side, right, right_whole, row, next_count, next_whole, operands, bank)
+                one, one_null = _int_at(left_side, left, left_whole, row, next_count, next_whole, operands, bank)
+                other, other_null = _int_at(right_side, right, right_whole, row, next_count, next_whole, operands, bank)
                 going = compare(comparison, one, other) and not (one_null or other_null)
             else:
-                low, one_null = _float_side(left_side, left, left_real, row, next_count, next_real, operands, bank)
-                high, other_null = _float_side(right_side, right, right_real, row, next_count, next_real, operands, bank)
+                low, one_null = _float_at(left_side, left, left_real, row, next_count, next_real, operands, bank)
+                high, other_null = _float_at(right_side, right, right_real, row, next_count, next_real, operands, bank)
                 going = compare(comparison, low, high) and not (one_null or other_null)
         if going:
             count, whole, real = next_count, next_whole, next_real

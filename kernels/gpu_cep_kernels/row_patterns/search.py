@@ -127,9 +127,7 @@ def search_row_matches(
                     v = automaton.variable[q]
                     here = Here(begin, end, start, row)
                     map_row(row, v, table, arguments, bank, mapped)
-                    truth = 1
-                    if table.condition[v] >= 0:
-                        truth = judge(table.condition[v], here, table, programs, bank, mapped)
+                    truth = judge(v, here, table, programs, bank, mapped)
                     if truth == 1 and not knows_dead_end(q, here, windows, table, bank, mapped, memo):
                         path[depth] = q
                         depth += 1

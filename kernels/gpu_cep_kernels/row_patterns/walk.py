@@ -58,9 +58,8 @@ def _walk(
         if going:
             v, here = automaton.variable[q], Here(begin, end, start, row)
             map_row(row, v, table, arguments, bank, mapped)
-            if table.condition[v] >= 0:
-                truth = judge(table.condition[v], here, table, programs, bank, mapped)
-                going = truth == 1
+            truth = judge(v, here, table, programs, bank, mapped)
+            going = truth == 1
             if truth < 0:
                 numbers[WalkNumber.STATE], numbers[WalkNumber.ROW] = q, row
             if going:

@@ -128,7 +128,7 @@ def _larger(left: Any, right: Any) -> Any:
 
 
 @rule
-def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
+def int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
     """Return the result of an int64 operation on one or two operands that are not NULL: (value, is NULL, overflowed)."""
     value, null, wrapped = left, False, False
     if code == Op.ADD_INT:
@@ -150,7 +150,7 @@ def _int_result(code: int, left: int, right: int) -> tuple[int, bool, bool]:
 
 
 @rule
-def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
+def float_result(code: int, left: float, right: float) -> tuple[float, bool]:
     """Return the result of a float64 operation on one or two operands that are not NULL: (value, is NULL)."""
     value, null = left, False
     if code == Op.ADD_FLOAT:
@@ -187,7 +187,7 @@ def _float_result(code: int, left: float, right: float) -> tuple[float, bool]:
 @rule
 def _combine_ints(code: int, left: Any, right: Any, out: Any, failed: Any) -> None:
     for e in range(out.size):
-        out[e], _, wrapped = _int_result(code, left[e], right[e])
+        out[e], _, wrapped = int_result(code, left[e], right[e])
         failed[e] |= wrapped
 
 
@@ -207,7 +207,7 @@ def combine_ints(low: int, high: int, code: int, left: Any, right: Any, out: Any
 @rule
 def _combine_floats(code: int, left: Any, right: Any, out: Any) -> None:
     for e in range(out.size):
-        out[e], _ = _float_result(code, left[e], right[e])
+        out[e], _ = float_result(code, left[e], right[e])
 
 
 @kernel(writes=("out",))
@@ -298,7 +298,7 @@ def run_program(
             floats[target] = 0.0
             nulls[target] = True
         elif op <= Op.SIGN_INT:
-            value, null, wrapped = _int_result(op, ints[a], ints[b])
+            value, null, wrapped = int_result(op, ints[a], ints[b])
             missing = nulls[a] or nulls[b]
             ints[target] = value
             nulls[target] = missing or null
@@ -308,7 +308,7 @@ def run_program(
             ints[target] = chosen
             nulls[target] = null
         elif op <= Op.SIGN_FLOAT or Op.FLOOR_FLOAT <= op <= Op.SQRT_FLOAT:
-            result, null = _float_result(op, floats[a], floats[b])
+            result, null = float_result(op, floats[a], floats[b])
             floats[target] = result
             nulls[target] = nulls[a] or nulls[b] or null
         elif op <= Op.NULLIF_FLOAT:

@@ -53,6 +53,9 @@ def test_walks_find_what_the_standard_says(drawn: Drawn) -> None:
 WALKED = {
     "above the first": "PATTERN (S B+) DEFINE B AS x > FIRST(x)",
     "like the first": "PATTERN (S B+) DEFINE B AS c = FIRST(c)",
+    "above a share of the first": "PATTERN (S B+) DEFINE B AS x > 0.5 * FIRST(x)",
+    "near the first": "PATTERN (S B+) DEFINE B AS x - FIRST(x) < 2.5",
+    "few above the first": "PATTERN (S B+) DEFINE B AS x > FIRST(x) AND count(*) <= 4 AND sum(B.z) < 2 * z + 20",
     "a running sum": "PATTERN (A+) DEFINE A AS sum(A.z) <= 20",
     "above the average": "PATTERN (A{3} B+) DEFINE B AS x > avg(A.x)",
     "a window": "PATTERN (S B+) WITHIN 9 DEFINE B AS x > FIRST(x)",
@@ -80,6 +83,10 @@ NULLS = {
     "the first value": "PATTERN (X A+) DEFINE A AS FIRST(y) > y",
     "a mean of none": "PATTERN (A+) DEFINE A AS avg(y) > 0",
     "a sum over a gap": "PATTERN (A+) DEFINE A AS sum(y) < 12",
+    "a share of a value": "PATTERN (X A+) DEFINE A AS y < 2 * FIRST(y)",
+    "a share of an integer": "PATTERN (X A+) DEFINE A AS y < 2.0 * FIRST(x)",
+    "a quotient by zero": "PATTERN (X A+) DEFINE A AS y / (count(*) - 2) < 4 AND x % (FIRST(x) - 5) < 4",
+    "one condition of two": "PATTERN (A+) DEFINE A AS sum(x) < 12 AND FIRST(y) > y",
 }
 
 
@@ -107,8 +114,9 @@ def test_walks_can_be_bounded() -> None:
 
 def test_a_sum_that_does_not_fit_names_the_row() -> None:
     rows = pa.table({"n": [0, 1, 2], "x": [2**62, 2**62, 2**62]})
-    with pytest.raises(EventError, match=r"integer overflow in DEFINE … AS .* at input row 1"):
-        cep.match(rows, "MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS k PATTERN (A+) DEFINE A AS sum(x) > 0)")
+    for condition in ("sum(x) > 0", "n < FIRST(n) AND sum(x) > 0", "FIRST(x) + x > 0", "count(*) < 2 AND x - 1 < 4 * FIRST(x)"):
+        with pytest.raises(EventError, match=r"integer overflow in DEFINE … AS .* at input row 1"):
+            cep.match(rows, f"MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS k PATTERN (X? A+) DEFINE A AS {condition})")
 
 
 COMPARED = {
@@ -124,8 +132,14 @@ COMPARED = {
     "avg(n) > x": (BY_FLOATS, Operand.MEAN_OF_INTS, Operand.COLUMN),
     "sum(n) / count(*) > 3": (BY_FLOATS, Operand.MEAN_OF_INTS, Operand.CONSTANT),
     "avg(x) >= 1.5": (BY_FLOATS, Operand.MEAN_OF_FLOATS, Operand.CONSTANT),
+    "x > 2 * FIRST(x)": (BY_FLOATS, Operand.COLUMN, Operand.CONSTANT, Operand.COLUMN),
+    "sum(n) + 1 > 3": (BY_INTS, Operand.TOTAL, Operand.CONSTANT, Operand.CONSTANT),
+    "LAST(x) - FIRST(x) <= 1": (BY_FLOATS, Operand.COLUMN, Operand.COLUMN, Operand.CONSTANT),
+    "x > 1.5 * avg(n)": (BY_FLOATS, Operand.COLUMN, Operand.CONSTANT, Operand.MEAN_OF_INTS),
+    "x < FIRST(n)": (BY_FLOATS, Operand.COLUMN, Operand.COLUMN_OF_INTS),
+    "n % 2 = FIRST(n) % 2": (BY_INTS, Operand.COLUMN, Operand.CONSTANT, Operand.COLUMN, Operand.CONSTANT),
 }
-OTHERS = ("x > 2 * FIRST(x)", "x > FIRST(x) OR n > 2", "sum(n) + 1 > 3", "FIRST(x) IS NULL")
+OTHERS = ("x > FIRST(x) + n + 1", "x > FIRST(x) OR n > 2", "abs(x - FIRST(x)) < 3", "FIRST(x) IS NULL", "-sum(n) < 0")
 
 
 def operands_of(condition: str) -> tuple[int, list[Operand]]:
@@ -142,6 +156,14 @@ def operands_of(condition: str) -> tuple[int, list[Operand]]:
 def test_comparisons_are_recognised(condition: str) -> None:
     means, *kinds = COMPARED[condition]
     assert operands_of(condition) == (means, kinds)
+
+
+def test_each_operand_of_an_and_is_judged_by_itself() -> None:
+    text = "MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS k PATTERN (A B+) DEFINE B AS {}, A AS count(*) < n)"
+    query = parse(text.format("(n > FIRST(n) AND count(*) < 3) AND n > 0 AND FIRST(n) IS NULL"))
+    plan = plan_row_pattern(bind_row_pattern(query, schema_of(pa.schema([("n", pa.int64())])), Options()))
+    assert plan.search is not None
+    assert [each.variable for each in plan.search.conditions] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("condition", OTHERS)
