@@ -90,9 +90,11 @@ demo: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
-# The parser's tables of the grammar; the jar of Spark's extension; what docs and the notebook show of recipes, matches and records.
+# The parser's tables and the page of the grammar; the jar of Spark's extension; what docs and the notebook show of recipes, matches
+# and records.
 pages: $(STAMP)
 	$(IN_VENV) -m gpu_cep.lang.grammar_tables
+	$(IN_VENV) examples/grammar_page.py
 	$(IN_VENV) spark_glue/java/build_jar.py
 	$(IN_VENV) examples/recipe_pages.py
 	$(IN_VENV) examples/pictures.py
