@@ -71,7 +71,7 @@ class Stream:
     every
         How far the watermark must have moved before the engine runs again (default: whenever it has moved).
     idle
-        After how long without an event the watermark moves with the clock of the wall, whenever :meth:`advance` is called
+        After how long without an event the watermark moves with the wall clock, whenever :meth:`advance` is called
         without a time: text such as ``"30 seconds"``. So the last matches come out, and what was only slow is late (default: never).
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
