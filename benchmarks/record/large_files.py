@@ -63,7 +63,7 @@ def _rows(took: Mapping[str, Mapping[str, Ran]]) -> Sequence[Sequence[str]]:
 
 
 def _slices(ran: Ran) -> str:
-    return "at once" if ran.slices is None else f"{ran.slices[0]} slices, {ran.slices[1] / ran.slices[2]:.2f} rows read per row"
+    return "at once" if ran.slices is None else f"{ran.slices[0]} slices with {ran.slices[1] / ran.slices[2]:.0%} of the rows"
 
 
 def _share(ran: Ran, other: Ran) -> str:

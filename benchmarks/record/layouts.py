@@ -15,7 +15,7 @@ class Layout:
     """What a layout takes: bytes on disk, and processor seconds of all, of one day and in slices.
 
     `day`: the row groups that the question of one day read, and that there are (None: all).
-    `slices`: the number of slices, the rows that these read, and the rows that there are (None: read at once).
+    `slices`: the number of slices, the rows that these hold together, and the rows that there are (None: read at once).
     """
 
     name: str
@@ -31,7 +31,7 @@ class Layout:
 def table(found: Sequence[Layout]) -> str:
     """A line for each layout, in multiples of the first one."""
     first = found[0]
-    head = ("layout", "MiB", "all events", "one day", "its row groups", "in slices", "slices", "rows read per row")
+    head = ("layout", "MiB", "all events", "one day", "its row groups", "in slices", "slices", "rows in all slices")
     lines = [
         (
             each.name,
@@ -41,7 +41,7 @@ def table(found: Sequence[Layout]) -> str:
             "all" if each.day is None or each.day[0] == each.day[1] else f"{each.day[0]:,} of {each.day[1]:,}",
             f"{each.slices_cpu / first.whole_cpu:.2f}",
             "at once" if each.slices is None else f"{each.slices[0]:,}",
-            "" if each.slices is None else f"{each.slices[1] / each.slices[2]:.2f}",
+            "" if each.slices is None else f"{each.slices[1] / each.slices[2]:.0%}",
         )
         for each in found
     ]

@@ -41,10 +41,10 @@ def test_a_line_and_a_page_tell_rates_and_shares() -> None:
     others = {large.AT_ONCE: large.Ran(4, 1.0, 1.0, 1, 1, None), large.TABLE: large.Ran(4, 0.5, 1.0, 1, 1, None)}
     took = {large.SLICED: large.Ran(9, 1.0, 2.0, 1 << 29, 1, (2, 9, 9))} | others
     told = large_files.line("rows", took)
-    assert "2 slices, 1.00 rows read per row, 1 rows), peak 0.50 GiB; 2.25 / 1.12 of match(path) at once over 4" in told
+    assert "2 slices with 100% of the rows, 1 rows), peak 0.50 GiB; 2.25 / 1.12 of match(path) at once over 4" in told
     where = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "pyarrow": "1", "memory": "1GiB"}
     page = large.markdown({"rows": took}, where, 9_000, 1 << 30)
-    assert "| rows | 1 | 0.0 | 0.50 | 2 slices, 1.00 rows read per row | 2.25 / 1.12 | 1.12 / 1.12 |" in page
+    assert "| rows | 1 | 0.0 | 0.50 | 2 slices with 100% of the rows | 2.25 / 1.12 | 1.12 / 1.12 |" in page
     assert "9,000 events" in page
     assert "1.00 GiB of Parquet, `memory=1GiB`" in page
     assert all(f"- {question}: `" in page for question in large.QUESTIONS)
