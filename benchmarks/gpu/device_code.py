@@ -25,6 +25,8 @@ CAPABILITIES: tuple[Capability, ...] = ((8, 0), (9, 0))
 # The parameters of a kernel's entry: arrays of bytes, or numbers of so many bits.
 _ENTRY = re.compile(r"\.entry [^(]*\((?P<parameters>[^)]*)\)")
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.[a-z](?P<bits>\d+) \w+(?:\[(?P<count>\d+)\])?")
+# A product that was, or may be, contracted with a sum, but for libdevice's fmod, which multiplies by 2**54 exactly; reference counts.
+_FORBIDDEN = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)|NRT_")
 _REGISTERS = re.compile(r"used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
@@ -83,6 +85,11 @@ def ptx(case: KernelCase, capability: Capability) -> str:
     with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
         text, _ = cuda.compile(case.kernel.cuda.py_func, types_of(case), cc=capability, output="ptx", device=False, abi="numba")
     return str(text)
+
+
+def forbidden(text: str) -> set[str]:
+    """Return what PTX has of what no kernel may have: products that are not rounded by themselves, and reference counts."""
+    return set(_FORBIDDEN.findall(text))
 
 
 def parameter_bytes(text: str) -> int:

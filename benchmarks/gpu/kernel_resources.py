@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from benchmarks.gpu import versus_cpu
-from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Resources, distinct_cases, machine_code, ptx, types_of
+from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Capability, Resources, distinct_cases, forbidden, machine_code, ptx, types_of
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
@@ -49,10 +49,18 @@ def measured(case: KernelCase, known: Mapping[str, dict[str, Resources]]) -> Row
     key = key_of(case)
     found = known.get(key, {})
     resources = {
-        name: found.get(name) or machine_code(ptx(case, capability), capability).resources
+        name: found.get(name) or _compiled(case, capability)
         for name, capability in ((f"sm_{10 * major + minor}", (major, minor)) for major, minor in CAPABILITIES)
     }
     return Row(case.kernel.__name__, case.variant, key, case.kernel.parallel, resources)
+
+
+def _compiled(case: KernelCase, capability: Capability) -> Resources:
+    """Compile a case; tests take it that what the record has holds nothing forbidden."""
+    text = ptx(case, capability)
+    if faults := forbidden(text):
+        raise AssertionError(f"the PTX of {case.name} has {', '.join(sorted(faults))}")
+    return machine_code(text, capability).resources
 
 
 def key_of(case: KernelCase) -> str:
