@@ -29,8 +29,8 @@ COUNTS = (
 )  # fmt: skip
 ENGINES = ("cpu", "gpu")
 STAGES = (
-    "reading", "trial", "timestamps", "labels", "keys", "order", "windows", "occurrences", "starts", "summary", "chain", "candidates back",
-    "situations", "graph", "buffers", "planning", "matching", "results",
+    "reading", "trial", "columns", "timestamps", "labels", "keys", "order", "windows", "occurrences", "starts", "summary", "chain",
+    "candidates", "candidates back", "lift", "situations", "graph", "buffers", "planning", "matching", "results",
 )  # fmt: skip
 
 _WHOLE = (*COUNTS, *(f"on {engine}" for engine in ENGINES))

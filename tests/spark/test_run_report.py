@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
 from gpu_cep_spark.row_metrics import first_execution
+from gpu_cep_spark.run_report import STAGES
 from tests.spark import test_intervals
+from tests.spark.conftest import ROOT
 from tests.spark.samples import QUERIES, as_set, streams
 from tests.spark.test_matching import spread
 
@@ -62,6 +65,13 @@ def test_the_first_action_of_a_report_is_the_one_it_tells_of() -> None:
     assert first_execution(store, "mine", 1.0).number == 3
     assert first_execution(store, "mine", 0.5).number == 1
     assert first_execution(store, "yours", 0.5) is None
+
+
+def test_every_stage_that_the_engine_times_is_reported() -> None:
+    """A stage that is not listed would be timed on every worker, and dropped on the way to the driver."""
+    sources = [path for folder in ("gpu_cep", "spark_glue") for path in (ROOT / folder).rglob("*.py")]
+    timed = {stage for path in sources for stage in re.findall(r'profile\.stage\("([a-z ]+)"\)', path.read_text(encoding="utf-8"))}
+    assert timed == {*STAGES}
 
 
 def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
