@@ -11,7 +11,8 @@ from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.event_plan import EventPlan

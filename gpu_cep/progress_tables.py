@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 from gpu_cep.api import match
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.keywords import ProgressOptions, takes_keywords
-from gpu_cep.lang.ast import Aggregate, And, Gap, IntervalQuery, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
+from gpu_cep.lang.ast import Aggregate, And, Gap, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.query_plans import as_query
 
 if TYPE_CHECKING:

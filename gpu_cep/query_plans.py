@@ -17,7 +17,8 @@ from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, warn_caller
 from gpu_cep.identity import Identity
-from gpu_cep.lang.ast import IntervalQuery, PatternNode, Query
+from gpu_cep.lang.ast import PatternNode, Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.groups import expand_groups
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 
 SEED = 2026
 

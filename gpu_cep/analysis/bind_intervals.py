@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
-from gpu_cep.analysis.bound import Bound, Condition, ConditionKind, EventVariable, TimeWindow
+from gpu_cep.analysis.bound import Condition, ConditionKind, EventVariable, TimeWindow
+from gpu_cep.analysis.bound_expressions import Bound
 from gpu_cep.analysis.bound_intervals import BoundConstraint, BoundIntervals, Duration
 from gpu_cep.analysis.coercion import FAULTY
 from gpu_cep.analysis.current_event import of_event
@@ -24,15 +25,8 @@ from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
 from gpu_cep.choices import Allen, Detect
-from gpu_cep.lang.ast import (
-    RELATIONS,
-    Constraint,
-    Expression,
-    IntervalQuery,
-    Relation,
-    Situation,
-    Source,
-)
+from gpu_cep.lang.ast import Expression, Source
+from gpu_cep.lang.ast_intervals import RELATIONS, Constraint, IntervalQuery, Relation, Situation
 from gpu_cep.lang.durations import with_durations
 from gpu_cep.lang.format import format_constraint, format_expression
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, ComputedExpression, Field, Operation, Place, ScalarFunction
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation, Place, ScalarFunction
 from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction
+from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.operators import describe
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import FLOAT, Kind

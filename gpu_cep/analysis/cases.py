@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpu_cep.analysis.bound import Bound, Constant, Operation, split_case
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation, split_case
 from gpu_cep.analysis.types import BOOLEAN, Kind
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
 from gpu_cep.analysis.literals import SECONDS_PER_DAY, approximate
 from gpu_cep.analysis.types import FLOAT, INTEGER, NULL, TICKS_PER_SECOND, DataType, Kind, decimal, duration, timestamp
 

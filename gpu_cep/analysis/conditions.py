@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from gpu_cep.analysis.bound import Aggregation, Bound, Condition, ConditionKind, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound import Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY
 from gpu_cep.analysis.expressions import bind_condition
 from gpu_cep.analysis.literals import INT64_MAX

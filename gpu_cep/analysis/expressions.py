@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from gpu_cep.analysis import functions, operators, references
-from gpu_cep.analysis.bound import Bound, Constant, Endpoint, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Endpoint, Operation
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, cast
 from gpu_cep.analysis.literals import constant, span_of_time

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, ComputedColumn, Constant, Field, Operation, ScalarFunction
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
+from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal

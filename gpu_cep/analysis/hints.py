@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
-from gpu_cep.analysis.bound import Bound, Constant
+from gpu_cep.analysis.bound_expressions import Bound, Constant
 from gpu_cep.analysis.coercion import INSTANT, NUMERIC
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.lang.ast import Binary, DurationLiteral, Expression, Literal

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, Field, Operation, Place
+from gpu_cep.analysis.bound import Branch, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Field, Operation, Place
 from gpu_cep.analysis.conditions import equalities
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import Kind

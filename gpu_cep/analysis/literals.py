@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
-from gpu_cep.analysis.bound import Constant
+from gpu_cep.analysis.bound_expressions import Constant
 from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TICKS_PER_SECOND, decimal, duration, timestamp
 from gpu_cep.lang.ast import UNITS
 

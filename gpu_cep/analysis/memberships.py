@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from gpu_cep.analysis.bound import Bound, ComputedMembership, Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.calls import computed_once
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
+from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.operators import compare, describe, fits, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, DataType, Kind

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator as python_operator
 
-from gpu_cep.analysis.bound import Bound, Constant, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
 from gpu_cep.analysis.cases import apply_to_branches
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
 from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint

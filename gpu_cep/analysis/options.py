@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import ScalarFunction
+from gpu_cep.analysis.bound_expressions import ScalarFunction
 from gpu_cep.analysis.types import DataType
 
 ResultType = Callable[[ScalarFunction, tuple[DataType, ...]], DataType]

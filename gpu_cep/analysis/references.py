@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal

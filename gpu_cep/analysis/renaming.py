@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, Condition, Field, Operation
+from gpu_cep.analysis.bound import Condition
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation
 
 
 def renamed(condition: Condition, old: int, new: int) -> Condition:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, ReturnColumn
+from gpu_cep.analysis.bound import ReturnColumn
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field
 from gpu_cep.analysis.coercion import cast, common_type
 from gpu_cep.analysis.expressions import bind_expression
 from gpu_cep.analysis.operators import fits

@@ -5,15 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import (
-    Computed,
-    ComputedColumn,
-    ComputedCount,
-    ComputedExpression,
-    ComputedMembership,
-    EventVariable,
-    ScalarFunction,
-)
+from gpu_cep.analysis.bound import EventVariable
+from gpu_cep.analysis.bound_expressions import ScalarFunction
+from gpu_cep.analysis.computed_columns import Computed, ComputedColumn, ComputedCount, ComputedExpression, ComputedMembership
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import RegexpFault, ResultType, no_fault, no_result
 from gpu_cep.analysis.types import Attribute, DataType, Schema

@@ -11,7 +11,8 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.choices import Nulls
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 
 NULLS = get_args(Nulls)
 

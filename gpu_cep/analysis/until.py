@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
 
-from gpu_cep.analysis.bound import Bound, ComputedCount, Condition, ConditionKind, EventVariable, Field, Operation, Place
+from gpu_cep.analysis.bound import Condition, ConditionKind, EventVariable
+from gpu_cep.analysis.bound_expressions import Bound, Field, Operation, Place
+from gpu_cep.analysis.computed_columns import ComputedCount
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.current_event import of_event
 from gpu_cep.analysis.expressions import bind_condition

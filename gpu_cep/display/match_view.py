@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Binding, Field
+from gpu_cep.analysis.bound_expressions import Binding, Field
 from gpu_cep.analysis.options import Options
 from gpu_cep.display.cells import texts
 from gpu_cep.display.event_texts import event_texts

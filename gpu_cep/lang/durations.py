@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from gpu_cep.lang import ast
+from gpu_cep.lang.ast_intervals import IntervalQuery, Situation
 
 # Tells whether an expression in the condition of the situation with a name is a truth value.
 IsBoolean = Callable[[str, ast.Expression], bool]
@@ -22,7 +23,7 @@ class _Lasting(NamedTuple):
     high: ast.Window
 
 
-def with_durations(query: ast.IntervalQuery, is_boolean: IsBoolean) -> ast.IntervalQuery:
+def with_durations(query: IntervalQuery, is_boolean: IsBoolean) -> IntervalQuery:
     """Return the query with each ``f BETWEEN 2 AND 5`` that ends a situation's condition as its duration.
 
     The parser takes BETWEEN behind a single operand for the operator. That has no
@@ -38,7 +39,7 @@ def with_durations(query: ast.IntervalQuery, is_boolean: IsBoolean) -> ast.Inter
     return replace(query, situations=tuple(_with_duration(situation, is_boolean) for situation in query.situations))
 
 
-def _with_duration(situation: ast.Situation, is_boolean: IsBoolean) -> ast.Situation:
+def _with_duration(situation: Situation, is_boolean: IsBoolean) -> Situation:
     bounded = situation.at_least is not None or situation.at_most is not None
     lasting = None if bounded else _split(situation.condition, partial(is_boolean, situation.name))
     return situation if lasting is None else replace(situation, condition=lasting.condition, at_least=lasting.low, at_most=lasting.high)

@@ -10,7 +10,8 @@ from functools import singledispatch
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast, literals
-from gpu_cep.lang.ast import Expression, Index, IntervalQuery, Node, PatternNode, Query
+from gpu_cep.lang.ast import Expression, Index, Node, PatternNode, Query
+from gpu_cep.lang.ast_intervals import Constraint, IntervalQuery, Situation
 from gpu_cep.lang.literals import write_attribute, write_name
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 
@@ -62,7 +63,7 @@ def format_pattern(query: Query | IntervalQuery) -> str:
         raise PatternError(str(error)) from None
 
 
-def format_definition(situation: ast.Situation) -> str:
+def format_definition(situation: Situation) -> str:
     """Return the condition of a situation and the bounds of its duration; raises as :func:`format_query`."""
     try:
         return _definition(situation)
@@ -113,18 +114,18 @@ def write_length(length: ast.Window) -> str:
     return amount if length.unit is None else literals.with_unit(amount, length.unit).upper()
 
 
-def _situation(situation: ast.Situation) -> str:
+def _situation(situation: Situation) -> str:
     return f"{write_name(situation.name)} AS {_definition(situation)}"
 
 
-def _definition(situation: ast.Situation) -> str:
+def _definition(situation: Situation) -> str:
     # AT LEAST and AT MOST, since BETWEEN behind an operand would be read as the operator
     low = "" if situation.at_least is None else f" AT LEAST {write_length(situation.at_least)}"
     high = "" if situation.at_most is None else f" AT MOST {write_length(situation.at_most)}"
     return f"{expression_text(situation.condition)}{low}{high}"
 
 
-def format_constraint(constraint: ast.Constraint) -> str:
+def format_constraint(constraint: Constraint) -> str:
     """Return the alternatives of a constraint as text."""
     return "; ".join(f"{write_name(each.left)} {each.relation} {write_name(each.right)}" for each in constraint.alternatives)
 

@@ -9,7 +9,8 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from gpu_cep.errors import nearest
-from gpu_cep.lang.ast import GAPS, RELATIONS, STRATEGIES
+from gpu_cep.lang.ast import GAPS, STRATEGIES
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
 if TYPE_CHECKING:

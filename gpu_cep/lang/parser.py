@@ -9,7 +9,8 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
-from gpu_cep.lang.ast import IntervalQuery, Query, Span
+from gpu_cep.lang.ast import Query, Span
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.diagnosis import span_of, unexpected_character, unexpected_token
 from gpu_cep.lang.hints import Mistake
 from gpu_cep.lang.limits import MAX_CHARACTERS, MAX_DEPTH, MAX_TOKENS

@@ -8,6 +8,7 @@ from typing import Any
 from gpu_cep.errors import nearest
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import Span
+from gpu_cep.lang.ast_intervals import RELATIONS, Constraint, Relation, Situation
 from gpu_cep.lang.diagnosis import span_of
 from gpu_cep.lang.expressions import Rule
 from gpu_cep.lang.tokens import fault
@@ -25,15 +26,15 @@ class Ending:
 _Bounds = tuple[ast.Window | None, ast.Window | None]
 
 
-def _definitions(span: Span, children: list[Any]) -> tuple[ast.Situation, ...]:
+def _definitions(span: Span, children: list[Any]) -> tuple[Situation, ...]:
     return tuple(children)
 
 
-def _situation(span: Span, children: list[Any]) -> ast.Situation:
+def _situation(span: Span, children: list[Any]) -> Situation:
     name, condition, *bounds = children
     low = next((low for low, _ in bounds if low is not None), None)
     high = next((high for _, high in bounds if high is not None), None)
-    return ast.Situation(name.text, condition, low, high, span=span)
+    return Situation(name.text, condition, low, high, span=span)
 
 
 def _at_least(span: Span, children: list[Any]) -> _Bounds:
@@ -60,11 +61,11 @@ def _time(length: ast.Window) -> ast.Window:
 class Alternatives:
     """A constraint; `semicolon` is the place of the semicolon behind it, or None."""
 
-    constraint: ast.Constraint
+    constraint: Constraint
     semicolon: Span | None
 
 
-def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[ast.Constraint, ...]:
+def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[Constraint, ...]:
     """Return the constraints of a query; raise a fault if anything follows a closing semicolon."""
     for part in parts if ending is not None else parts[:-1]:
         if part.semicolon is not None:
@@ -77,17 +78,17 @@ def _constraints(span: Span, children: list[Any]) -> tuple[Alternatives, ...]:
 
 
 def _constraint(span: Span, children: list[Any]) -> Alternatives:
-    relations = tuple(child for child in children if isinstance(child, ast.Relation))
-    return Alternatives(ast.Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
+    relations = tuple(child for child in children if isinstance(child, Relation))
+    return Alternatives(Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
 
 
-def _relation(span: Span, children: list[Any]) -> ast.Relation:
+def _relation(span: Span, children: list[Any]) -> Relation:
     left, word, inverse, right = children
     written = f"{word}-by" if inverse is not None else str(word)
     relation = written.lower().replace("_", "-")
-    if relation not in ast.RELATIONS:
-        raise fault(f"{written!r} is no relation between intervals", span_of(word), nearest(relation, ast.RELATIONS))
-    return ast.Relation(left.text, relation, right.text, span=span)
+    if relation not in RELATIONS:
+        raise fault(f"{written!r} is no relation between intervals", span_of(word), nearest(relation, RELATIONS))
+    return Relation(left.text, relation, right.text, span=span)
 
 
 def _ending(span: Span, children: list[Any]) -> Ending:

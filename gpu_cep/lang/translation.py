@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang import ast
-from gpu_cep.lang.ast import Expression, IntervalQuery, PatternNode, Query, Span
+from gpu_cep.lang.ast import Expression, PatternNode, Query, Span
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.diagnosis import span_of
 from gpu_cep.lang.expressions import Rule, expression_rules
 from gpu_cep.lang.situations import SITUATION_RULES, Ending, constraints_of

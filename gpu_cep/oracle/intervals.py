@@ -52,7 +52,7 @@ from math import prod
 import pyarrow as pa
 
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.lang import ast
+from gpu_cep.lang import ast, ast_intervals
 from gpu_cep.lang.durations import with_durations
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
 from gpu_cep.oracle.options import agreed, known, names
@@ -100,7 +100,7 @@ class IntervalMatch:
 
 
 def matches(
-    query: ast.IntervalQuery,
+    query: ast_intervals.IntervalQuery,
     events: pa.Table,
     *,
     timestamp: str = "ts",
@@ -178,7 +178,7 @@ class Constraint:
 ALLEN: Mapping[str, Mapping[str, str]] = {"paper": {}, "1983": {"finishes": "finished-by", "finished-by": "finishes"}}
 
 
-def _constraint(constraint: ast.Constraint, definitions: Sequence[Definition], renamed: Mapping[str, str]) -> Constraint:
+def _constraint(constraint: ast_intervals.Constraint, definitions: Sequence[Definition], renamed: Mapping[str, str]) -> Constraint:
     numbers = {definition.name: number for number, definition in enumerate(definitions)}
     left, right = constraint.alternatives[0].left, constraint.alternatives[0].right
     relations = set()
@@ -291,7 +291,7 @@ def _events(situation: Situation, problem: Problem) -> tuple[Row, ...]:
     return tuple({**row, **endpoints} for row in problem.stream.rows[situation.first : situation.last + 1])
 
 
-def _returns(query: ast.IntervalQuery, schema: Schema, time: Kind) -> list[Returned]:
+def _returns(query: ast_intervals.IntervalQuery, schema: Schema, time: Kind) -> list[Returned]:
     duration = Kind.DURATION if time in (Kind.TIME, Kind.ZONED_TIME) else time
     kinds = {**schema.kinds, START: time, END: time, DURATION: duration}
     return [_item_value(item.expression, Schema(kinds, schema.functions)) for item in query.returns]

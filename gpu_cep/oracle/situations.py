@@ -11,7 +11,7 @@ from math import floor
 import pyarrow as pa
 
 from gpu_cep.errors import PatternError
-from gpu_cep.lang import ast
+from gpu_cep.lang import ast, ast_intervals
 from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, meaning
 from gpu_cep.oracle.problems import window_length
 from gpu_cep.oracle.relations import Interval, Time, interval
@@ -120,7 +120,9 @@ def seen_at(now: Time, situation: Situation, stream: Stream) -> Situation:
     return replace(situation, last=seen[-1], end=None)
 
 
-def definition_of(situation: ast.Situation, source: ast.Source | None, schema: Schema, time: pa.DataType, unit: str | None) -> Definition:
+def definition_of(
+    situation: ast_intervals.Situation, source: ast.Source | None, schema: Schema, time: pa.DataType, unit: str | None
+) -> Definition:
     """Return the definition of a situation over events of `schema`.
 
     Timestamps are of type `time`, in ticks of `unit`.

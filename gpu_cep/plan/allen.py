@@ -12,7 +12,7 @@ from functools import cache
 from itertools import combinations, permutations
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 
 # The signs (−1, 0, 1) of A.ts − B.ts, A.ts − B.te, A.te − B.ts and A.te − B.te.
 Order = tuple[int, int, int, int]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundPattern, BoundQuery, Constant, Constants, Endpoint, Field, Operation
+from gpu_cep.analysis.bound import BoundPattern, BoundQuery
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Constants, Endpoint, Field, Operation
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.settings import Settings

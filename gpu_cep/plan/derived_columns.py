@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from gpu_cep.analysis.bound import Bound, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.types import Kind
 from gpu_cep.plan.programs import is_float
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.keys import equated_column
 from gpu_cep.analysis.types import Kind

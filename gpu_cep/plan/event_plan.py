@@ -12,11 +12,12 @@ from functools import reduce
 from operator import or_
 from typing import TypeVar
 
-from gpu_cep.analysis.bound import Bound, BoundPattern, BoundQuery, Constant
+from gpu_cep.analysis.bound import BoundPattern, BoundQuery
+from gpu_cep.analysis.bound_expressions import Bound, Constant
 from gpu_cep.plan.programs import Leaf, Program
 from gpu_cep.plan.settings import Settings
 
-PLAN_VERSION = 11
+PLAN_VERSION = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.analysis.types import Attribute
 from gpu_cep.display.pictures.files import check_suffix
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.drawing import ALIKE
 from gpu_cep.plan.explain import untimed_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 
 # Table 3: the share of all pairs that satisfy a relation, assumed where nothing is known; the same for mirrored relations.
 _TABLE_3 = {

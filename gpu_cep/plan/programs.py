@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from gpu_cep.analysis.bound import (
+from gpu_cep.analysis.bound_expressions import (
     Aggregation,
     Binding,
     Bound,
@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import (
     Operation,
     ScalarFunction,
     split_case,
-)  # fmt: skip
+)
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.errors import UnsupportedError
 

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
+from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Field, Operation, Place, Ranking, TimeWindow
+from gpu_cep.analysis.bound import BoundPattern, Branch, Ranking, TimeWindow
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation, Place
 from gpu_cep.analysis.types import Kind
 from gpu_cep.plan.event_plan import EventPlan
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Aggregation, Bound, BoundPattern, Branch, Condition, ConditionKind, Constant, Field, Operation, Place
+from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
 from gpu_cep.plan.derived_columns import DerivedColumns

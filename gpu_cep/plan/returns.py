@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Bound, Constant, Constants, Operation, split_case
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Operation, split_case
 from gpu_cep.analysis.types import INTEGER, Kind
 from gpu_cep.plan.event_plan import EventPlan, PlanT, ReturnProgram
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves

@@ -9,7 +9,8 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, Condition, ConditionKind, Constant, Field, Operation
+from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.lowering.text_predicates import equality_constants

@@ -18,7 +18,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import CharType, StringType, StructType, TimestampNTZType, VarcharType
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, ConditionKind, Constant, Constants, CountWindow, Field, Operation
+from gpu_cep.analysis.bound import BoundQuery, ConditionKind, CountWindow
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.ticks import EARLIEST
 

@@ -7,19 +7,9 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Protocol
 
-from gpu_cep.analysis.bound import (
-    Aggregation,
-    Binding,
-    Bound,
-    ComputedColumn,
-    Constant,
-    Constants,
-    EventVariable,
-    Field,
-    Operation,
-    Place,
-    split_case,
-)  # fmt: skip
+from gpu_cep.analysis.bound import EventVariable
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Constants, Field, Operation, Place, split_case
+from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.literals import SECONDS_PER_DAY
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind, Schema
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from gpu_cep.analysis.bind_intervals import bind_intervals
-from gpu_cep.analysis.bound import Endpoint, TimeWindow
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.analysis.bound_expressions import Endpoint
 from gpu_cep.analysis.bound_intervals import BoundIntervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import FLOAT, INTEGER, duration, timestamp
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.lang.ast import RELATIONS, IntervalQuery
+from gpu_cep.lang.ast_intervals import RELATIONS, IntervalQuery
 from gpu_cep.lang.parser import parse
 from tests.analysis.queries import SCHEMA
 from tests.analysis.rendering import render

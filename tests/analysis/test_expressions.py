@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.analysis.bound import Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, decimal, duration
 from tests.analysis.queries import bound, errors, refusals
 from tests.analysis.rendering import render

@@ -15,7 +15,7 @@ import gpu_cep
 from benchmarks.baselines.interval_peer import ANY_DURATIONS, PRINTED_DURATIONS, Listing1, aggressive_drivers
 from benchmarks.workloads import drives, situation_events
 from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 
 
 def processor_seconds(make: Callable[[], object]) -> float:

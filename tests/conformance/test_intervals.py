@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import gpu_cep
 from gpu_cep.analysis.windows import length_of
 from gpu_cep.errors import CepError, EventError, UnsupportedError
-from gpu_cep.lang.ast import RELATIONS, IntervalQuery
+from gpu_cep.lang.ast_intervals import RELATIONS, IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
 from gpu_cep.oracle.intervals import IntervalMatch

@@ -17,7 +17,7 @@ from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.functions import ALIASES, HOST_FUNCTIONS, KERNEL_FUNCTIONS
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import Attribute, Schema
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan

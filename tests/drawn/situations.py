@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.oracle.relations import Interval, holds, interval
 from tests.drawn.queries import Case
 from tests.drawn.tables import CLOCKS, DAY_ZERO, Clock

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternSyntaxError, shorten
-from gpu_cep.lang.ast import IntervalQuery, Query, Span
+from gpu_cep.lang.ast import Query, Span
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.limits import MAX_DEPTH
 from gpu_cep.lang.parser import parse
 from tests.lang.test_syntax_errors import failure

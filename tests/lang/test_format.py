@@ -13,31 +13,27 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import (
     AGGREGATES,
-    RELATIONS,
     STRATEGIES,
     UNITS,
     Aggregate,
     Binary,
     Call,
-    Constraint,
     DurationLiteral,
     Expression,
-    IntervalQuery,
     Literal,
     PatternNode,
     Query,
     Reference,
-    Relation,
     Repeat,
     ReturnItem,
     Seq,
-    Situation,
     Source,
     Unary,
     Variable,
     Window,
     connect,
 )
+from gpu_cep.lang.ast_intervals import RELATIONS, Constraint, IntervalQuery, Relation, Situation
 from gpu_cep.lang.format import format_definition, format_expression, format_pattern, format_query
 from gpu_cep.lang.limits import MAX_DEPTH
 from gpu_cep.lang.parser import parse

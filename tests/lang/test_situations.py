@@ -4,22 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from gpu_cep.lang.ast import (
-    RELATIONS,
-    Aggregate,
-    Binary,
-    Call,
-    Constraint,
-    Expression,
-    IntervalQuery,
-    Literal,
-    Reference,
-    Relation,
-    ReturnItem,
-    Situation,
-    Source,
-    Window,
-)
+from gpu_cep.lang.ast import Aggregate, Binary, Call, Expression, Literal, Reference, ReturnItem, Source, Window
+from gpu_cep.lang.ast_intervals import RELATIONS, Constraint, IntervalQuery, Relation, Situation
 from gpu_cep.lang.durations import with_durations
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.parser import parse

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
 from gpu_cep.oracle.intervals import IntervalMatch

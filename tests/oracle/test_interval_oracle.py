@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
 from tests.oracle.lanes import detected, found, lanes

@@ -6,7 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.oracle.intervals import IntervalMatch
 from tests.oracle.lanes import found, lanes
 

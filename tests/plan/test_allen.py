@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.plan.allen import ORDERS, clash
 
 # Table 1, as printed: the endpoints' order, with = between equal ones.

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.plan.interval_order import (
     DRIFT,
     SELECTIVITIES,

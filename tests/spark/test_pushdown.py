@@ -18,20 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.analysis import types
-from gpu_cep.analysis.bound import (
-    Bound,
-    BoundPattern,
-    Branch,
-    Condition,
-    ConditionKind,
-    Constant,
-    Constants,
-    CountWindow,
-    EventVariable,
-    Field,
-    Operation,
-    TimeWindow,
-)
+from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, ConditionKind, CountWindow, EventVariable, TimeWindow
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep_spark.pushdown import event_filter, implied_filter
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.samples import physical_plan, streams

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import Bound, Constant, CountWindow, EventVariable, Field, Operation, TimeWindow
+from gpu_cep.analysis.bound import CountWindow, EventVariable, TimeWindow
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import MAX_DIGITS, cast, common_type
 from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults

@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu_cep.analysis.bound import Bound, Computed, CountWindow, TimeWindow
+from gpu_cep.analysis.bound import CountWindow, TimeWindow
+from gpu_cep.analysis.bound_expressions import Bound
+from gpu_cep.analysis.computed_columns import Computed
 from gpu_cep.analysis.types import DataType, Schema
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 
-ROW_PATTERN_VERSION = 1
+ROW_PATTERN_VERSION = 2
 """Grows when a bound row pattern, which drivers send to workers, comes to mean something else."""
 
 

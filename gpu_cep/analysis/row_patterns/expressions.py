@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_cep.analysis.bound import Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound_expressions import Binding, Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.expressions import bind_expression, bind_operand
 from gpu_cep.analysis.references import EVENT, aggregate_type, text_hint

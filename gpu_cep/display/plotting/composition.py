@@ -17,7 +17,8 @@ from gpu_cep.display.plotting.view import View, series_in_view, view_around
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.readable import check_zones, readable_texts
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.format import format_definition, format_pattern
 from gpu_cep.plan.event_plan import Plan
 

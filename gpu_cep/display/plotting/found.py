@@ -16,7 +16,8 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.errors import CepError
-from gpu_cep.lang.ast import Aggregate, Call, IntervalQuery, Reference, ReturnItem
+from gpu_cep.lang.ast import Aggregate, Call, Reference, ReturnItem
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.query_plans import AnyQuery, make_plan
 from gpu_cep.query_runs import run_plan

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Bound, ComputedExpression, Operation, ScalarFunction
+from gpu_cep.analysis.bound_expressions import Bound, Operation, ScalarFunction
+from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.ranking import read_ranking
 from gpu_cep.engine.events.matches import Indices, Matches

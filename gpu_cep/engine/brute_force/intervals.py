@@ -30,7 +30,7 @@ from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import Runs
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded
-from gpu_cep.lang.ast import IntervalQuery
+from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.oracle.intervals import IntervalMatch, matches
 from gpu_cep.plan.interval_plan import IntervalPlan
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import ComputedExpression
+from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind

@@ -9,7 +9,8 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Bound, BoundQuery, Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.readable import readable_texts
 from gpu_cep.errors import nearest

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import BoundQuery, ComputedColumn, ComputedMembership
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.chunks import LARGE, is_long, one_array, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Bound, ComputedMembership, Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
+from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.parquet_files import Wanted
 from gpu_cep.plan.columns_read import columns_read

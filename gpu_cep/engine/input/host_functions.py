@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import ComputedColumn, Constants
+from gpu_cep.analysis.bound_expressions import Constants
+from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.engine.input.vectors import variation
 
 

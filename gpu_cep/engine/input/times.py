@@ -10,7 +10,8 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.errors import EventError
-from gpu_cep.lang.ast import IntervalQuery, Query
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
 
 # What a query can do about events without a timestamp.
 DROP = "nulls='drop' (--nulls drop on the command line) leaves these events out"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Endpoint
+from gpu_cep.analysis.bound_expressions import Endpoint
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.buffers import new_values

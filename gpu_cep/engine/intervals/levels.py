@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
-from gpu_cep.lang.ast import RELATIONS
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.intervals import joins as kernels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.analysis.bound import Bound
+from gpu_cep.analysis.bound_expressions import Bound
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.column_programs import derive_column
 from gpu_cep.engine.lowering.text_predicates import truth_table

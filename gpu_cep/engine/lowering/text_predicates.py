@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Bound, Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.host_functions import is_member

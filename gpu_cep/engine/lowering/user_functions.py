@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpu_cep.analysis.bound import ScalarFunction
+from gpu_cep.analysis.bound_expressions import ScalarFunction
 from gpu_cep.analysis.functions import BUILT_IN
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, DataType, Kind
 from gpu_cep.errors import Diagnostic, PatternError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Field
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Field
 from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.picked_rows import PickedRows

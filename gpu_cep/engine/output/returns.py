@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, BoundQuery, Constant, Endpoint, Field, Operation
+from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.events.matches import BoundRows, FoundMatches, Indices, Rows, bound_singles
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type

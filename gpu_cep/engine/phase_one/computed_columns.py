@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Bound, ComputedCount, ComputedExpression
+from gpu_cep.analysis.bound_expressions import Bound
+from gpu_cep.analysis.computed_columns import ComputedCount, ComputedExpression
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import ComputedExpression
+from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array

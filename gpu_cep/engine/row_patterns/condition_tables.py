@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_cep.analysis.bound import Bound, Field
+from gpu_cep.analysis.bound_expressions import Bound, Field
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array

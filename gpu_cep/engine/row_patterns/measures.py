@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.analysis.bound import Aggregation, Field
+from gpu_cep.analysis.bound_expressions import Aggregation, Field
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.arrow_arrays import arrow_array

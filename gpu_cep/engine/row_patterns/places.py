@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.analysis.bound import Field
+from gpu_cep.analysis.bound_expressions import Field
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.shown import ShownRows

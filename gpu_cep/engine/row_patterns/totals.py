@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.analysis.bound import Bound, Field
+from gpu_cep.analysis.bound_expressions import Bound, Field
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns

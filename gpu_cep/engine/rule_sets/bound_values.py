@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, reduce
 from operator import and_, or_
 
-from gpu_cep.analysis.bound import Bound, BoundPattern, Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound import BoundPattern
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
 from gpu_cep.identity import Identity
 from gpu_cep.plan.properties import property_conjuncts

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import Bound, BoundPattern, Condition, ConditionKind, Field
+from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Bound, Field
 from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.rule_sets.bound_values import Values, tested_values
 from gpu_cep.plan.event_plan import EventPlan

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind, Constant, Field, Operation
+from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind
+from gpu_cep.analysis.bound_expressions import Constant, Field, Operation
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, Attribute, Schema
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.rule_sets.families import Family, Slot

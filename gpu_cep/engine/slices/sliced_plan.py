@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import Constant, CountWindow, ReturnColumn, TimeWindow
+from gpu_cep.analysis.bound import CountWindow, ReturnColumn, TimeWindow
+from gpu_cep.analysis.bound_expressions import Constant
 from gpu_cep.analysis.types import INTEGER
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.positions import positions_of_events

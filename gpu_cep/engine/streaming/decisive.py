@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import ComputedCount, TimeWindow
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.analysis.computed_columns import ComputedCount
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.phase_one.computed_columns import event_columns

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.analysis.bound import ComputedCount, TimeWindow
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.analysis.computed_columns import ComputedCount
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_cep.analysis.bound import CountWindow, Field
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.analysis.bound_expressions import Field
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.row_patterns.rules import navigations_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from gpu_cep.analysis.bound import Aggregation, Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind
 from gpu_cep.plan.programs import is_float, leaves

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpu_cep.analysis.bound import (
-    Aggregation,
-    Bound,
-    BoundPattern,
-    ComputedExpression,
-    Condition,
-    ConditionKind,
-    EventVariable,
-    Field,
-    Operation,
-)
+from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind, EventVariable
+from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation
+from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import STRING, DataType, Kind
 from gpu_cep.errors import Diagnostic, UnsupportedError

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from enum import Enum
 
-from gpu_cep.analysis.bound import Bound
+from gpu_cep.analysis.bound_expressions import Bound
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.plan.event_plan import BankLayout, EventPlan, ReturnProgram
 from gpu_cep.plan.programs import Program

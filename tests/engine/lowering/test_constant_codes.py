@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.analysis.bound import Constant, Constants, Field, Operation
+from gpu_cep.analysis.bound_expressions import Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.lowering.text_predicates import constant_codes, truth_table
 from gpu_cep.engine.phase_one import label_events
