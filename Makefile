@@ -2,6 +2,8 @@
 # PySpark comes as sources: its wheel is built once, for .venv and for the environments of wheel-check.
 
 SHELL := /bin/bash
+# Without files of byte code every process compiles the sources of all that it imports, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 STAMP := $(VENV)/stamp
