@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.copies import copy_rows
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, within
 
 
@@ -176,9 +177,7 @@ def list_rows(
             while v < variables[k]:
                 event += counts[source, v]
                 v += 1
-            target = begins[k] + places[k, m]
-            for i in range(places[k, m + 1] - places[k, m]):
-                lists[target + i] = rows[event + i]
+            copy_rows(rows, event, begins[k] + places[k, m], begins[k] + places[k, m + 1], begins[k] + places[k, high], lists)
 
 
 @kernel(writes=("out",))

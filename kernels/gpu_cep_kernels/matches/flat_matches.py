@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.rules.copies import copy_rows
 
 
 class FlatMatches(NamedTuple):
@@ -99,11 +100,11 @@ def sum_bound(begin: int, end: int, variables: Any, order: Any, counts: Any, pla
 
     Match m is number ``order[m]`` of the counted ones; `order` is empty if it is number m.
     """
-    for m in range(begin, end):
-        source = order[m] if order.size else m
-        for k in range(variables.size):
-            before = places[k, m] if m > begin else 0
-            places[k, m + 1] = before + counts[source, variables[k]]
+    for k in range(variables.size):
+        total = 0
+        for m in range(begin, end):
+            total += counts[order[m] if order.size else m, variables[k]]
+            places[k, m + 1] = total
 
 
 @sequential(writes=("offsets",))
@@ -203,9 +204,7 @@ def repeat_bindings(low: int, high: int, chosen: Any, places: Any, rows: Any, ne
     Binding b has those from ``places[b]`` on.
     """
     for m in range(low, high):
-        begin, target = places[chosen[m]], new_places[m]
-        for k in range(new_places[m + 1] - target):
-            out[target + k] = rows[begin + k]
+        copy_rows(rows, places[chosen[m]], new_places[m], new_places[m + 1], new_places[high], out)
 
 
 @kernel(writes=("gathered.counts", "gathered.events"))
