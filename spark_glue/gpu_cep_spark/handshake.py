@@ -71,6 +71,9 @@ def as_bytes(what: Any) -> Callable[[], Any]:
         found = event_plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION, bound.ROW_PATTERN_VERSION
         if found != versions:
             raise EngineUnavailable(f"{where} has plans of version {found}, and the driver of {versions}; {remedy}")
+        from gpu_cep_spark.worker_memory import spare_collections
+
+        spare_collections()
         return pickle.loads(payload)
 
     return unpack

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
+from gpu_cep_spark.handshake import send
 from tests.spark.samples import QUERIES, streams
 
 ABSENT = """
@@ -113,3 +115,14 @@ def test_a_fault_of_the_events_names_the_pattern(spark: SparkSession) -> None:
     text = failure(cep.gpu_match(spark.createDataFrame(untimed), query))
     assert "gpu_cep.errors.EventError: timestamp column 'ts' holds " in text
     assert "the pattern is PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 5" in text
+
+
+def test_workers_collect_no_modules(spark: SparkSession) -> None:
+    """Spark collects garbage after each task; what a worker has loaded is left out of that, from its first task on."""
+
+    def frozen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        list(batches)
+        yield pa.record_batch({"frozen": [gc.get_freeze_count()]})
+
+    found = spark.range(0, 2, 1, 2).mapInArrow(send(frozen), "frozen long").collect()
+    assert all(row.frozen > 50_000 for row in found)
