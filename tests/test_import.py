@@ -14,9 +14,9 @@ import gpu_cep
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBE = """
-import json, sys, time
+import importlib, json, sys, time
 before = time.process_time()
-import gpu_cep
+importlib.import_module(sys.argv[1])
 seconds = time.process_time() - before
 print(json.dumps({"seconds": seconds, "modules": sorted(sys.modules)}))
 """
@@ -27,9 +27,9 @@ HEAVY = {
 LIMIT = 0.5  # seconds of processor time, so that a busy machine does not count
 
 
-def probe() -> dict[str, object]:
+def probe(module: str = "gpu_cep") -> dict[str, object]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))}
-    run = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", PROBE, module], env=environment, capture_output=True, text=True, check=True, timeout=120)
     return json.loads(run.stdout)
 
 
@@ -48,3 +48,15 @@ def test_what_needs_spark_says_how_to_install_it(name: str, monkeypatch: pytest.
 
 def test_import_loads_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(probe()["modules"])
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [
+        ("gpu_cep_spark.matching", {"pandas", "matplotlib", "duckdb"}),
+        # what a Python worker loads when its first task begins
+        ("gpu_cep_spark.worker", {"pandas", "matplotlib", "gpu_cep_spark.matching", "gpu_cep_spark.sql", "gpu_cep_spark.jobs"}),
+    ],
+)
+def test_spark_loads_what_it_needs(module: str, absent: set[str]) -> None:
+    assert absent.isdisjoint(probe(module)["modules"])

@@ -121,7 +121,7 @@ HOMES = {
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},
     "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep.sql_answers"},
-    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep_spark.live_buckets"},
+    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep_spark.live_buckets", "gpu_cep_spark.live_packing"},
     "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events", "gpu_cep.sql_answers"},
     "yaml": {"gpu_cep.rule_files"},

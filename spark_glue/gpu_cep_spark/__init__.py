@@ -1,21 +1,24 @@
 """Run gpu_cep on Spark: push filters down, shuffle by stream, and run the engine on every executor."""
 
+from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import EngineUnavailable
 
 if find_spec("pyspark") is None:
     raise EngineUnavailable("gpu_match and all else under Spark need PySpark, which is not installed: pip install 'gpu_cep[spark]'")
 
-from gpu_cep_spark.bound_events import SparkEvents
-from gpu_cep_spark.heartbeat_rows import heartbeats
-from gpu_cep_spark.matching import gpu_match
-from gpu_cep_spark.progress_tables import gpu_progress
-from gpu_cep_spark.rapids import rapids_conf
-from gpu_cep_spark.rule_matching import gpu_match_all
-from gpu_cep_spark.run_report import RunReport
-from gpu_cep_spark.sql import register
-from gpu_cep_spark.sql_extension import sql_conf
+if TYPE_CHECKING:
+    from gpu_cep_spark.bound_events import SparkEvents
+    from gpu_cep_spark.heartbeat_rows import heartbeats
+    from gpu_cep_spark.matching import gpu_match
+    from gpu_cep_spark.progress_tables import gpu_progress
+    from gpu_cep_spark.rapids import rapids_conf
+    from gpu_cep_spark.rule_matching import gpu_match_all
+    from gpu_cep_spark.run_report import RunReport
+    from gpu_cep_spark.sql import register
+    from gpu_cep_spark.sql_extension import sql_conf
 
 __all__ = [
     "RunReport",
@@ -28,3 +31,22 @@ __all__ = [
     "register",
     "sql_conf",
 ]
+
+_MODULES = {
+    "RunReport": "run_report",
+    "SparkEvents": "bound_events",
+    "gpu_match": "matching",
+    "gpu_match_all": "rule_matching",
+    "gpu_progress": "progress_tables",
+    "heartbeats": "heartbeat_rows",
+    "rapids_conf": "rapids",
+    "register": "sql",
+    "sql_conf": "sql_extension",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # imported on first use: the Python workers of tasks need none of them, and start sooner
+    if name not in _MODULES:
+        raise AttributeError(f"module 'gpu_cep_spark' has no attribute {name!r}")
+    return getattr(import_module(f"gpu_cep_spark.{_MODULES[name]}"), name)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
 
@@ -18,10 +17,13 @@ from gpu_cep.errors import CepError, EventError
 from gpu_cep.stream_steps import bindable_rows, certain_matches, give_up_decided, hold_events, is_due, no_matches
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.live_marks import in_order_of_ties, marks_after, read_marks
-from gpu_cep_spark.live_packing import read_chunk, write_chunk
+from gpu_cep_spark.live_packing import read_chunk, rows_of_pieces, write_chunk
 from gpu_cep_spark.live_state import TICKS, Bucket, New, Numbers, Ran, Store, holds, is_settled, read_bucket, read_events, write_bucket
 from gpu_cep_spark.live_work import LiveWork
 from gpu_cep_spark.worker import as_events, as_promised, in_batches
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int) -> Iterator[pd.DataFrame]:
@@ -156,7 +158,4 @@ def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int, 
         # the first micro-batch has no watermark yet
         "ahead": max(0, new.latest - watermark * TICKS) if watermark else 0,
     }
-    rows = max(1, len(pieces))
-    columns: dict[str, list[Any]] = {name: [value, *[0] * (rows - 1)] for name, value in figures.items()}
-    packed: list[Any] = [*pieces] or [None]
-    return pd.DataFrame({"found": packed} | columns)
+    return rows_of_pieces(pieces, figures)

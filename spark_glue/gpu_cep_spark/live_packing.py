@@ -6,9 +6,10 @@ events of one task are one row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.errors import EventError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Buckets in each partition of the state. A run in one takes milliseconds even of few events; all of its events lie in memory at once.
 BUCKETS_PER_PARTITION = 8
@@ -181,6 +185,20 @@ def read_chunk(packed: bytes) -> pa.Table:
     """Return the table that :func:`write_chunk` wrote."""
     with pa.ipc.open_stream(packed) as reader:
         return reader.read_all()
+
+
+def rows_of_pieces(pieces: Sequence[bytes], figures: Mapping[str, int]) -> pd.DataFrame:
+    """Return the pieces of a result in rows that Spark's stateful operator takes, with the figures in the first row.
+
+    Without a piece there is one row, for the figures.
+    """
+    # imported here: it takes a second, and only workers of streams need it
+    import pandas as pd
+
+    rows = max(1, len(pieces))
+    columns: dict[str, list[Any]] = {name: [value, *[0] * (rows - 1)] for name, value in figures.items()}
+    packed: list[Any] = [*pieces] or [None]
+    return pd.DataFrame({"found": packed} | columns)
 
 
 def unpack_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
