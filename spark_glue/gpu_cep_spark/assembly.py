@@ -19,7 +19,7 @@ from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_spark.pushdown import column
+from gpu_cep_spark.pushdown import quote
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 ENDS = 4  # columns: time and position of a match's first event, and of its last
@@ -27,10 +27,10 @@ ENDS = 4  # columns: time and position of a match's first event, and of its last
 
 def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     """Return one count per stream, the sum of its counts in the last column of `counts`."""
-    name = counts.columns[-1]
-    parts = column(name)
-    total = F.when(F.count(parts) == 0, F.lit(0)).otherwise(F.coalesce(F.try_sum(parts), F.raise_error(F.lit(OVERFLOW))))
-    return counts.groupBy(*map(column, keys)).agg(total.cast("long").alias(name))
+    parts = quote(counts.columns[-1])
+    # as text: each column that PySpark builds asks the JVM several times where in the user's code it is
+    total = f"CASE WHEN count({parts}) = 0 THEN 0 ELSE coalesce(try_sum({parts}), raise_error('{OVERFLOW}')) END"
+    return counts.groupBy(*map(quote, keys)).agg(F.expr(f"CAST({total} AS BIGINT) AS {parts}"))
 
 
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0) -> DataFrame:

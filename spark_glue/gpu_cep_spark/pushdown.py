@@ -49,7 +49,7 @@ def read_columns(df: DataFrame, names: Sequence[str]) -> DataFrame:
     text ends both. Where the text was plain, the cast reaches no plan.
     """
     text = {field.name for field in df.schema.fields if isinstance(field.dataType, StringType | CharType | VarcharType)}
-    return df.select(*(column(name).cast(StringType()).alias(name) if name in text else column(name) for name in names))
+    return df.selectExpr(*(f"CAST({quote(name)} AS STRING) AS {quote(name)}" if name in text else quote(name) for name in names))
 
 
 def quote(name: str) -> str:
