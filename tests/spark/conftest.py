@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gpu_cep_spark import sql_conf
+from gpu_cep_spark.live_checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
+from tests.spark.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
@@ -58,3 +60,16 @@ def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[Spa
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def rocks(spark: SparkSession) -> Iterator[None]:
+    """Keeps the state of streams in RocksDB."""
+    # of the state one partition and no snapshots: each costs a task and a worker in every micro-batch, and these the most
+    given = {STORE: ROCKS, CHANGELOG: "true", "spark.sql.shuffle.partitions": "1"}
+    before = {name: spark.conf.get(name, None) for name in given}
+    for name, value in given.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.unset(name) if value is None else spark.conf.set(name, value)

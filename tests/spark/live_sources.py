@@ -24,6 +24,12 @@ INSTANT = pa.timestamp("us", "UTC")
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 SCHEMA = "ts timestamp, type string, k double, x long"
 OPEN = "PARTITION BY k PATTERN SEQ(A a, B b+) WHERE a.x < b.x WITHIN 5 seconds"
+PAIRS = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
+ROWS = (
+    "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts, x MEASURES FIRST(ts) AS begin, LAST(x) AS x, count(*) AS n "
+    "PATTERN (A B+) WITHIN 5 SECONDS DEFINE A AS type = 'A', B AS type = 'B' OR x > FIRST(x))"
+)
+LEVELS = "DEFINE H AS x > 4, L AS x <= 4 PATTERN H meets L WITHIN 5 seconds"
 
 
 def events(rows: int, seed: int) -> pa.Table:
@@ -78,6 +84,17 @@ def lost_worker(fault: Exception | None) -> bool:
     On a busy machine it does not. The query goes on where it was if it is started again.
     """
     return "failed to connect back" in str(fault)
+
+
+def figures(progress: Any, name: str) -> int:
+    """The sum of one of our figures over micro-batches."""
+    told = [row.asDict() for each in progress for told, row in each["observedMetrics"].items() if told.startswith("gpu_cep")]
+    return sum(by_name(row)[name] for row in told)
+
+
+def by_name(row: dict[str, Any]) -> dict[str, Any]:
+    """The figures by their names, which Spark Connect tells apart from them."""
+    return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True)) if "schema" in row else row
 
 
 def end() -> pa.Table:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
-from signal import SIGKILL
-from subprocess import DEVNULL, Popen
 from typing import Any
 
 import numpy as np
@@ -22,43 +16,28 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
-from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep_spark.live_checks import ROCKS, STORE
 from gpu_cep_spark.live_packing import partition_of
-from tests.docs.blocks import BLOCK
-from tests.spark.conftest import ROOT
-from tests.spark.live_sources import CHANGELOG, INSTANT, OPEN, SCHEMA, SECOND, START, end, events, lost_worker, run, source, write
+from tests.spark.live_sources import (
+    INSTANT,
+    LEVELS,
+    OPEN,
+    PAIRS,
+    ROWS,
+    SCHEMA,
+    SECOND,
+    START,
+    end,
+    events,
+    figures,
+    lost_worker,
+    run,
+    source,
+    write,
+)
 from tests.spark.samples import as_set, physical_plan
 
-PAIRS = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5 seconds"
+pytestmark = pytest.mark.usefixtures("rocks")
 TAKEN = "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < c.x WITHIN 9 seconds RETURN a.x AS x, c.ts AS at"
-ROWS = (
-    "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts, x MEASURES FIRST(ts) AS begin, LAST(x) AS x, count(*) AS n "
-    "PATTERN (A B+) WITHIN 5 SECONDS DEFINE A AS type = 'A', B AS type = 'B' OR x > FIRST(x))"
-)
-LEVELS = "DEFINE H AS x > 4, L AS x <= 4 PATTERN H meets L WITHIN 5 seconds"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def rocks(spark: SparkSession) -> Iterator[None]:
-    # of the state one partition and no snapshots: each costs a task and a worker in every micro-batch, and these the most
-    given = {STORE: ROCKS, CHANGELOG: "true", "spark.sql.shuffle.partitions": "1"}
-    before = {name: spark.conf.get(name, None) for name in given}
-    for name, value in given.items():
-        spark.conf.set(name, value)
-    yield
-    for name, value in before.items():
-        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
-
-
-def figures(progress: Any, name: str) -> int:
-    told = [row.asDict() for each in progress for told, row in each["observedMetrics"].items() if told.startswith("gpu_cep")]
-    return sum(by_name(row)[name] for row in told)
-
-
-def by_name(row: dict[str, Any]) -> dict[str, Any]:
-    """The figures by their names, which Spark Connect tells apart from them."""
-    return dict(zip((field["name"] for field in row["schema"]["fields"]), row["values"], strict=True)) if "schema" in row else row
 
 
 @pytest.mark.parametrize(("query", "options"), [(OPEN, {}), (TAKEN, {"after_match": "skip_past_last"}), (ROWS, {})])
@@ -216,72 +195,6 @@ def test_other_questions_than_those_of_one_window_of_time(
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
 
 
-# What grows in the course of a micro-batch, in this order, so that a process is killed behind each of its steps.
-PLACES = ("checkpoint/offsets", "checkpoint/state", "found", "checkpoint/commits")
-
-
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.full)])
-def test_a_process_that_is_killed_neither_loses_nor_repeats_a_match(spark: SparkSession, tmp_path: Path, kills: int) -> None:
-    chance, told = Random(kills), events(160, seed=8)
-    write(tmp_path / "in", told, 4 * kills + 2)
-    write(tmp_path / "in", end(), 1)
-    for _ in range(kills):
-        kill_behind(["-m", "tests.spark.live_sources", str(tmp_path)], tmp_path / chance.choice(PLACES), chance.random())
-    run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN, timeouts=True), tmp_path)
-    expected = cep.gpu_match(spark.createDataFrame(told), OPEN, timeouts=True).toArrow()
-    assert expected.num_rows > 30
-    assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
-
-
-def kill_behind(command: list[str], place: Path, seconds: float) -> None:
-    """Run a query in a process of its own, and kill it so long after something new came to a place."""
-    before = files_in(place)
-    process = Popen([sys.executable, *command], cwd=ROOT, start_new_session=True, stderr=DEVNULL)
-    try:
-        while files_in(place) == before:
-            # however busy the machine is; a query that comes to nothing ends by itself
-            assert process.poll() is None, "it ended by itself"
-            time.sleep(0.005)
-        time.sleep(seconds)
-    finally:
-        os.killpg(process.pid, SIGKILL)
-        process.wait()
-
-
-def files_in(folder: Path) -> set[str]:
-    return {str(path) for path in folder.rglob("*")}
-
-
-def test_the_recipe_in_the_docs_also_if_it_is_killed_in_the_middle(spark: SparkSession, tmp_path: Path) -> None:
-    blocks = BLOCK.findall((ROOT / "docs" / "streams.md").read_text(encoding="utf-8"))
-    (recipe,) = (code for language, code in blocks if language == "python" and "readStream" in code)
-    # its paths are relative, and Java does not follow Python into another folder
-    names = {name: str(tmp_path / name) for name in ("payments", "alarms", "alarms-state")}
-    for name, path in names.items():
-        recipe = recipe.replace(f'"{name}"', repr(path))
-    write(tmp_path / "payments", payments((0, "Small", 7, 1), (2, "Small", 8, 1)), 1)
-    script = tmp_path / "recipe.py"
-    session = "from tests.spark.live_sources import session_of_its_own\nspark = session_of_its_own()"
-    script.write_text(f"{session}\n{recipe}\nquery.awaitTermination()\n")
-    # the first payments are in its state then
-    kill_behind([str(script)], tmp_path / "alarms-state" / "commits", 0.1)
-    write(tmp_path / "payments", payments((5, "Large", 7, 500), (6, "Large", 8, 500), (90, "Small", 8, 1)), 1)
-    known: dict[str, Any] = {"spark": spark}
-    exec(recipe, known)
-    known["query"].processAllAvailable()
-    known["query"].stop()
-    found = spark.read.parquet(names["alarms"]).toArrow()
-    assert sorted(found.column("card").to_pylist()) == [7, 8]
-    assert found.column_names == ["match_start", "match_end", "card", "at"]
-
-
-def payments(*given: tuple[int, str, int, int]) -> pa.Table:
-    """Payments by second, type, card and amount."""
-    seconds, kinds, cards, amounts = zip(*given, strict=True)
-    times = pa.array([START + second * SECOND for second in seconds], INSTANT)
-    return pa.table({"ts": times, "type": list(kinds), "card": list(cards), "amount": list(amounts)})
-
-
 def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path / "in", events(40, seed=1), 1)
     run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS, partition_by="k"), tmp_path)
@@ -321,19 +234,6 @@ def _is_beyond(progress: Any, time: int) -> bool:
     return told is not None and datetime.fromisoformat(told) > datetime.fromtimestamp(time / SECOND, UTC)
 
 
-def test_heartbeats_come_to_streams_of_instants(spark: SparkSession, stream: DataFrame) -> None:
-    with pytest.raises(UnsupportedError, match=r"has a watermark already, .*\n.*hint: call heartbeats\(\) first"):
-        cep.heartbeats(stream, idle="5 seconds")
-    with pytest.raises(UnsupportedError, match="heartbeats are for a streaming DataFrame"):
-        cep.heartbeats(spark.createDataFrame(events(2, seed=1)), idle="5 seconds")
-    with pytest.raises(PatternError, match="idle='5' is no length of time that a clock tells"):
-        cep.heartbeats(stream, idle="5")
-    with pytest.raises(PatternError, match=r"there is no column 'tss'.*\n.*did you mean 'ts'"):
-        cep.heartbeats(stream, idle="5 seconds", timestamp="tss")
-    with pytest.raises(UnsupportedError, match="column 'x' is no TIMESTAMP"):
-        cep.heartbeats(stream, idle="5 seconds", timestamp="x")
-
-
 @pytest.mark.surface
 def test_late_events_are_counted(spark: SparkSession, tmp_path: Path) -> None:
     first = pa.table({"ts": pa.array([START, START + 10 * SECOND], INSTANT), "type": ["A", "A"], "k": [1.0] * 2, "x": [1, 1]})
@@ -351,82 +251,3 @@ def test_the_watermark_moves_with_events_that_no_variable_binds(spark: SparkSess
     plan = physical_plan(cep.gpu_match(known, PAIRS, columns=["x"]))
     assert plan.index("Filter") < plan.index("EventTimeWatermark")
     assert not re.search(r"Filter [^\n]*type", plan[plan.index("EventTimeWatermark") :])
-
-
-@pytest.fixture
-def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
-    (tmp_path / "in").mkdir()
-    return source(spark, tmp_path / "in")
-
-
-@pytest.mark.parametrize(
-    ("query", "options", "message"),
-    [
-        ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: give the window a length of time, such as WITHIN 5 minutes"),
-        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "keeps the last events of every key for ever"),
-        (LEVELS, {"gap": "3 seconds"}, "a stream with gap= and detect='final' is not supported.*\n.*hint: give detect='early'"),
-        (LEVELS, {"output": "events"}, "output='events' is not supported for a streaming DataFrame of situations; supported: matches"),
-        (LEVELS, {"timeouts": True}, "timeouts=True is not supported for situations"),
-        (PAIRS, {"timeouts": True, "strategy": "skip_till_any_match"}, "timeouts=True is not supported under skip_till_any_match"),
-        (PAIRS, {"late": "rows", "output": "events"}, "late='rows' is not supported with output='events'; supported: matches"),
-        ("MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN (A B))", {}, "(?s)a stream of MATCH_RECOGNIZE without ORDER BY.*without WITHIN"),
-        (ROWS.replace("WITHIN 5 SECONDS", ""), {}, r"without WITHIN, .*\n.*hint: add WITHIN and a length of time"),
-        (ROWS.replace("5 SECONDS", "5 EVENTS"), {}, "PARTITION BY and WITHIN a number of rows, of which all keys would be kept"),
-        (ROWS.replace("B+)", "B+ $)"), {}, r"line 1, column \d+: a stream with \$ is not supported"),
-        (ROWS.replace("ts, x", "x").replace("5 SECONDS", "5"), {}, "column 'x' is BIGINT, of which Spark keeps no watermark"),
-        (ROWS, {"slices": "1 hour"}, "slices= has no meaning for a streaming DataFrame"),
-        (ROWS, {"output": "events"}, "output='events' is not supported for MATCH_RECOGNIZE"),
-        (PAIRS, {"output": "count"}, r"output='count' is not supported for a streaming DataFrame; supported: matches, events\n.*groupBy"),
-        (PAIRS, {"output": "compressed"}, "output='compressed' is not supported for a streaming DataFrame; supported: matches, events"),
-        (PAIRS, {"output": "indices"}, "supported: matches"),
-        (PAIRS, {"algorithm": "brute_force"}, "brute_force"),
-        (PAIRS, {"slices": "1 hour"}, "slices= has no meaning for a streaming DataFrame\n.*hint: leave it out"),
-        (PAIRS, {"scan": "spark", "worker_memory": "1GB"}, r"(?s)worker_memory= has no meaning.*scan= has no meaning"),
-        (PAIRS, {"report": cep.RunReport()}, r"report= has no meaning .*\n.*query.lastProgress\['observedMetrics'\]"),
-    ],
-)
-def test_what_streams_cannot_be_asked_is_refused_by_name(stream: DataFrame, query: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UnsupportedError, match=message):
-        cep.gpu_match(stream, query, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error, rows\n.*did you mean 'drop'"),
-        ({"emit": "window"}, "emit='window' is unknown; expected one of certain"),
-        ({"every": "soon"}, "every='soon' is no length of time"),
-        ({"every": 5}, "every"),
-    ],
-)
-def test_faults_of_keywords_are_told_at_once(stream: DataFrame, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(PatternError, match=message):
-        cep.gpu_match(stream, PAIRS, **options)
-
-
-@pytest.mark.parametrize("name", ["emit", "every", "late"])
-def test_keywords_of_streams_are_refused_for_a_batch(spark: SparkSession, name: str) -> None:
-    given = {"emit": "certain", "every": "5 seconds", "late": "error"}
-    frame = spark.createDataFrame(events(2, seed=1))
-    if name == "emit":
-        assert cep.gpu_match(frame, PAIRS, emit="certain").columns
-        return
-    with pytest.raises(PatternError, match=f"{name}= is for a streaming DataFrame, and this one is not"):
-        cep.gpu_match(frame, PAIRS, **{name: given[name]})
-
-
-def test_all_that_is_wrong_with_a_stream_is_told_at_once(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    plain = spark.readStream.schema(SCHEMA + ", day date, n long, local timestamp_ntz, at timestamp").parquet(str(tmp_path / "in"))
-    spark.conf.unset(STORE)
-    with pytest.raises(UnsupportedError) as caught:
-        cep.gpu_match(plain, "PATTERN SEQ(A a, B b)", output="count")
-    spark.conf.set(STORE, ROCKS)
-    told = str(caught.value)
-    assert all(part in told for part in ("needs a window", "'count'", "no watermark on timestamp column 'ts'", "RocksDB", STORE))
-    assert "hint: df.withWatermark('ts', '10 seconds')" in told
-    with pytest.raises(UnsupportedError, match=r"no watermark on timestamp column 'ts'; it has one on 'at'"):
-        cep.gpu_match(plain.withWatermark("at", "1 second"), PAIRS)
-    for name, kind, window in (("day", "DATE", "5 days"), ("n", "BIGINT", "5"), ("local", "TIMESTAMP_NTZ", "5 seconds")):
-        with pytest.raises(UnsupportedError, match=f"'{name}' is {kind}, of which Spark keeps no watermark\n.*hint: make a TIMESTAMP"):
-            cep.gpu_match(plain, f"PATTERN SEQ(A a, B b) WITHIN {window}", timestamp=name)
