@@ -10,20 +10,23 @@ import pyarrow as pa
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.windows import UNIT_NAMES, bind_length, length_of, own_tick
+from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.decisive import Decisive, OpenRuns, decided_by_runs, decided_by_streams
 from gpu_cep.engine.streaming.kept_events import with_wide_codes
 from gpu_cep.engine.streaming.kinds import refuse_taken_names
+from gpu_cep.engine.streaming.sessions import by_sessions
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.lang.ast import UNITS
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
-from gpu_cep.live_queries import LATE, Idle, LiveQuery, check_live, needs_slices, row_query
+from gpu_cep.live_queries import LATE, Idle, InSessions, LiveQuery, check_live, needs_slices, row_query
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import as_open_runs, by_kind, of_open_runs
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 class Arrival:
     """How events come: how late they may be, what becomes of later ones, how often the engine runs, and when time moves without events.
 
-    `lateness`, `late`, `every`, `idle`: the keywords of :class:`gpu_cep.Stream`.
+    `lateness`, `late`, `every`, `idle`, `time_to_live`: the keywords of :class:`gpu_cep.Stream`.
     `in_order`: whether they come in order of time.
     `asked`: what is asked for, for errors.
     """
@@ -49,6 +52,7 @@ class Arrival:
     in_order: bool = False
     asked: str = "a stream"
     idle: str | None = None
+    time_to_live: float | str | None = None
 
 
 def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings, arrival: Arrival) -> LiveQuery:
@@ -68,24 +72,55 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         return _plan_live_rows(pattern, schema, options, settings, arrival)
     settings, of_timeouts = by_kind(settings) if settings.timeouts else (settings, None)
     whole = make_plan(pattern, schema, options, settings)
-    check_live(whole, settings, arrival.asked)
+    check_live(whole, settings, arrival.asked, expires=arrival.time_to_live is not None)
     read = [schema.names[column] for column in columns_read(whole.query, settings)]
     narrow, chosen = with_wide_codes(pa.schema([schema.field(name) for name in read])), narrow_settings(settings, read)
     # of its text, so that a stream which is loaded has the same plan
     text = format_query(as_query(pattern))
     plan = make_plan(text, narrow, options, chosen)
-    sliced = None
-    if isinstance(plan, EventPlan) and needs_slices(settings):
-        sliced = plan_over_slices(text, narrow, options, chosen)
+    sliced, sessions = None, in_sessions(plan, narrow, arrival.time_to_live, options.time_unit)
+    if isinstance(plan, EventPlan) and (sessions is not None or needs_slices(settings)):
+        sliced = plan_runs(text, narrow, options, chosen, sessions)
         # those that end after a time must be told apart
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
     timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
     assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
     decisive = None if arrival.in_order else decisive_of(plan, text, narrow, options, settings)
-    live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts, decisive=decisive), arrival, options.time_unit)
+    live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts, decisive=decisive, sessions=sessions), arrival, options.time_unit)
     if live.returns_late:
         check_late_rows(live, settings)
     return live
+
+
+def in_sessions(plan: AnyPlan, schema: pa.Schema, time_to_live: float | str | None, time_unit: str | None) -> InSessions | None:
+    """Return how long a key may be silent; None if that is not given.
+
+    Raises
+    ------
+    PatternError
+        It is no length of time.
+    """
+    if time_to_live is None:
+        return None
+    ticks = _length(plan, "time_to_live", time_to_live, time_unit)
+    if not ticks:
+        raise PatternError([Diagnostic(f"time_to_live={time_to_live!r} must be more than nothing", hint="write text such as '1 day'")])
+    column, taken = "session", {*schema.names, *answer_schema(plan, schema).names}
+    while column in taken:
+        column += "_"
+    return InSessions(ticks, column)
+
+
+def plan_runs(
+    pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings, sessions: InSessions | None
+) -> SlicedPlan:  # fmt: skip
+    """Return the plan of runs over events of `schema`, whose results are put together; for `sessions` they have one more column."""
+    if sessions is None:
+        return plan_over_slices(pattern, schema, options, settings)
+    columns = tuple(schema.names) if settings.columns is None else settings.columns
+    shown = (*columns, sessions.column) if settings.output == "events" else columns
+    numbered = schema.append(pa.field(sessions.column, pa.int64()))
+    return by_sessions(plan_over_slices(pattern, numbered, options, replace(settings, columns=shown)), len(schema))
 
 
 def decisive_of(plan: Plan, pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> Decisive | None:
@@ -106,6 +141,7 @@ def _plan_live_rows(
 ) -> LiveQuery:  # fmt: skip
     """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
     check_row_settings(settings)
+    refuse_time_to_live(arrival)
     narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
     written = bind_rows(pattern, narrow, options)
     check_rows(written, narrow, options)
@@ -116,6 +152,13 @@ def _plan_live_rows(
     if live.returns_late:
         check_late_rows(live, settings)
     return live
+
+
+def refuse_time_to_live(arrival: Arrival) -> None:
+    """Raise UnsupportedError if keys are to have a time to live, which those of row patterns have not."""
+    if arrival.time_to_live is not None:
+        message = "time_to_live= is not supported for MATCH_RECOGNIZE"
+        raise UnsupportedError([Diagnostic(message, hint="leave it out; WITHIN a length of time bounds what is kept")])
 
 
 def text_of(pattern: Pattern) -> str:

@@ -37,6 +37,13 @@ class Idle(NamedTuple):
     ticks_per_second: float
 
 
+class InSessions(NamedTuple):
+    """How many ticks a key may be silent before it begins anew, and the name of the column that numbers its sessions."""
+
+    time_to_live: Tick
+    column: str
+
+
 @dataclass(frozen=True)
 class LiveQuery:
     """A query that is asked of a stream.
@@ -51,6 +58,7 @@ class LiveQuery:
     `idle`: when the watermark moves with the clock (None: never).
     `decisive`: on which of the known events later matches depend (None: on all of the window).
     `rows`: the plan of a row pattern; then `plan` is that of its conditions on one row (None: the query is no row pattern).
+    `sessions`: how long a key may be silent before it begins anew (None: for ever); then `sliced` has a plan of these sessions.
     """
 
     plan: AnyPlan
@@ -65,6 +73,7 @@ class LiveQuery:
     idle: Idle | None = None
     decisive: Decisive | None = None
     rows: RowPlan | None = None
+    sessions: InSessions | None = None
 
     @property
     def kept(self) -> pa.Schema:
@@ -120,8 +129,8 @@ def row_query(plan: RowPlan, rows: pa.Schema, settings: Settings, asked: str, te
     return LiveQuery(replace(plan.labels, settings=settings, stream_keys=plan.bound.partition_by), rows, rows=plan)
 
 
-def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> AnyPlan:
-    """Return the plan if a stream, or what else is `asked` for, can answer it.
+def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream", *, expires: bool = False) -> AnyPlan:
+    """Return the plan if a stream, or what else is `asked` for, can answer it; `expires` if keys have a time to live.
 
     Raises
     ------
@@ -142,7 +151,7 @@ def check_live(plan: AnyPlan, settings: Settings, asked: str = "a stream") -> An
         message = f"{asked} with gap= and detect='final' is not supported: a situation ends in its gap, but is seen to do so later"
         faults.append(Diagnostic(message, hint="give detect='early'"))
     try:
-        refuse_unbounded(plan, asked)
+        refuse_unbounded(plan, asked, expires=expires)
     except UnsupportedError as refused:
         faults.extend(refused.diagnostics)
     if faults:

@@ -31,6 +31,7 @@ from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
+from gpu_cep.engine.streaming.sessions import with_numbers, without_numbers
 from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
@@ -224,17 +225,23 @@ def _certain_matches(
     shared: EventColumns | None = None,
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
-    horizon = horizon_of(live.plan, live.certain, state, until)
+    time_to_live = None if live.sessions is None else live.sessions.time_to_live
+    horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
     columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query)
     read = _read_by(live.plan, live.certain, live.schema, state, horizon, columns)
     run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
-    after = forget(live.plan, replace(state, clock=replace(state.clock, answered=until)), horizon)
+    clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)
+    after = forget(live.plan, replace(state, clock=clock), horizon)
     if live.sliced is None:
         found = run(read.table, read.origin, shared=read.shared)
         return _counted(live, after, _sum(found) if live.plan.settings.output == "count" else found.num_rows), found
     # further columns are added
-    numbered, origin = add_columns(live.sliced, PartOfFiles(read.table, live.schema, read.origin.numbers))
-    return _put_together(live, live.sliced, after, run(numbered, origin, shared=None), horizon)
+    part = PartOfFiles(read.table, live.schema, read.origin.numbers)
+    if live.sessions is None or horizon.sessions is None:
+        return _put_together(live, live.sliced, after, run(*add_columns(live.sliced, part), shared=None), horizon)
+    table, schema = with_numbers(live.sessions.column, part.table, part.schema, horizon.sessions.numbers)
+    found = run(*add_columns(live.sliced, replace(part, table=table, schema=schema)), shared=None)
+    return _put_together(live, live.sliced, after, without_numbers(live.sessions.column, found), horizon)
 
 
 def _run(

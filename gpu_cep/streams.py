@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")
+# Those that say how events come.
+_ARRIVAL = ("lateness", "late", "every", "idle", "time_to_live")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Stream:
     Parameters
     ----------
     pattern
-        As in :func:`gpu_cep.match`; it must have a window of time. Rows of MATCH_RECOGNIZE are ordered by their time first.
+        As in :func:`gpu_cep.match`; it must have a window. Rows of MATCH_RECOGNIZE are ordered by their time first.
     schema
         The Arrow schema of the events. What is pushed may have more columns.
     lateness
@@ -73,6 +75,9 @@ class Stream:
     idle
         After how long without an event the watermark moves with the wall clock, whenever :meth:`advance` is called
         without a time: text such as ``"30 seconds"``. So the last matches come out, and what was only slow is late (default: never).
+    time_to_live
+        For a window of a number of events with `partition_by`: after how long without an event a key begins anew, so that nothing is
+        kept of it, a number or text such as ``"1 day"``. Its matches are those among events without a longer silence between them.
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 
@@ -96,10 +101,11 @@ class Stream:
         late: str = "drop",
         every: float | str | None = None,
         idle: str | None = None,
+        time_to_live: float | str | None = None,
         **keywords: Unpack[StreamOptions],
     ) -> None:
         given: dict[str, Any] = dict(keywords)
-        arrival, plain = Arrival(lateness, late, every, idle=idle), decode_schema(schema)
+        arrival, plain = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live), decode_schema(schema)
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
         self._asked = _Asked(text_of(pattern), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
@@ -182,10 +188,7 @@ class Stream:
             "plan": self._live.fingerprint(),
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            "lateness": asked.arrival.lateness,
-            "every": asked.arrival.every,
-            "late": asked.arrival.late,
-            "idle": asked.arrival.idle,
+            **{name: getattr(asked.arrival, name) for name in _ARRIVAL},
             "keywords": json.loads(json.dumps(kept, default=list)),
         }
         return write_state(self._state, about)
@@ -209,7 +212,8 @@ class Stream:
         about = read_about(state)
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(about["schema"])))
         keywords = about["keywords"] | ({} if functions is None else {"functions": functions})
-        arrival = {name: about[name] for name in ("lateness", "late", "every", "idle")}
+        # an earlier release wrote fewer of them
+        arrival: dict[str, Any] = {name: about[name] for name in _ARRIVAL if name in about}
         stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.fingerprint() != about["plan"]:
             raise EventError("state: this release plans the query in another way; load it with the release that saved it")
@@ -223,7 +227,10 @@ class Stream:
 
     @property
     def clock(self) -> Clock:
-        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
+        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out.
+
+        `expired` says how often a key was given up that was silent for longer than its time to live.
+        """
         return self._state.clock
 
     @property

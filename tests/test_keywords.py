@@ -36,10 +36,10 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
     cep.explain_all: (PlanOptions, set()),
-    cep.stream: (StreamOptions, {"lateness", "late", "every", "idle"}),
+    cep.stream: (StreamOptions, {"lateness", "late", "every", "idle", "time_to_live"}),
     cep.stream_all: (StreamOptions, {"lateness", "late", "every", "idle", "split"}),
     cep.progress: (ProgressOptions, set()),
-    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late"}),
+    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late", "time_to_live"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }

@@ -51,11 +51,12 @@ class SparkEvents:
         emit: str = "certain",
         every: float | str | None = None,
         late: str = "drop",
+        time_to_live: float | str | None = None,
         **keywords: Unpack[SparkChoices],
     ) -> DataFrame:
         """Find the matches of `pattern`, as :func:`gpu_cep.gpu_match`."""
         own: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
-        own |= {"emit": emit, "every": every, "late": late}
+        own |= {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live}
         return gpu_match(self.data, pattern, **own, **self.roles, **keywords)
 
     @takes_keywords(api.match, SparkChoices)

@@ -13,7 +13,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.engine.streaming.kinds import with_late
+from gpu_cep.engine.streaming.sessions import first_closing
+from gpu_cep.engine.streaming.state import Clock, StreamState
 from gpu_cep.errors import CepError, EventError
+from gpu_cep.live_queries import LiveQuery
 from gpu_cep.stream_steps import bindable_rows, certain_matches, give_up_decided, hold_events, is_due, no_matches
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.live_marks import in_order_of_ties, marks_after, read_marks
@@ -56,7 +59,7 @@ def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] 
     except CepError as fault:
         # without the frames of the engine, which tell a user nothing
         raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
-    yield _answer(work, ran, new, after, watermark, bucket.state.clock.reported)
+    yield _answer(work, ran, new, after, watermark, bucket.state.clock)
 
 
 def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: int) -> New:
@@ -127,7 +130,15 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
     # there is no run for a row pattern without rows
     marks = None if work.live.rows is None or listed is None else marks_after(listed.numbers, after.events, after.numbers)
-    return Ran(rest, after.numbers, found, listed, marks)
+    return Ran(rest, after.numbers, found, listed, marks, _closing(work.live, after))
+
+
+def _closing(live: LiveQuery, state: StreamState) -> int | None:
+    """Return the watermark at which the first of the kept keys has been silent for its time to live; None if it is none."""
+    if live.sessions is None:
+        return None
+    closing = first_closing(live.plan, state.events, state.times, live.sessions.time_to_live)
+    return None if closing is None else int(closing)
 
 
 def _in_order(work: LiveWork, store: Store, events: pa.Table, numbers: Numbers) -> tuple[pa.Table, Numbers]:
@@ -137,12 +148,12 @@ def _in_order(work: LiveWork, store: Store, events: pa.Table, numbers: Numbers) 
     return in_order_of_ties(work.live.rows, work.ties, read_marks(store.marks, events), numbers)
 
 
-def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int, before: int) -> pd.DataFrame:
+def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int, before: Clock) -> pd.DataFrame:
     """Return the matches in pieces that Spark takes, each packed in a row, with the figures in the first row.
 
-    Of the bucket, so many matches had come out `before`.
+    `before` is the clock of the bucket before its run.
     """
-    found = ran.found
+    found, clock = ran.found, bucket.state.clock
     if new.returned is not None and new.late:
         found = with_late(no_matches(work.live) if found is None else found, new.returned)
     elif work.whole is not None and found is not None:
@@ -152,10 +163,11 @@ def _answer(work: LiveWork, ran: Ran, new: New, bucket: Bucket, watermark: int, 
     figures = {
         "late": new.late,
         "events": new.events,
-        "matches": bucket.state.clock.reported - before,
+        "matches": clock.reported - before.reported,
         "kept": bucket.rows,
         "bytes": bucket.size,
         # the first micro-batch has no watermark yet
         "ahead": max(0, new.latest - watermark * TICKS) if watermark else 0,
+        "expired": clock.expired - before.expired,
     }
     return rows_of_pieces(pieces, figures)

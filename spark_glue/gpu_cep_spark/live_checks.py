@@ -8,10 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType, TimestampType
 
-from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.certainty import refuse_unbounded
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.live_queries import LATE
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
@@ -65,8 +65,10 @@ def refuse_keywords(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
         raise UnsupportedError(faults)
 
 
-def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings) -> None:
+def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings, *, expires: bool) -> None:
     """Check that the query is one for streams under Spark, and the watermark and the session's state store.
+
+    `expires` says whether keys have a time to live.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings) -> None:
         A stream cannot answer the query, Spark has no watermark of the timestamps, or cannot have one, or keeps state
         in another store than RocksDB. One error names all reasons.
     """
-    faults = [*_faults_of_query(plan), *_faults_of_output(plan, settings)]
+    faults = [*_faults_of_query(plan, expires=expires), *_faults_of_output(plan, settings)]
     faults += [*_faults_of_watermark(df.schema, plan.query.schema.names[plan.query.timestamp]), *_faults_of_store(df)]
     if faults:
         raise UnsupportedError(faults)
@@ -94,14 +96,12 @@ def check_row_stream(df: DataFrame, query: NarrowRows) -> None:
         raise UnsupportedError(faults, query.text)
 
 
-def _faults_of_query(plan: AnyPlan) -> Iterator[Diagnostic]:
-    lengthy = "give the window a length of time, such as WITHIN 5 minutes"
-    if plan.query.window is None:
-        yield Diagnostic("a stream needs a window: without one all events would have to be kept", hint=lengthy)
-    elif isinstance(plan.query.window, CountWindow) and plan.query.partition_by:
-        told = "keeps the last events of every key for ever: there is no time to live for keys yet"
-        yield Diagnostic(f"a window of a number of events {told}", hint=lengthy)
-    elif isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:
+def _faults_of_query(plan: AnyPlan, *, expires: bool) -> Iterator[Diagnostic]:
+    try:
+        refuse_unbounded(plan, "a stream", expires=expires)
+    except UnsupportedError as refused:
+        yield from refused.diagnostics
+    if isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early:
         told = "a stream with gap= and detect='final' is not supported: a situation ends in its gap, but is seen to do so later"
         yield Diagnostic(told, hint="give detect='early'")
 

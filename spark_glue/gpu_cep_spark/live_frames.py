@@ -19,15 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_plans import check_late_rows, decisive_of
+from gpu_cep.live_plans import Arrival, check_late_rows, decisive_of, in_sessions, plan_runs
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
 from gpu_cep.plan.certainty import is_reported_in_time
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.query_plans import as_query
-from gpu_cep.sliced_plans import plan_over_slices
 from gpu_cep_spark.codes import Codes, coded_columns
 from gpu_cep_spark.handshake import send
 from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
@@ -40,7 +38,7 @@ from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema
 
 # What the stateful operator gives: packed matches, and the figures of a call.
-_FOUND = "found binary, late long, events long, matches long, kept long, bytes long, ahead long"
+_FOUND = "found binary, late long, events long, matches long, kept long, bytes long, ahead long, expired long"
 _HASH = "keys"
 # The time zone of columns of instants, whatever the session's, so that a checkpoint fits sessions of any zone.
 ZONE = "UTC"
@@ -50,7 +48,7 @@ _WATERMARK = {"spark.watermarkDelayMs": 0}
 _MEANING = ("timestamp", "partition_by", "order_by", "type_column", "nulls", "strategy", "ties", "time_unit")
 
 
-def match_stream(job: Job, timeouts: Sequence[NarrowQuery], every: float | str | None, late: str) -> DataFrame:
+def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> DataFrame:
     """Return the matches of a streaming DataFrame as they become certain, and the timeouts of `timeouts`, if that has a query.
 
     Raises
@@ -58,11 +56,11 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], every: float | str |
     UnsupportedError
         The DataFrame or the query is not one for streams.
     PatternError
-        `every` is no length of time.
+        The `arrival` has what is no length of time.
     """
     query, df = job.query, job.df
-    check_stream(df, query.plan, query.settings)
-    work = live_work(query, every, late, partitions_of(df), timeouts, job.events)
+    check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
+    work = live_work(query, arrival, partitions_of(df), timeouts, job.events)
     matches = match_in_buckets(df, work)
     return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
 
@@ -89,17 +87,17 @@ def _is_event_time(live: LiveQuery) -> bool:
 
 
 def live_work(
-    query: NarrowQuery, every: float | str | None, late: str, partitions: int, timeouts: Sequence[NarrowQuery], events: pa.Schema
+    query: NarrowQuery, arrival: Arrival, partitions: int, timeouts: Sequence[NarrowQuery], events: pa.Schema
 ) -> LiveWork:  # fmt: skip
     """Return the work on each bucket; raises as :func:`match_stream`.
 
     `partitions` is the session's number of partitions, `timeouts` has a query if they are asked for, and `events` have a
     DataFrame's columns.
     """
-    plan = query.plan
-    live = _live_query(query, timeouts, ticks_of(plan, every, query.options.time_unit), late)
-    codes, whole = coded_columns(plan), events if live.returns_late else None
-    return LiveWork(live, _digest(query, codes), pattern_text(query.pattern), codes, columns_of_result(live, whole), partitions, whole)
+    live = _live_query(query, timeouts, arrival)
+    codes, whole = coded_columns(query.plan), events if live.returns_late else None
+    digest, text = _digest(query, codes, live), pattern_text(query.pattern)
+    return LiveWork(live, digest, text, codes, columns_of_result(live, whole), partitions, whole)
 
 
 def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
@@ -107,16 +105,17 @@ def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
     return batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
 
 
-def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], every: Tick | None, late: str) -> LiveQuery:
-    plan = check_live(query.plan, query.settings)
-    sliced = None
-    if isinstance(plan, EventPlan) and needs_slices(query.settings):
-        sliced = plan_over_slices(query.pattern, query.events, query.options, query.settings)
+def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> LiveQuery:
+    plan = check_live(query.plan, query.settings, expires=arrival.time_to_live is not None)
+    every = ticks_of(plan, arrival.every, query.options.time_unit)
+    sliced, sessions = None, in_sessions(plan, query.events, arrival.time_to_live, query.options.time_unit)
+    if isinstance(plan, EventPlan) and (sessions is not None or needs_slices(query.settings)):
+        sliced = plan_runs(query.pattern, query.events, query.options, query.settings, sessions)
     of_timeouts = [each.plan for each in timeouts if isinstance(each.plan, EventPlan)]
     decisive = decisive_of(plan, query.pattern, query.events, query.options, query.settings)
     live = LiveQuery(
         plan, query.events, sliced, of_timeouts[0] if of_timeouts else None,
-        every=every, refuses_late=late == "error", returns_late=late == "rows", decisive=decisive,
+        every=every, refuses_late=arrival.late == "error", returns_late=arrival.late == "rows", decisive=decisive, sessions=sessions,
     )  # fmt: skip
     if live.returns_late:
         check_late_rows(live, query.settings)
@@ -152,16 +151,16 @@ def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
 
 def _figures() -> list[Any]:
     """Return what Spark tells of each micro-batch beside its own metrics."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes")]
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes", "expired")]
     largest = F.coalesce(F.max("kept"), F.lit(0)).alias("largest")
     return [*sums, largest, (F.coalesce(F.max("ahead"), F.lit(0)) / 1e6).alias("seconds_ahead")]
 
 
-def _digest(query: NarrowQuery, codes: Codes) -> str:
+def _digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:
     """Return a digest of what a bucket's state depends on: the question, and the columns and codes in which events are kept."""
     options, settings = query.options, query.settings
     asked = [settings.after_match, settings.output, settings.columns, options.detect, options.allen, options.gap]
-    kept = [str(query.events.remove_metadata()), sorted(codes.items())]
+    kept = [str(query.events.remove_metadata()), sorted(codes.items()), *([] if live.sessions is None else [live.sessions.time_to_live])]
     text = format_query(as_query(query.pattern))
     return digest_of(text, options, _MEANING, *asked, settings.kind, settings.detected_at, *kept)
 

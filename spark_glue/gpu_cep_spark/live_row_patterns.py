@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.live_plans import check_late_rows, text_of
+from gpu_cep.live_plans import Arrival, check_late_rows, refuse_time_to_live, text_of
 from gpu_cep.live_queries import row_query
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.heartbeat_rows import HEARTBEAT, without_heartbeats
@@ -23,33 +23,32 @@ from gpu_cep_spark.schemas import arrow_schema
 _MEANING = ("partition_by", "order_by", "time_unit")
 
 
-def match_row_stream(
-    df: DataFrame, pattern: RowPattern, options: Options, settings: Settings, every: float | str | None, late: str
-) -> DataFrame:  # fmt: skip
+def match_row_stream(df: DataFrame, pattern: RowPattern, options: Options, settings: Settings, arrival: Arrival) -> DataFrame:
     """Return the rows that a row pattern returns of a streaming DataFrame, as they become certain.
 
     Raises
     ------
     PatternError
-        The pattern has an error, or `every` is no length of time.
+        The pattern has an error, or the `arrival` has what is no length of time.
     UnsupportedError
         The DataFrame or the pattern is not one for streams.
     """
+    refuse_time_to_live(arrival)
     rows = arrow_schema(df.drop(HEARTBEAT).schema, ZONE)
     query = NarrowRows.of(pattern, rows, options, settings)
     check_row_stream(df, query)
     time = query.rows.names[query.bound.order_by[0].column]
-    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, every, late, partitions_of(df), rows))
+    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, arrival, partitions_of(df), rows))
 
 
-def live_row_work(query: NarrowRows, every: float | str | None, late: str, partitions: int, rows: pa.Schema) -> LiveWork:
+def live_row_work(query: NarrowRows, arrival: Arrival, partitions: int, rows: pa.Schema) -> LiveWork:
     """Return the work on each bucket; raises as :func:`match_row_stream`.
 
     `partitions` is the session's number of partitions, and `rows` have a DataFrame's columns.
     """
     live = row_query(query.plan, query.rows, query.settings, "a stream", query.text)
-    ticks = ticks_of(live.plan, every, query.options.time_unit)
-    live = replace(live, every=ticks, refuses_late=late == "error", returns_late=late == "rows")
+    ticks = ticks_of(live.plan, arrival.every, query.options.time_unit)
+    live = replace(live, every=ticks, refuses_late=arrival.late == "error", returns_late=arrival.late == "rows")
     if live.returns_late:
         check_late_rows(live, query.settings)
     whole = rows if live.returns_late else None

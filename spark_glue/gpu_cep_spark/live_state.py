@@ -31,7 +31,7 @@ _NUMBER = "number"
 # How keys are spread over buckets: as many buckets in each partition.
 _SPREAD = "evenly"
 # The fields of a bucket that are written beside the state of its stream.
-_FIGURES = ("rows", "size", "chunks", "timer", "latest", "open")
+_FIGURES = ("rows", "size", "chunks", "timer", "latest", "open", "closing")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -57,6 +57,7 @@ class Bucket:
     `timer`: the watermark, in milliseconds, at which it is called next if no event comes (None: never).
     `latest`: the latest time of its events.
     `open`: of how many rows of a row pattern it was not certain at the last run which match begins there.
+    `closing`: the watermark, in ticks, at which the first of its keys has been silent for its time to live (None: there is none).
     """
 
     state: StreamState
@@ -66,6 +67,7 @@ class Bucket:
     timer: int | None = None
     latest: int = 0
     open: int = 0
+    closing: int | None = None
 
 
 class New(NamedTuple):
@@ -93,7 +95,7 @@ class Listed(NamedTuple):
 class Ran(NamedTuple):
     """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches.
 
-    `listed` is what was read of the list, `marks` are those of the rows of a row pattern.
+    `listed` is what was read of the list, `marks` are those of the rows of a row pattern, and `closing` is as in a :class:`Bucket`.
     """
 
     state: StreamState
@@ -101,6 +103,7 @@ class Ran(NamedTuple):
     found: pa.Table | None
     listed: Listed | None = None
     marks: ListMarks | None = None
+    closing: int | None = None
 
 
 def read_bucket(work: LiveWork, store: Store) -> Bucket:
@@ -129,8 +132,8 @@ def read_bucket(work: LiveWork, store: Store) -> Bucket:
     buckets = number_of_buckets(work.partitions)
     if told["buckets"] != buckets:
         raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
-    # an earlier release wrote no number of open rows
-    return Bucket(read_state(written, work.live.schema), **{name: told.get(name, 0) for name in _FIGURES})
+    # an earlier release did not write all of them
+    return Bucket(read_state(written, work.live.schema), **{name: told[name] for name in _FIGURES if name in told})
 
 
 def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
@@ -138,7 +141,8 @@ def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
     by_events = isinstance(live.window, CountWindow) or (
         live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open
     )
-    return by_events and clock.answered is not None and bucket.latest <= clock.answered
+    waits_for_silence = bucket.closing is None or clock.watermark is None or clock.watermark < bucket.closing
+    return by_events and clock.answered is not None and bucket.latest <= clock.answered and waits_for_silence
 
 
 def holds(state: StreamState) -> bool:
@@ -165,6 +169,8 @@ def write_bucket(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: Ne
     """Write what is kept of a bucket, set its timer, and return what is known of it; `called` by its timer."""
     after = replace(bucket, state=ran.state)
     anew = ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept))
+    if ran.kept is not None:
+        after = replace(after, closing=ran.closing)
     if ran.kept is not None and anew:
         after = _write_events(store, after, ran.kept, ran.listed)
     if ran.marks is not None:
@@ -206,9 +212,7 @@ def _write_events(store: Store, bucket: Bucket, kept: Numbers, listed: Listed | 
 
 def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, called: bool) -> Bucket:
     """Have Spark call the bucket again once the engine is due, if it keeps anything."""
-    clock = bucket.state.clock
-    waits = (bucket.rows or holds(bucket.state)) and not is_settled(work.live, bucket, clock)
-    timer = _due(work.live, clock, watermark) if waits else None
+    timer = _due(work.live, bucket, watermark) if bucket.rows or holds(bucket.state) else None
     if timer != bucket.timer:
         # the timer that has gone off is Spark's to delete
         if bucket.timer is not None and not called:
@@ -218,8 +222,11 @@ def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, 
     return replace(bucket, timer=timer)
 
 
-def _due(live: LiveQuery, clock: Clock, watermark: int) -> int:
-    """Return the watermark, in milliseconds, at which the engine is to run next."""
+def _due(live: LiveQuery, bucket: Bucket, watermark: int) -> int | None:
+    """Return the watermark, in milliseconds, at which the engine is to run next if no event comes; None: not at all."""
+    clock = bucket.state.clock
+    if is_settled(live, bucket, clock):
+        return None if bucket.closing is None else -(-bucket.closing // TICKS)
     if live.every is None or clock.answered is None:
         return watermark + 1
     return max(watermark + 1, -int(-(clock.answered + live.every) // TICKS))

@@ -17,6 +17,7 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
+from gpu_cep.live_plans import Arrival
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import is_row_pattern, refuse_swapped
@@ -61,6 +62,7 @@ def gpu_match(
     emit: str = "certain",
     every: float | str | None = None,
     late: str = "drop",
+    time_to_live: float | str | None = None,
     **keywords: Unpack[SparkOptions],
 ) -> DataFrame:
     """Find the matches of `pattern` among the events of a Spark DataFrame, or of Parquet files.
@@ -137,6 +139,9 @@ def gpu_match(
         Of a streaming DataFrame, what an event is whose time is not after the watermark when it comes. ``drop``: it is dropped
         and counted. ``error``: the query fails. ``rows``: it is dropped, counted, and comes out as a row, as of :class:`gpu_cep.Stream`;
         Spark then filters no events, and shuffles all columns.
+    time_to_live
+        Of a streaming DataFrame and a window of a number of events with `partition_by`, after how long without an event a key
+        begins anew, as of :class:`gpu_cep.Stream`: text such as ``"1 day"``.
     **keywords
         As in :func:`gpu_cep.match`.
 
@@ -163,9 +168,10 @@ def gpu_match(
     check_settings(settings)
     check_scan(scan, slices)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
-    _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late})
+    _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
+    arrival = Arrival(late=late, every=every, time_to_live=time_to_live)
     if is_row_pattern(asked) and frame.isStreaming:
-        return match_row_stream(frame, asked, options, settings, every, late)
+        return match_row_stream(frame, asked, options, settings, arrival)
     frame = without_heartbeats(frame, options.timestamp)
     zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
@@ -175,7 +181,7 @@ def gpu_match(
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
     if frame.isStreaming:
-        return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], every, late)
+        return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], arrival)
     # a report has the figures of one job
     jobs = [Job(frame, query, zone, memory, None if number else report) for number, query in enumerate(queries)]
     return reduce(DataFrame.union, (_match_batch(job, slices, scan, from_paths=of_files is not None) for job in jobs))

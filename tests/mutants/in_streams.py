@@ -17,6 +17,7 @@ _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/live_state.py"
 _LONG_STREAMS = ("tests/api/test_long_streams.py",)
+_SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/test_silent_keys.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
 STREAMS = (
@@ -143,6 +144,18 @@ STREAMS = (
         "order[(begins[:, None] + np.arange(each)).ravel()].astype(np.int32)",
         "np.arange(each * partitions, dtype=np.int32)",
         _OF_BUCKETS,
+    ),
+    Fault("silence-as-long-as-allowed-ends-a-session", _SESSIONS, "> np.uint64(length)", ">= np.uint64(length)", _SILENT_KEYS),
+    Fault("sessions-closed-by-events-alone", _SESSIONS, "self.followed | (self.last", "self.followed & (self.last", _SILENT_KEYS),
+    Fault("matches-of-sessions-numbered-as-one", _SESSIONS, " | (sessions[1:] != sessions[:-1])", "", _SILENT_KEYS),
+    Fault("windows-of-sessions-reported-again", _HORIZON, "OwnRows(over & ~np.append(", "OwnRows(over | ~np.append(", _SILENT_KEYS),
+    Fault("negations-of-sessions-look-back-too-little", _HORIZON, "< 2 * (window.events - 1))", "< window.events - 1)", _SILENT_KEYS),
+    Fault(
+        "buckets-of-silent-keys-are-never-called",
+        _BUCKET_STATE,
+        "return None if bucket.closing is None else -(-bucket.closing // TICKS)",
+        "return None",
+        ("tests/spark/test_live_silent_keys.py",),
     ),
     Fault(
         "open-situations-lead-to-no-match",

@@ -21,6 +21,7 @@ from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.keywords import read_keywords
+from gpu_cep.live_plans import Arrival
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.stream_steps import certain_matches, push_events
@@ -50,11 +51,13 @@ PLAIN = {
 }
 
 
-def asked(text: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop", **options: Any) -> tuple[NarrowQuery, Any]:
+def asked(
+    text: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop", time_to_live: str | None = None, **options: Any
+) -> tuple[NarrowQuery, Any]:
     given, settings = read_keywords(options)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     query, *timeouts = [NarrowQuery.of(text, schema, given, each) for each in kinds]
-    return query, live_work(query, every, late, 1, timeouts, schema)
+    return query, live_work(query, Arrival(late=late, every=every, time_to_live=time_to_live), 1, timeouts, schema)
 
 
 def over_instants(case: Case, shifts: tuple[int, ...]) -> Case:

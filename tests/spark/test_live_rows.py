@@ -18,6 +18,7 @@ from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, UnsupportedError
 from gpu_cep.keywords import read_keywords
+from gpu_cep.live_plans import Arrival
 from gpu_cep.stream_steps import certain_matches, push_events
 from gpu_cep_spark import live_packing, live_state
 from gpu_cep_spark.live_marks import in_order_of_ties
@@ -43,7 +44,7 @@ def few_buckets() -> Iterator[None]:
 
 def asked(clause: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop") -> tuple[NarrowRows, Any]:
     query = NarrowRows.of(clause, schema, *read_keywords({}))
-    return query, live_row_work(query, every, late, 1, schema)
+    return query, live_row_work(query, Arrival(late=late, every=every), 1, schema)
 
 
 def streamed(drawn: Drawn, order: str) -> str:

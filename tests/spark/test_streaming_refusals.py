@@ -25,8 +25,10 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
 @pytest.mark.parametrize(
     ("query", "options", "message"),
     [
-        ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: give the window a length of time, such as WITHIN 5 minutes"),
-        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "keeps the last events of every key for ever"),
+        ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: add WITHIN and a length of time, such as WITHIN 5 minutes"),
+        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "of all keys would be kept\n.*hint: give a stream time_to_live="),
+        (PAIRS, {"time_to_live": "1 day"}, "time_to_live= is for windows of a number of events with partition_by"),
+        (ROWS, {"time_to_live": "1 day"}, "time_to_live= is not supported for MATCH_RECOGNIZE"),
         (LEVELS, {"gap": "3 seconds"}, "a stream with gap= and detect='final' is not supported.*\n.*hint: give detect='early'"),
         (LEVELS, {"output": "events"}, "output='events' is not supported for a streaming DataFrame of situations; supported: matches"),
         (LEVELS, {"timeouts": True}, "timeouts=True is not supported for situations"),
@@ -67,9 +69,9 @@ def test_faults_of_keywords_are_told_at_once(stream: DataFrame, options: dict[st
         cep.gpu_match(stream, PAIRS, **options)
 
 
-@pytest.mark.parametrize("name", ["emit", "every", "late"])
+@pytest.mark.parametrize("name", ["emit", "every", "late", "time_to_live"])
 def test_keywords_of_streams_are_refused_for_a_batch(spark: SparkSession, name: str) -> None:
-    given = {"emit": "certain", "every": "5 seconds", "late": "error"}
+    given = {"emit": "certain", "every": "5 seconds", "late": "error", "time_to_live": "1 day"}
     frame = spark.createDataFrame(events(2, seed=1))
     if name == "emit":
         assert cep.gpu_match(frame, PAIRS, emit="certain").columns

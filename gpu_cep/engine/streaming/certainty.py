@@ -7,17 +7,27 @@ from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 
+# What bounds a window of a number of events of each key.
+REMEDY = "give a stream time_to_live='1 day' or so, after which a silent key begins anew, or the window a length of time"
 
-def refuse_unbounded(plan: Plan, asked: str) -> None:
-    """Raise UnsupportedError if a stream, or what else is `asked` for, would have to keep events without a bound."""
+
+def refuse_unbounded(plan: Plan, asked: str, *, expires: bool) -> None:
+    """Raise UnsupportedError if a stream, or what else is `asked` for, would have to keep events without a bound.
+
+    `expires` says whether keys have a time to live, for which only a window of a number of their events has a use.
+    """
     window = plan.query.window
     if window is None:
         message = f"{asked} needs a window: without one all events would have to be kept"
         raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
-    if isinstance(window, CountWindow) and plan.query.partition_by:
+    counts = isinstance(window, CountWindow) and bool(plan.query.partition_by)
+    if counts and not expires:
         message = f"{asked} with a window of a number of events and partition_by is not supported: events of all keys would be kept"
-        hint = "give the window a length of time, such as WITHIN 5 minutes, or make a stream for each key"
-        raise UnsupportedError([Diagnostic(message, hint=hint)])
+        raise UnsupportedError([Diagnostic(message, hint=REMEDY)])
+    if expires and not counts:
+        what = "a window of a number of events without partition_by" if isinstance(window, CountWindow) else "a window of time"
+        message = f"time_to_live= is for windows of a number of events with partition_by, and this is {what}, which bounds what is kept"
+        raise UnsupportedError([Diagnostic(message, hint="leave it out")])
 
 
 def earliest_open(watermark: Tick, window: Tick) -> Tick:

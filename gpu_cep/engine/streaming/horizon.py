@@ -17,6 +17,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.kept_events import count_until, drop_first, drop_others, keep_from
+from gpu_cep.engine.streaming.sessions import Sessions, find_sessions, streams_of
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.certainty import Certain, waiting_branches
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -32,6 +33,9 @@ class Horizon:
     `later`: the earliest time at which a match of a later run may begin (None: there is no later run).
     `over`: with a window of a number of events, how many of the known ones, in order, have windows that are over; else 0.
     `order`: the known events in the order of the stream, for such a window (None: as they are).
+    `sessions`: those of the known events, if keys have a time to live.
+    `needed`: then, the known events that later runs need.
+    `expired`: then, how many sessions have been closed.
     """
 
     known: int
@@ -40,14 +44,22 @@ class Horizon:
     later: Tick | None
     over: int = 0
     order: Indices | None = None
+    sessions: Sessions | None = None
+    needed: Indices | None = None
+    expired: int = 0
 
 
-def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | None) -> Horizon:
-    """Return how far a run looks if events are known up to the time `until`; None: no event comes any more."""
+def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | None, time_to_live: Tick | None = None) -> Horizon:
+    """Return how far a run looks if events are known up to the time `until`; None: no event comes any more.
+
+    `time_to_live` is that of keys, for a window of a number of their events (None: there is none).
+    """
     known = len(state.times) if until is None else count_until(state, until)
     answered = state.clock.answered
     ends = WHOLE if certain is Certain.WITH_WINDOW else TimeSlice(None if answered is None else following(answered))
     window = plan.query.window
+    if isinstance(window, CountWindow) and time_to_live is not None:
+        return _of_sessions(plan, window, certain, state, until, known, ends, time_to_live)
     if isinstance(window, CountWindow):
         return _of_numbers(plan, window, certain, state, until, known, ends)
     assert isinstance(window, TimeWindow), "a query without a window is refused"
@@ -82,6 +94,36 @@ def _of_numbers(
     return Horizon(known, OwnRows(marks), ends, later, over, order)
 
 
+def _of_sessions(
+    plan: Plan, window: CountWindow, certain: Certain, state: StreamState, until: Tick | None, known: int, ends: TimeSlice,
+    time_to_live: Tick,
+) -> Horizon:  # fmt: skip
+    """Return the horizon of a query whose window is a number of events of a key's session."""
+    answered = state.clock.answered
+    sessions = _sessions(plan, state, known, time_to_live)
+    closed = sessions.are_closed(until, time_to_live)
+    over = sessions.are_over(window.events, closed)
+    own: Own = WHOLE
+    if certain is Certain.WITH_WINDOW:
+        before = 0 if answered is None else count_until(state, answered)
+        earlier = _sessions(plan, state, before, time_to_live)
+        reported = earlier.are_over(window.events, earlier.are_closed(answered, time_to_live))
+        own = OwnRows(over & ~np.append(reported, np.zeros(known - before, np.bool_)))
+    needed = ~over
+    if _looks_back(plan):
+        needed |= ~closed[sessions.numbers] & (sessions.behind < 2 * (window.events - 1))
+    later = None if until is None else min([following(until), *state.times[:known][~over][:1].tolist()])
+    expired = 0 if until is None else int(np.count_nonzero(closed))
+    return Horizon(known, own, ends, later, sessions=sessions, needed=np.flatnonzero(needed), expired=expired)
+
+
+def _sessions(plan: Plan, state: StreamState, known: int, time_to_live: Tick) -> Sessions:
+    """Return the sessions of the events that are known."""
+    order = _stream_order(plan, state, known)
+    streams = streams_of(plan, state.events.slice(0, known))
+    return find_sessions(streams, state.times[:known], np.arange(known) if order is None else order, time_to_live)
+
+
 def _stream_order(plan: Plan, state: StreamState, known: int) -> Indices | None:
     """Return the known events in the order of the stream; None if that is how they are kept."""
     if not plan.query.order_by:
@@ -97,8 +139,9 @@ def forget(plan: Plan, state: StreamState, horizon: Horizon) -> StreamState:
         return drop_first(state, len(state.times))
     if isinstance(plan, IntervalPlan):
         return _with_events_before(plan, state, horizon.later)
-    assert isinstance(plan, EventPlan), "a plan is of one of two kinds"
-    looks_back = any(not negation.after for branch in plan.branches for negation in branch.negations)
+    if horizon.needed is not None:
+        return drop_others(state, horizon.known, horizon.needed)
+    looks_back = _looks_back(plan)
     match plan.query.window:
         case CountWindow(events=events):
             dropped = max(0, horizon.over - looks_back * (events - 1))
@@ -106,6 +149,12 @@ def forget(plan: Plan, state: StreamState, horizon: Horizon) -> StreamState:
         case TimeWindow(length=length):
             return keep_from(state, window_begin(horizon.later, length) if looks_back else horizon.later)
     raise AssertionError("a query without a window is refused")
+
+
+def _looks_back(plan: Plan) -> bool:
+    """Return whether a negation asks for events before the first one of a match."""
+    assert isinstance(plan, EventPlan), "situations have windows of time"
+    return any(not negation.after for branch in plan.branches for negation in branch.negations)
 
 
 def _drop_in_order(state: StreamState, horizon: Horizon, dropped: int) -> StreamState:

@@ -35,6 +35,7 @@ class Clock:
     `reported`: how many matches have come out.
     `finished`: whether no event comes any more.
     `latest`: the time of the latest event that was not late (None: there was none).
+    `expired`: how often a key was given up, since it was silent for longer than its time to live.
     """
 
     watermark: Tick | None = None
@@ -44,6 +45,7 @@ class Clock:
     reported: int = 0
     finished: bool = False
     latest: Tick | None = None
+    expired: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
