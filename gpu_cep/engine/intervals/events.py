@@ -77,15 +77,21 @@ class SituationEvents(BoundEvents):
         return self.events.input_rows(positions), places[:-1], places[1:]
 
     @cached_property
+    def sizes(self) -> Indices:
+        """Return how many events each situation has."""
+        _, begins, ends = self.ranges
+        return ends - begins
+
+    @cached_property
     def _rows(self) -> tuple[Indices, Indices]:
         """Return the input rows of all events, situation after situation, and the offset of each situation in them."""
         return self.repeat(np.arange(len(self)))
 
     def repeat(self, chosen: Indices) -> tuple[Indices, Indices]:
         """Return the input rows of the situations `chosen`, one after the other, and where each one's begin, with the end."""
-        rows, begins, ends = self.ranges
+        rows, begins, _ = self.ranges
         places: Indices = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum((ends - begins)[chosen], out=places[1:])
+        np.cumsum(self.sizes[chosen], out=places[1:])
         repeated: Indices = new_values(int(places[-1]), np.int64)
         spread(
             lambda span: repeat_bindings(*span, chosen, begins, rows, places, repeated), slices(len(chosen), self.threads), self.threads

@@ -128,7 +128,7 @@ def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
 
 def _sizes(situations: MatchedSituations) -> Indices:
     """Return the number of events, [match, name]."""
-    return np.stack([np.diff(own.binding(0)[1])[places] for own, places in zip(situations.names, situations.places, strict=True)], axis=1)
+    return np.stack([own.sizes[places] for own, places in zip(situations.names, situations.places, strict=True)], axis=1)
 
 
 def _index_columns(

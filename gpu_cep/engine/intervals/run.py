@@ -114,8 +114,7 @@ def _result(run: IntervalRun, found: _Found) -> pa.Table:
 
 def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:
     """Charge the budget for the events of the result; a situation's events count once for each match."""
-    sizes = [np.diff(events.binding(v)[1])[own] for v, (events, own) in enumerate(zip(situations.names, situations.places, strict=True))]
-    total = int(sum(size.sum(dtype=np.int64) for size in sizes))
+    total = sum(int(events.sizes[own].sum()) for events, own in zip(situations.names, situations.places, strict=True))
     if len(matches):
         budget.spend(0, total, 0, partial(_first_of, matches))
 
