@@ -157,8 +157,8 @@ def _opened(size: int, random: Random) -> tuple[Array, Borders, Array]:
 
 
 def _counting(size: int, random: Random, slots: int) -> Call:
-    _, borders, _ = _opened(size, random)
-    return Call(1, (borders.opened, np.zeros(_NAMES, np.int64)))
+    order, borders, _ = _opened(size, random)
+    return Call(1, (order, borders.opened, borders.closed, np.zeros(_NAMES, np.int64), np.zeros(_NAMES, np.int64)))
 
 
 def _pairing(size: int, random: Random, slots: int) -> Call:
@@ -213,7 +213,7 @@ SITUATION_CASES: tuple[KernelCase, ...] = (
         _settling,
         {"int64": {}, "float64": {"time": np.float64}, "one-stream": {"single": True}, "gaps": {"gaps": True}},
     ),
-    *cases(situations.count_runs, _counting, {"": {}}),
+    *cases(situations.count_crossings, _counting, {"": {}}),
     *cases(situations.pair_borders, _pairing, {"": {}}),
     *cases(situations.first_reaching, _reaching, _TIMES),
     *cases(situations.select_between, _between, {"": {}}),

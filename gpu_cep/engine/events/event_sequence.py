@@ -58,6 +58,12 @@ class EventSequence:
         parts = [place.download(function(place.upload(positions[low:high]))) for low, high in spans]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
+    def of_streams(self, values: Array) -> Array:
+        """Return ``values[s]`` for the stream s of each event, on the host; a single one if there is one stream."""
+        if self.streams is not None:
+            return values[self.streams]
+        return values if self.offsets is None else np.repeat(values, np.diff(self.offsets))
+
     def moments(self, positions: Indices, streams: Array) -> Indices:
         """Return, for events at some positions of these streams, the first event of their stream with the same time."""
         assert self.offsets is not None, "streams lie one after the other"
@@ -85,9 +91,8 @@ class EventSequence:
 
 def host_sequence(ordered: OrderedEvents) -> EventSequence:
     """Return ordered events as a sequence on the host."""
-    count = len(ordered.offsets) - 1
-    streams = np.repeat(np.arange(count, dtype=np.int32), np.diff(ordered.offsets)) if count > 1 else None
-    return EventSequence(as_signed(ordered.times), streams, count, ordered.rows.astype(np.int32, copy=False), ordered.offsets)
+    rows = ordered.rows.astype(np.int32, copy=False)
+    return EventSequence(as_signed(ordered.times), None, len(ordered.offsets) - 1, rows, ordered.offsets)
 
 
 def as_signed(times: Array) -> Array:

@@ -1,7 +1,8 @@
 """Find the borders of situations (``002_…`` Definition 7): the events at which a run opens or closes.
 
-One pass reads the events of all streams, in slices side by side. A slice does not know the last
-label of each stream before it. So its first borders are settled afterwards, slice after slice.
+One pass reads the events of all streams, in slices side by side. Where streams lie one after the
+other, an event and the one before it tell all. Else a slice does not know the last label of each
+stream before it. So its first borders are settled afterwards, slice after slice.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence, as_clock
 from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.label_events import BLOCK
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
+from gpu_cep_kernels.device.interface import Place
 from gpu_cep_kernels.intervals.situations import (
     UNKNOWN,
     Borders,
     Gaps,
     LastSeen,
+    cross_borders,
     find_borders,
     find_borders_and_gaps,
     make_borders,
+    mark_borders,
     new_crossings,
     new_last_seen,
     settle_borders,
@@ -36,10 +41,78 @@ Fill = Callable[[int, int, Array], None]
 
 
 def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
-    """Return the borders of all streams in order of position.
+    """Return the borders of all streams; those of a stream are in order of position.
 
-    Last come the borders behind streams that end with open runs.
+    Last of them comes the border behind a stream that ends with open runs.
     """
+    find = _find_among_streams if events.offsets is None else _find_in_streams
+    return find(plan, events, fill, threads)
+
+
+def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+    """Return the borders where streams lie one after the other."""
+    assert events.offsets is not None, "streams lie one after the other"
+    offsets, kind = events.offsets, words_for(len(plan.query.variables))[0].kind
+
+    def find(span: tuple[int, int]) -> Borders:
+        low, high = span
+        # whether a run goes on at event `low` depends on the event before it
+        begin = max(0, low - 1)
+        labels = np.empty((1, high - begin), kind)
+        fill(begin, high, labels)
+        return borders_of_part(plan, events.place, offsets, events.times[begin:high], labels[0], begin, low)
+
+    spans = [block for span in slices(len(events), threads) for block in blocks(*span, BLOCK)]
+    return concatenate_borders(np, spread(find, spans or [(0, 0)], threads))
+
+
+def borders_of_part(
+    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
+) -> Borders:  # fmt: skip
+    """Return the borders at the events from `low` on, then those behind streams that end there with open runs.
+
+    `times` and `labels` lie at `place`. They are those of the events from `begin` on, which include the event before `low`.
+    """
+    parts = (find(plan, place, offsets, times, labels, begin, low) for find in (_borders_inside, _open_ends))
+    return concatenate_borders(place.xp, [*parts])
+
+
+def _borders_inside(
+    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
+) -> Borders:  # fmt: skip
+    """Return the borders at the events from `low` on; the others are as for :func:`borders_of_part`."""
+    xp, size = place.xp, len(times)
+    first, last = np.searchsorted(offsets, [begin, begin + size])
+    streams_begin, begins = place.upload(offsets[first:last] - begin), xp.zeros(size, np.bool_)
+    begins[streams_begin] = True
+    # the event before the first is not given; any border here lies before `low` and is dropped below
+    begins[:1] = True
+    neighbours = labels, begins, gap_limit(plan, times)
+    marks = xp.empty(size, np.bool_)
+    place.launch(mark_borders, size, *neighbours, marks)
+    marks[: low - begin] = False
+    crossed = xp.flatnonzero(marks)
+    opened, closed = (xp.empty(len(crossed), np.uint16) for _ in range(2))
+    place.launch(cross_borders, len(crossed), crossed, *neighbours, opened, closed)
+    positions = (crossed + begin).astype(np.int32)
+    streams = (xp.searchsorted(streams_begin, crossed, side="right") + (int(first) - 1)).astype(np.int32)
+    return Borders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
+
+
+def _open_ends(
+    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
+) -> Borders:  # fmt: skip
+    """Return the borders behind streams that end from `low` on with open runs; the others are as for :func:`borders_of_part`."""
+    ends, high = offsets[1:], begin + len(times)
+    ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
+    streams, last = place.upload(ending.astype(np.int32)), place.upload((ends[ending] - 1).astype(np.int32))
+    closed = labels[last - np.int32(begin)].astype(np.uint16)
+    is_open = place.xp.flatnonzero(closed)
+    return closing_borders(place.xp, streams[is_open], last[is_open], closed[is_open], times.dtype)
+
+
+def _find_among_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+    """Return the borders where streams lie among each other; those behind streams come last."""
     settled: list[Borders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):

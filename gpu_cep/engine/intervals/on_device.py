@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
-from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.intervals.borders import closing_borders, concatenate_borders, gap_limit
+from gpu_cep.engine.intervals.borders import borders_of_part, concatenate_borders
 from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
 from gpu_cep.engine.intervals.situations import Derived, Runs, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
@@ -18,8 +17,8 @@ from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.on_device import label_and_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import HOST, Array, Device
-from gpu_cep_kernels.intervals.situations import Borders, cross_borders, mark_borders
+from gpu_cep_kernels.device.interface import HOST, Device
+from gpu_cep_kernels.intervals.situations import Borders
 
 # The situations of a chunk, and the most candidates that one call tests: enough to keep a card busy.
 _CHUNK, _CANDIDATES = 1 << 20, 1 << 22
@@ -73,44 +72,4 @@ def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: in
     # whether a run goes on at event `low` depends on the event before it
     begin = max(0, low - 1)
     times, (labels,) = source.part(begin, high)
-    times = as_signed(times)
-    inside = _borders_inside(plan, device, source.offsets, times, labels, begin, low)
-    return concatenate_borders(device.xp, [inside, _open_ends(device, source.offsets, times, labels, begin, low)])
-
-
-def _borders_inside(
-    plan: IntervalPlan, device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> Borders:  # fmt: skip
-    """Return the borders at the events from `low` on.
-
-    `times` and `labels` are those of the events from `begin` on, which include the event before `low`.
-    """
-    xp, size = device.xp, len(times)
-    first, last = np.searchsorted(offsets, [begin, begin + size])
-    streams_begin, begins = device.upload(offsets[first:last] - begin), xp.zeros(size, np.bool_)
-    begins[streams_begin] = True
-    # the event before the first is not given; any border here lies before `low` and is dropped below
-    begins[:1] = True
-    neighbours = labels, begins, gap_limit(plan, times)
-    marks = xp.empty(size, np.bool_)
-    device.launch(mark_borders, size, *neighbours, marks)
-    marks[: low - begin] = False
-    crossed = xp.flatnonzero(marks)
-    opened, closed = (xp.empty(len(crossed), np.uint16) for _ in range(2))
-    device.launch(cross_borders, len(crossed), crossed, *neighbours, opened, closed)
-    positions = (crossed + begin).astype(np.int32)
-    streams = (xp.searchsorted(streams_begin, crossed, side="right") + (int(first) - 1)).astype(np.int32)
-    return Borders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
-
-
-def _open_ends(device: Device, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> Borders:
-    """Return the borders behind streams that end from `low` on with open runs.
-
-    `times` and `labels` are those of the events from `begin` on.
-    """
-    ends, high = offsets[1:], begin + len(times)
-    ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
-    streams, last = device.upload(ending.astype(np.int32)), device.upload((ends[ending] - 1).astype(np.int32))
-    closed = labels[last - np.int32(begin)].astype(np.uint16)
-    is_open = device.xp.flatnonzero(closed)
-    return closing_borders(device.xp, streams[is_open], last[is_open], closed[is_open], times.dtype)
+    return borders_of_part(plan, device, source.offsets, as_signed(times), labels, begin, low)

@@ -33,7 +33,7 @@ from gpu_cep_kernels.compile.launch import slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
-from gpu_cep_kernels.intervals.situations import Borders, count_runs, first_reaching, pair_borders
+from gpu_cep_kernels.intervals.situations import Borders, count_crossings, first_reaching, pair_borders
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
 from gpu_cep_kernels.rules.tables import Places
@@ -109,7 +109,7 @@ def events_in_contact(plan: IntervalPlan, run: Run, contacts: int) -> Rows:
     """
     events, fill = _order_events(plan, run)
     borders = find_all_borders(plan, events, fill, run.threads)
-    opening, closing, _ = _pair_borders(len(plan.query.variables), events, borders)
+    opening, closing, _ = _pair_borders(len(plan.query.variables), events, borders, run.threads)
     stream, start, end = borders.stream[opening], borders.time[opening], borders.time[closing]
     matters = borders.position[closing] == NO_POSITION
     kind = events.times.dtype
@@ -118,7 +118,7 @@ def events_in_contact(plan: IntervalPlan, run: Run, contacts: int) -> Rows:
     for _ in range(contacts - 1):
         matters |= end >= since[stream]
         np.minimum.at(since, stream[matters], start[matters])
-    kept = np.flatnonzero(events.times >= (since[0] if events.streams is None else since[events.streams]))
+    kept = np.flatnonzero(events.times >= events.of_streams(since))
     return np.sort(events.input_rows(kept))
 
 
@@ -167,7 +167,7 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, th
     The borders lie on the same device as the events. On the host `threads` gather the columns of runs.
     """
     place, xp = events.place, events.place.xp
-    opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders)
+    opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders, threads)
     names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     start, end, ended = _gathered([(borders.time, opening), (borders.time, closing), (borders.position, closing)], threads)
     if plan.query.gap is not None:
@@ -198,19 +198,29 @@ def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
     return broken
 
 
-def _pair_borders(names: int, events: EventSequence, borders: Borders) -> tuple[Array, Array, Sequence[int] | Indices]:
+def _pair_borders(
+    names: int, events: EventSequence, borders: Borders, threads: int
+) -> tuple[Array, Array, Sequence[int] | Indices]:  # fmt: skip
     """Return the opening and the closing border of each run, and the number of runs of each name.
 
-    Runs are sorted by name, stream and time.
+    Runs are sorted by name, stream and time. On the host `threads` share the borders.
     """
     if events.place is not HOST:
         return paired_borders(events.place.xp, borders.stream, borders.opened, borders.closed, names)
     order = order_by_group(borders.stream, events.count)[0] if events.count > 1 else np.arange(len(borders.stream))
-    counts = np.zeros(names, np.int64)
-    count_runs(borders.opened, counts)
-    begins = np.cumsum(counts) - counts
+    threads = threads_for(len(order), threads)
+    parts = [order[low:high] for low, high in slices(len(order), threads)] or [order]
+    crossed = np.zeros((len(parts), 2, names), np.int64)
+    opened, closed = borders.opened, borders.closed
+    spread(lambda part: count_crossings(parts[part], opened, closed, crossed[part, 0], crossed[part, 1]), range(len(parts)), threads)
+    counts: Indices = crossed[:, 0].sum(axis=0)
+    # a part's runs follow those that earlier parts open, or close
+    places = np.cumsum(counts) - counts + np.cumsum(crossed, axis=0) - crossed
     opening, closing = new_values(int(counts.sum()), np.int64), new_values(int(counts.sum()), np.int64)
-    pair_borders(order, borders.opened, borders.closed, begins.copy(), begins.copy(), opening, closing)
+    spread(
+        lambda part: pair_borders(parts[part], opened, closed, places[part, 0], places[part, 1], opening, closing),
+        range(len(parts)), threads,
+    )  # fmt: skip
     return opening, closing, counts
 
 

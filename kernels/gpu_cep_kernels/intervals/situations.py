@@ -166,9 +166,15 @@ def _crossing_of_neighbours(event: int, labels: Any, begins: Any, gaps: Gaps) ->
 @kernel(writes=("marks",))
 def mark_borders(low: int, high: int, labels: Any, begins: Any, gaps: Gaps, marks: Any) -> None:
     """``marks[e]``: whether event e is a border, where streams lie one after the other; ``begins[e]`` begins one."""
-    for e in range(low, high):
+    # without gaps, labels that differ are all there is to see, many at a time
+    judged = high if gaps.clock.size > 0 else min(low + 1, high)
+    for e in range(low, judged):
         opened, closed = _crossing_of_neighbours(e, labels, begins, gaps)
         marks[e] = (opened | closed) != 0
+    if judged < high:
+        own, earlier, first, found = labels[judged:high], labels[judged - 1 : high - 1], begins[judged:high], marks[judged:high]
+        for e in range(own.size):
+            found[e] = own[e] != earlier[e] * (not first[e])
 
 
 @kernel(writes=("opened", "closed"))
@@ -202,12 +208,13 @@ def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
             borders.closed[b] = closed
 
 
-@sequential(writes=("counts",))
-def count_runs(opened: Labels, counts: Ints) -> None:
-    """``counts[v]``: raised by the number of borders that open name v."""
-    for b in range(opened.size):
-        for v in range(counts.size):
-            counts[v] += opened[b] >> v & 1
+@sequential(writes=("openings", "closings"))
+def count_crossings(order: Ints, opened: Labels, closed: Labels, openings: Ints, closings: Ints) -> None:
+    """``openings[v]``, ``closings[v]``: raised by how many of the borders in `order` open and close name v."""
+    for k in range(order.size):
+        for v in range(openings.size):
+            openings[v] += opened[order[k]] >> v & 1
+            closings[v] += closed[order[k]] >> v & 1
 
 
 @sequential(writes=("openings", "closings", "opening", "closing"))
