@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tracemalloc
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import gpu_cep as cep
 from gpu_cep.engine import run
 from gpu_cep.engine.accounting import match_budget
 from gpu_cep.engine.input import buffers
+from gpu_cep.engine.output.footprint import _OFFSET, _decoded_bytes
 from gpu_cep.errors import MatchLimitExceeded
 
 ANY = {"strategy": "skip_till_any_match"}
@@ -61,6 +64,20 @@ def test_the_footprint_covers_the_peak(form, monkeypatch):
     assert table.num_rows >= 2**16 - 1
     # tracemalloc sees no memory of the result
     assert max(peak, table.nbytes) < budgets[-1].bytes < 4 * (peak + table.nbytes)
+
+
+@pytest.mark.parametrize("rows", [0, 3, 400_000])
+def test_the_length_of_text_is_estimated_by_rows_of_all_chunks(rows: int) -> None:
+    """Where rows are many, those of a sample say how long the texts are that codes stand for."""
+    texts = pa.array(["", "view", "a text that is longer than others"])
+    random = np.random.default_rng(rows)
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(random.choice(3, size, p=shares), pa.int32(), mask=random.random(size) < 0.1), texts)
+        for size, shares in ((rows // 4, (1, 0, 0)), (rows // 2, (0.2, 0.5, 0.3)), (rows - rows // 4 - rows // 2, (0, 0, 1)))
+    ]
+    column = pa.chunked_array(chunks)
+    total = pc.sum(pc.binary_length(column.cast(pa.string()))).as_py() or 0
+    assert _decoded_bytes(column) == pytest.approx(_OFFSET + total / max(1, rows), rel=0.03, abs=1)
 
 
 @pytest.mark.parametrize("form", FORMS)
