@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep import api
+from gpu_cep import __version__, api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.streaming.kept_events import add_events
 from gpu_cep.engine.streaming.kinds import with_late
-from gpu_cep.engine.streaming.state import Clock, StreamState, Times, first_state, read_about, read_state, write_state
+from gpu_cep.engine.streaming.state import Clock, StreamState, Times, first_state, read_about, read_state, saving_release, write_state
 from gpu_cep.errors import CepError, EventError, PatternError
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
@@ -200,6 +200,7 @@ class RuleStream:
         kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
         told = {
             "format": _FORMAT,
+            "release": __version__,
             "rules": {name: [text, _saved(options)] for name, (text, options) in asked.rules.items()},
             "schema": asked.schema.serialize().to_pybytes().hex(),
             "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
@@ -224,7 +225,7 @@ class RuleStream:
         stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:
-                raise EventError(f"state: this release plans pattern {name!r} in another way; load it with the release that saved it")
+                raise EventError(f"state: this release plans pattern {name!r} in another way; load it with {saving_release(told)}")
             stream._states[name] = read_state(each, live.schema)
         stream._clock = Clock(**told["clock"])
         return stream
@@ -333,7 +334,7 @@ def _read_saved(state: bytes) -> tuple[dict[str, Any], list[bytes]]:
     about: dict[str, Any] = json.loads(told)
     if about["format"] != _FORMAT:
         told_format = f"state: it has format {about['format']}, and this release reads {_FORMAT}"
-        raise EventError(f"{told_format}; load it with the release that saved it")
+        raise EventError(f"{told_format}; load it with {saving_release(about)}")
     return about, table.column("state").to_pylist()
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
-from gpu_cep import api
+from gpu_cep import __version__, api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
-from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
+from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, saving_release, write_state
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.live_plans import Arrival, plan_live, text_of
@@ -185,6 +185,7 @@ class Stream:
         asked = self._asked
         kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
         about = {
+            "release": __version__,
             "plan": self._live.fingerprint(),
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
@@ -216,7 +217,7 @@ class Stream:
         arrival: dict[str, Any] = {name: about[name] for name in _ARRIVAL if name in about}
         stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.fingerprint() != about["plan"]:
-            raise EventError("state: this release plans the query in another way; load it with the release that saved it")
+            raise EventError(f"state: this release plans the query in another way; load it with {saving_release(about)}")
         stream._state = read_state(state, stream._live.kept)
         return stream
 

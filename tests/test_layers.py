@@ -82,10 +82,10 @@ BELOW |= {
     "gpu_cep.rule_explain": {*ROAD[:24], "gpu_cep_kernels.compile.launch"},
     "gpu_cep.rule_sets": {*ROAD[:26], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.streams": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep.streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep.progress_tables": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.rule_lookups": {*ROAD},
-    "gpu_cep.rule_streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_lookups", "gpu_cep.streams"},
+    "gpu_cep.rule_streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_lookups", "gpu_cep.streams", "gpu_cep.__version__"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {

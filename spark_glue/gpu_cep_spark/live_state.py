@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep import __version__
 from gpu_cep.analysis.bound import CountWindow
-from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, write_state
+from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, saving_release, write_state
 from gpu_cep.errors import EventError
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
@@ -127,7 +128,7 @@ def read_bucket(work: LiveWork, store: Store) -> Bucket:
     if told.get("spread") != _SPREAD:
         raise EventError(
             "the checkpoint was written by an earlier release, which spread keys over buckets in another way; "
-            "go on with that release, or start this query with a checkpointLocation of its own"
+            f"go on with {saving_release(told)}, or start this query with a checkpointLocation of its own"
         )
     buckets = number_of_buckets(work.partitions)
     if told["buckets"] != buckets:
@@ -185,6 +186,7 @@ def write_bucket(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: Ne
         store.about.clear()
         return after
     told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
+    told["release"] = __version__
     told |= {name: getattr(after, name) for name in _FIGURES}
     store.about.update((write_state(after.state, told),))
     return after

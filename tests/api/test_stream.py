@@ -330,8 +330,20 @@ def test_only_saved_streams_are_loaded():
 def test_a_stream_saved_by_another_release_is_refused(monkeypatch):
     saved = cep.stream(PAIRS, EVENTS).save()
     monkeypatch.setattr("gpu_cep.plan.event_plan.Plan.fingerprint", lambda plan: "another")
-    with pytest.raises(cep.EventError, match="this release plans the query in another way"):
+    told = f"this release plans the query in another way; load it with gpu_cep {re.escape(cep.__version__)}, which saved it"
+    with pytest.raises(cep.EventError, match=told):
         cep.stream.load(saved)
+
+
+def test_a_state_of_another_format_names_the_release_that_reads_it(monkeypatch):
+    saved = cep.stream(PAIRS, EVENTS).save()
+    monkeypatch.setattr("gpu_cep.engine.streaming.state.FORMAT", 9)
+    with pytest.raises(cep.EventError, match=r"it has format 3, and this release reads 9; load it with gpu_cep .*, which saved it"):
+        cep.stream.load(saved)
+    # as long as the word that an earlier release did not write
+    unnamed = saved.replace(b'"release"', b'"another"')
+    with pytest.raises(cep.EventError, match="load it with the release that saved it"):
+        cep.stream.load(unnamed)
 
 
 def test_functions_are_given_again_when_a_stream_is_loaded():

@@ -107,6 +107,12 @@ def _write_columns(sink: pa.BufferOutputStream, columns: list[pa.ChunkedArray], 
         writer.write_table(pa.Table.from_arrays(columns, schema=schema))
 
 
+def saving_release(about: dict[str, Any]) -> str:
+    """Return which release wrote a state, in words; `about` is what was told of it."""
+    # earlier releases did not tell
+    return f"gpu_cep {about['release']}, which saved it" if "release" in about else "the release that saved it"
+
+
 def read_about(saved: bytes) -> dict[str, Any]:
     """Return what :func:`write_state` was told about a stream.
 
@@ -148,7 +154,8 @@ def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
         raise EventError("state: these bytes are an Arrow stream, but not one that save() made")
     about: dict[str, Any] = json.loads(told)
     if about["format"] != FORMAT:
-        raise EventError(f"state: it has format {about['format']}, and this release reads {FORMAT}; load it with the release that saved it")
+        told_format = f"state: it has format {about['format']}, and this release reads {FORMAT}"
+        raise EventError(f"{told_format}; load it with {saving_release(about)}")
     return about, table, rest
 
 
