@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable, float_operand, int_operand
+from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable, float_side, int_side
 from gpu_cep_kernels.rules.conditions import comparison_holds
-from gpu_cep_kernels.rules.interpreter import float_result, holds, int_result, run_program
+from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.running import SUM_OVERFLOWED, Aggregation
 from gpu_cep_kernels.rules.scalars import add_ints, compare, mix_hash
 from gpu_cep_kernels.rules.tables import BY_INTS, BY_PROGRAM, AggregateValues, ColumnBank, Flags, Floats, Ints, ProgramTable, Registers
@@ -246,32 +246,25 @@ def row_at(k: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> in
 @rule
 def judge(v: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped) -> int:
     """Return whether all conditions of variable v hold at the current row: 1 or 0; −1 if one cannot be computed."""
-    truth = 1
+    holding, failing = True, False
     for c in range(table.condition_first[v], table.condition_first[v + 1]):
-        truth = min(truth, _judge_condition(c, here, table, programs, bank, mapped))
-    return truth
-
-
-@rule
-def _judge_condition(
-    c: int, here: Here, table: MatchConditionTable, programs: ProgramTable, bank: ColumnBank, mapped: Mapped
-) -> int:  # fmt: skip
-    """Return whether condition c holds at the current row: 1 or 0; −1 if it cannot be computed."""
-    error = 0
-    if table.means[c] == BY_PROGRAM:
-        registers = mapped.registers
-        for i in range(table.place_first[c], table.place_first[c + 1]):
-            k = table.place[i]
-            registers.rows[k] = row_or_none(row_at(k, here, table, mapped), bank)
-        for t in range(table.step.size):
-            registers.places[t] = mapped.covered[t]
-        error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
-        truth = 1 if holds(table.result[c], registers) else 0
-    elif table.left_column[c] >= 0:
-        truth = 1 if _columns_compare(c, here, table, bank, mapped) else 0
-    else:
-        truth, error = _compare_operands(c, here, table, bank, mapped)
-    return truth if error == 0 else -1
+        true, error = False, 0
+        if table.means[c] == BY_PROGRAM:
+            registers = mapped.registers
+            for i in range(table.place_first[c], table.place_first[c + 1]):
+                k = table.place[i]
+                registers.rows[k] = row_or_none(row_at(k, here, table, mapped), bank)
+            for t in range(table.step.size):
+                registers.places[t] = mapped.covered[t]
+            error = run_program(table.code_first[c], table.code_last[c], programs, bank, table.stand_in, mapped.totals, registers)
+            true = holds(table.result[c], registers)
+        elif table.left_column[c] >= 0:
+            true = _columns_compare(c, here, table, bank, mapped)
+        else:
+            true, error = _sides_compare(c, here, table, bank, mapped)
+        holding, failing = holding and true, failing or error != 0
+    truth = 1 if holding else 0
+    return -1 if failing else truth
 
 
 @rule
@@ -291,45 +284,23 @@ def row_of_operand(o: int, here: Here, table: MatchConditionTable, mapped: Mappe
 
 
 @rule
-def int_side(o: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[int, bool, bool]:
-    """Return a side of a comparison of int64 that begins with operand o, whether it is NULL, and whether it cannot be computed."""
-    operands, totals, covered = table.operands, mapped.totals, mapped.covered
-    value, null, failed = int_operand(o, row_of_operand(o, here, table, mapped), operands, bank, totals, covered)
-    operation = operands.operation[o]
-    if operation != ALONE:
-        row = row_of_operand(o + 1, here, table, mapped)
-        other, other_null, other_failed = int_operand(o + 1, row, operands, bank, totals, covered)
-        value, undefined, wrapped = int_result(operation, value, other)
-        failed = failed or other_failed or (wrapped and not (null or other_null))
-        null = null or other_null or undefined
-    return value, null, failed
+def rows_of_side(o: int, here: Here, table: MatchConditionTable, mapped: Mapped) -> tuple[int, int]:
+    """Return the rows that the operands of a side read, of which o is the first."""
+    alone = table.operands.operation[o] == ALONE
+    return row_of_operand(o, here, table, mapped), 0 if alone else row_of_operand(o + 1, here, table, mapped)
 
 
 @rule
-def float_side(o: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[float, bool, bool]:
-    """As :func:`int_side`, for float64."""
-    operands, totals, covered = table.operands, mapped.totals, mapped.covered
-    value, null, failed = float_operand(o, row_of_operand(o, here, table, mapped), operands, bank, totals, covered)
-    operation = operands.operation[o]
-    if operation != ALONE:
-        row = row_of_operand(o + 1, here, table, mapped)
-        other, other_null, other_failed = float_operand(o + 1, row, operands, bank, totals, covered)
-        value, undefined = float_result(operation, value, other)
-        failed = failed or other_failed
-        null = null or other_null or undefined
-    return value, null, failed
-
-
-@rule
-def _compare_operands(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[int, int]:
+def _sides_compare(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> tuple[bool, int]:
     """Return (whether the comparison that condition c is holds, whether it cannot be computed); with NULL it does not hold."""
-    one, other = table.left[c], table.right[c]
+    one, other, operands, totals, covered = table.left[c], table.right[c], table.operands, mapped.totals, mapped.covered
+    one_rows, other_rows = rows_of_side(one, here, table, mapped), rows_of_side(other, here, table, mapped)
     if table.means[c] == BY_INTS:
-        whole, one_null, one_failed = int_side(one, here, table, bank, mapped)
-        other_whole, other_null, other_failed = int_side(other, here, table, bank, mapped)
+        whole, one_null, one_failed = int_side(one, one_rows, operands, bank, totals, covered)
+        other_whole, other_null, other_failed = int_side(other, other_rows, operands, bank, totals, covered)
         true = compare(table.comparison[c], whole, other_whole)
     else:
-        real, one_null, one_failed = float_side(one, here, table, bank, mapped)
-        other_real, other_null, other_failed = float_side(other, here, table, bank, mapped)
+        real, one_null, one_failed = float_side(one, one_rows, operands, bank, totals, covered)
+        other_real, other_null, other_failed = float_side(other, other_rows, operands, bank, totals, covered)
         true = compare(table.comparison[c], real, other_real)
-    return 1 if true and not (one_null or other_null) else 0, 1 if one_failed or other_failed else 0
+    return true and not (one_null or other_null), 1 if one_failed or other_failed else 0

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.rules.interpreter import float_result, int_result
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Floats, Ints
 
@@ -47,7 +48,7 @@ class OperandTable(NamedTuple):
 
 
 @rule
-def int_operand(
+def _int_operand(
     o: int, row: int, operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
 ) -> tuple[int, bool, bool]:
     """Return an operand of int64, whether it is NULL, and whether it cannot be computed; a column is read in `row`, −1 for none.
@@ -67,10 +68,10 @@ def int_operand(
 
 
 @rule
-def float_operand(
+def _float_operand(
     o: int, row: int, operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
 ) -> tuple[float, bool, bool]:
-    """As :func:`int_operand`, for float64."""
+    """As :func:`_int_operand`, for float64."""
     kind, n = operands.kind[o], operands.number[o]
     value, null, failed = operands.real[o], False, False
     if kind == Operand.COLUMN:
@@ -88,4 +89,32 @@ def float_operand(
             divisor = totals.counts[other, covered[other]]
             value = value / np.float64(divisor)
             null = null or divisor == 0
+    return value, null, failed
+
+
+@rule
+def int_side(
+    o: int, rows: tuple[int, int], operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
+) -> tuple[int, bool, bool]:
+    """Return a side of a comparison of int64 as :func:`_int_operand`: operand o, or what it and the next one make."""
+    value, null, failed = _int_operand(o, rows[0], operands, bank, totals, covered)
+    if operands.operation[o] != ALONE:
+        other, other_null, other_failed = _int_operand(o + 1, rows[1], operands, bank, totals, covered)
+        value, undefined, wrapped = int_result(operands.operation[o], value, other)
+        failed = failed or other_failed or (wrapped and not (null or other_null))
+        null = null or other_null or undefined
+    return value, null, failed
+
+
+@rule
+def float_side(
+    o: int, rows: tuple[int, int], operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
+) -> tuple[float, bool, bool]:
+    """As :func:`int_side`, for float64."""
+    value, null, failed = _float_operand(o, rows[0], operands, bank, totals, covered)
+    if operands.operation[o] != ALONE:
+        other, other_null, other_failed = _float_operand(o + 1, rows[1], operands, bank, totals, covered)
+        value, undefined = float_result(operands.operation[o], value, other)
+        failed = failed or other_failed
+        null = null or other_null or undefined
     return value, null, failed

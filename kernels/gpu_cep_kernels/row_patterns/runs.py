@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
-from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, float_side, int_side, next_total
-from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable
+from gpu_cep_kernels.row_patterns.conditions import Arguments, Here, Mapped, MatchConditionTable, next_total, rows_of_side
+from gpu_cep_kernels.row_patterns.operands import Operand, OperandTable, float_side, int_side
 from gpu_cep_kernels.row_patterns.tables import Reach, leads_on
 from gpu_cep_kernels.rules.running import is_null
 from gpu_cep_kernels.rules.scalars import compare
@@ -87,12 +87,13 @@ def end_of_run(
         count, whole, real = mapped.totals.counts[t, i], mapped.totals.ints[t, i], mapped.totals.floats[t, i]
     if judged:
         means, comparison, left, right = table.means[c], table.comparison[c], table.left[c], table.right[c]
+        left_rows, right_rows = rows_of_side(left, here, table, mapped), rows_of_side(right, here, table, mapped)
         if means == BY_INTS:
-            left_whole, left_null, left_failed = int_side(left, here, table, bank, mapped)
-            right_whole, right_null, right_failed = int_side(right, here, table, bank, mapped)
+            left_whole, left_null, left_failed = int_side(left, left_rows, operands, bank, mapped.totals, mapped.covered)
+            right_whole, right_null, right_failed = int_side(right, right_rows, operands, bank, mapped.totals, mapped.covered)
         else:
-            left_real, left_null, left_failed = float_side(left, here, table, bank, mapped)
-            right_real, right_null, right_failed = float_side(right, here, table, bank, mapped)
+            left_real, left_null, left_failed = float_side(left, left_rows, operands, bank, mapped.totals, mapped.covered)
+            right_real, right_null, right_failed = float_side(right, right_rows, operands, bank, mapped.totals, mapped.covered)
         # the current row fits, so that its condition reads neither
         going = not (left_null or right_null or left_failed or right_failed)
     while going:
