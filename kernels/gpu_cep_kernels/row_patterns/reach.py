@@ -13,8 +13,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, RowAutomatonTable
-
-_BYTE = np.uint64(255)
+from gpu_cep_kernels.rules.scalars import lowest_bit
 
 
 @rule
@@ -77,24 +76,16 @@ def _find_wide_words(r: int, follows: bool, labels: Any, fits: Any, before: Any,
     if follows and label != 0:
         for w in range(width):
             later = reach[r + 1, w]
-            q = 64 * w
             while later != 0:
-                if later & _BYTE == 0:
-                    later >>= np.uint64(8)
-                    q += 8
-                else:
-                    if later & np.uint64(1):
-                        for x in range(width):
-                            words[x] |= before[q, x]
-                    later >>= np.uint64(1)
-                    q += 1
+                q = 64 * w + lowest_bit(later)
+                for x in range(width):
+                    words[x] |= before[q, x]
+                later &= later - np.uint64(1)
     for w in range(width):
-        fitting, v, left = np.uint64(0), 0, label
+        fitting, left = np.uint64(0), label
         while left != 0:
-            if left & np.uint64(1):
-                fitting |= fits[v, w]
-            left >>= np.uint64(1)
-            v += 1
+            fitting |= fits[lowest_bit(left), w]
+            left &= left - np.uint64(1)
         words[w] &= fitting
 
 

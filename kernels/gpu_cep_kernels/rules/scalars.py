@@ -101,6 +101,12 @@ def count_bits(word: Any) -> int:
 
 
 @rule
+def lowest_bit(word: Any) -> int:
+    """Return the number of the lowest bit of a uint64 that is set, from 0; 64 if none is."""
+    return count_bits((word - np.uint64(1)) & ~word)
+
+
+@rule
 def is_labelled(event: int, variable: int, labels: Any) -> bool:
     """Whether the event satisfies the properties of a variable."""
     return (labels[variable // LABEL_BITS, event] & bit(variable % LABEL_BITS)) != 0
