@@ -28,6 +28,7 @@ Span = tuple[int, int]
 _LOADS = ("load_int", "load_float")
 _CONSTANTS = ("const_int", "const_float")
 _SUMS = {f"{operation}_{kind}" for operation in ("add", "sub", "mul") for kind in ("int", "float")}
+_FLOATS = ("add_float", "sub_float", "mul_float", "div_float")
 _COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
 # A derived column is made by operations on floats, which mark no failure.
 _NEVER_FAILS = np.empty(0, np.bool_)
@@ -52,8 +53,13 @@ def is_column_program(program: Program) -> bool:
     return all(name in known for name, *_ in steps) and last in _COMPARES and target == program.result
 
 
+def is_float_program(program: Program) -> bool:
+    """Return whether a program makes a float of columns and constants by arithmetic on floats, which cannot fail."""
+    return program.is_float and all(name in {*_LOADS, *_CONSTANTS, *_FLOATS, "float_of_int"} for name, *_ in program.code)
+
+
 def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[Nullable], size: int) -> Nullable:
-    """Return the result of a float program for `size` events, from the columns that it reads, and where it is NULL.
+    """Return the result of an :func:`is_float_program` for `size` events, and where it is NULL.
 
     Columns come with the places where they are NULL (None: nowhere), and so does the result.
     """
@@ -66,6 +72,8 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
                 nulls = own if nulls is None else nulls | own
         else:
             registers[target] = _combine(name, first, second, program, registers, size, _NEVER_FAILS)
+        if name == "div_float":
+            nulls = registers[second] == 0.0 if nulls is None else nulls | (registers[second] == 0.0)
     return registers[program.result], nulls
 
 

@@ -20,6 +20,7 @@ from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
+from gpu_cep.engine.lowering.column_programs import derive_column, is_float_program
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
@@ -368,6 +369,10 @@ def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource
     ints = [_leaf_machine_values(leaf, events) for leaf in planned.ints]
     floats = [_leaf_machine_values(leaf, events) for leaf in planned.floats]
     length = len(events)
+    if is_float_program(planned.program):
+        doubles = [(values.astype(np.float64, copy=False), nulls) for values, nulls in floats]
+        values, missing = derive_column(planned.program, ints, doubles, length)
+        return arrow_array(values, np.zeros(length, np.bool_) if missing is None else missing, result)
     vectors = stack_lists([centre_lists(events.leaf(leaf)) for leaf in planned.vectors], length)
     bank = make_bank(np, ints, floats, length, vectors)
     table, _ = assemble([planned.program], tabulator(events.columns))

@@ -19,8 +19,9 @@ from gpu_cep.engine.output.returns import return_array
 from gpu_cep.engine.row_patterns.columns import classifier_codes
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.places import PlaceFinder
-from gpu_cep.engine.row_patterns.totals import total_values
+from gpu_cep.engine.row_patterns.totals import Totals, find_totals, total_values
 from gpu_cep.plan.programs import Leaf
+from gpu_cep.plan.row_patterns.places import Total, kept_total
 from gpu_cep.plan.row_patterns.row_plan import PlannedMeasure
 
 
@@ -32,7 +33,7 @@ class MeasureSource:
     ordered: OrderedRows
     finder: PlaceFinder
     _rows: dict[int, Indices] = field(default_factory=dict)
-    _totals: dict[int, tuple[Array, npt.NDArray[np.bool_]]] = field(default_factory=dict)
+    _totals: dict[Total, Totals] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.finder.shown)
@@ -88,10 +89,12 @@ class MeasureSource:
             self._rows[place] = self.finder.rows(self.finder.plan.places[place])
         return self._rows[place]
 
-    def _total(self, total: int) -> tuple[Array, npt.NDArray[np.bool_]]:
-        if total not in self._totals:
-            self._totals[total] = total_values(self.finder.plan.totals[total], self.finder, self.columns, self.ordered)
-        return self._totals[total]
+    def _total(self, number: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        totals = self.finder.plan.totals
+        kept = kept_total(totals[number], totals)
+        if kept not in self._totals:
+            self._totals[kept] = find_totals(kept, self.finder, self.columns, self.ordered)
+        return total_values(totals[number], self._totals[kept])
 
     def _variables(self, rows: Indices) -> Indices:
         """Return the variables of ordered rows of the matches; any variable for a row below 0."""

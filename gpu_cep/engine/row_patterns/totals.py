@@ -37,8 +37,8 @@ class Totals(NamedTuple):
     counts: Indices
 
 
-def total_values(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return an aggregate at each result row, and where it is NULL; text is the code of the column's dictionary.
+def find_totals(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> Totals:
+    """Return an aggregate at each result row; text is the code of the column's dictionary.
 
     Raises
     ------
@@ -46,13 +46,19 @@ def total_values(total: Total, finder: PlaceFinder, columns: EventColumns, order
         An integer overflowed.
     """
     if total.argument is None and total.members is None:
-        return finder.counts(None, total.final), np.zeros(len(finder.shown), np.bool_)
+        rows = finder.counts(None, total.final)
+        return Totals(rows, rows)
     compute = _of_sorted if is_sorted(total) else _of_entries
     found = compute(total, finder, columns, ordered)
     if (found.counts == SUM_OVERFLOWED).any():
         raise EventError(f"integer overflow in {total.function}() over the rows of a match")
+    return found
+
+
+def total_values(total: Total, found: Totals) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return an aggregate at each result row, and where it is NULL, from what was found of it or of its :func:`kept_total`."""
     if total.function in ("count", "count_distinct"):
-        return found.values, np.zeros(len(finder.shown), np.bool_)
+        return found.counts, np.zeros(len(found.counts), np.bool_)
     assert total.argument is not None, "only rows are counted without a value"
     unit = _unit(total.argument.type) if total.function == "median" else 1.0
     return found.values if unit == 1.0 else found.values / unit, found.counts == 0

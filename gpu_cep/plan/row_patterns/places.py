@@ -7,6 +7,7 @@ and an aggregate's that of a total.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation
@@ -58,6 +59,13 @@ class Total:
 
 HERE = RowPlace(None)
 """The current row."""
+
+
+def kept_total(total: Total, totals: Sequence[Total]) -> Total:
+    """Return the one of some totals that is computed for another: a sum of floats says of how many values it is."""
+    floats = total.function == "count" and total.argument is not None and is_float(total.argument.type)
+    summed = replace(total, function="sum")
+    return summed if floats and summed in totals else total
 
 
 @dataclass(frozen=True, slots=True)

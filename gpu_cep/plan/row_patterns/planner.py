@@ -21,7 +21,7 @@ from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunctio
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import row_automaton
 from gpu_cep.plan.row_patterns.distances import fixed_distances
-from gpu_cep.plan.row_patterns.places import Placement, Total, row_columns
+from gpu_cep.plan.row_patterns.places import Placement, kept_total, row_columns
 from gpu_cep.plan.row_patterns.row_plan import (
     Judged,
     JudgedCondition,
@@ -185,7 +185,8 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
         for leaf in leaves(each.placed):
             if isinstance(leaf, Aggregation) and leaf.function not in _SEARCHED:
                 _refuse(each, f"{leaf.function}()", "conditions read count, sum, avg, min and max, MEASURES read all aggregates")
-    layout, kept = layout_of(_columns_of(each.placed for each in conjuncts)), _kept_totals(placement.totals)
+    layout = layout_of(_columns_of(each.placed for each in conjuncts))
+    kept = [kept_total(each, placement.totals) for each in placement.totals]
     totals = tuple(dict.fromkeys(kept))
 
     def place(leaf: Leaf) -> Slot:
@@ -199,16 +200,6 @@ def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchCondit
     in_order = sorted(conjuncts, key=lambda each: each.variable)
     conditions = tuple(MatchCondition(each.variable, compile_program(each.placed, place), each.text) for each in in_order)
     return MatchConditions(conditions, layout, tuple(placement.places), totals)
-
-
-def _kept_totals(totals: Sequence[Total]) -> list[Total]:
-    """Return for each total the one that a search keeps for it: a sum of floats says of how many values it is."""
-    sums = {replace(each, function="count"): each for each in totals if each.function == "sum" and _adds_floats(each)}
-    return [sums.get(each, each) for each in totals]
-
-
-def _adds_floats(total: Total) -> bool:
-    return total.argument is not None and is_float(total.argument.type)
 
 
 def _refuse_lists(conjunct: _Conjunct) -> None:
