@@ -106,6 +106,17 @@ def whole_language(**options: Any) -> st.SearchStrategy[Case]:
     return cases(**{**everything, **options})
 
 
+def label_cases(**options: Any) -> st.SearchStrategy[Case]:
+    """Cases under skip_till_any_match without conditions, whose matches labels decide; `options` as of :func:`cases`."""
+    return cases(**{"strategies": ("skip_till_any_match",), **options}).map(_without_conditions)
+
+
+def _without_conditions(case: Case) -> Case:
+    """The case without its WHERE clause."""
+    lines = [line for line in case.text.splitlines() if not line.startswith(("WHERE ", "  AND "))]
+    return Case("\n".join(lines), case.events, case.options)
+
+
 @st.composite
 def trend_cases(
     draw: st.DrawFn,

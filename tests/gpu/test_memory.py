@@ -54,6 +54,12 @@ CASES = {
     "labels decide": Case(LABELS),
     "streams": Case(LABELS, {"partition_by": "k"}),
     "count": Case(LABELS, {"output": "count", "partition_by": "k"}),
+    "count by states": Case("PATTERN SEQ(A a, B b+, C c) WITHIN 40", {"output": "count", "strategy": "skip_till_any_match"}),
+    "count by many states": Case(
+        "PATTERN AND(A a, B b, C c, A d) WITHIN 40",
+        {"output": "count", "strategy": "skip_till_any_match", "partition_by": "k"},
+        {"ties": 3},
+    ),
     "many small streams": Case("PATTERN SEQ(A a, B b) WITHIN 900", {"output": "count", "partition_by": "k"}, {"streams": 500}),
     "ties and keys": Case(
         "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.x WITHIN 9",

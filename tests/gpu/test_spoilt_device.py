@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpu_cep.errors import UnsupportedError
 from gpu_cep_kernels.compile.jit import kernel
 from tests.conformance.expectation import answered, expected
-from tests.drawn.queries import AFTER_MATCH, trend_cases, whole_language
+from tests.drawn.queries import AFTER_MATCH, label_cases, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
 from tests.gpu.pieces import PIECES
 from tests.gpu.spoilt_device import SpoiltDevice
@@ -69,6 +69,19 @@ def test_joins(reference):
     def check(case, pieces, seed):
         wanted = expected(case)
         assert matches_of(on_spoilt(reference, seed, case, pieces, algorithm="join_tree")) == wanted
+
+    check()
+
+
+def test_counts_of_what_labels_decide(reference):
+    @given(label_cases(), st.none() | PIECES, SEEDS)
+    def check(case, pieces, seed):
+        expected(case)  # not too many to count
+        wanted = answered(case, engine="cpu", output="count")
+        # tiles of few candidates, so that there are several
+        with patch("gpu_cep.engine.windows.state_counts._LEAST", 1):
+            found = on_spoilt(reference, seed, case, pieces, output="count")
+        assert repr(found.to_pylist()) == repr(wanted.to_pylist())
 
     check()
 

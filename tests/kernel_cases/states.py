@@ -32,13 +32,17 @@ def _states(tied: bool) -> counting.StateTable:
     return counting.StateTable(_moves(forth), _moves(back), np.array([2]), np.array([0]), final, np.array(settled), np.array(highest))
 
 
-def _counting(size: int, random: Random, slots: int, rows: int = 7, together: bool = False, tied: bool = True, **given: Any) -> Call:
+def _counting(
+    size: int, random: Random, slots: int, tile: int = 9, rows: int = 7, together: bool = False, tied: bool = True, **given: Any
+) -> Call:  # fmt: skip
+    """Tiles of candidates; the last one may have fewer."""
     events = streams(size, random, variables=2, tied=tied, **given)
     starts = start_events(events.labels, 1)
     ends = events.stream_end[starts] if together else ends_of(events, starts)
-    scratch = counting.CountScratch(*(np.zeros(shape, np.int64) for shape in ((4, 4), (4, 4), (rows, 4), (4, 1))))
+    scratch = counting.CountScratch(*(np.zeros((slots, *shape), np.int64) for shape in ((4, 4), (4, 4), (rows, 4), (4, 1))))
     states, totals = _states(tied), np.zeros(len(starts), np.int64)
-    return Call(1, (starts, ends, counting.LabelledEvents(events.after, events.labels.reshape(1, -1)), states, scratch, totals))
+    labelled = counting.LabelledEvents(events.after, events.labels.reshape(1, -1))
+    return Call(-(-len(starts) // tile), (tile, starts, ends, labelled, states, scratch, totals))
 
 
 def _groups(labels: Array) -> graph.GroupTable:
@@ -84,7 +88,14 @@ STATE_CASES: tuple[KernelCase, ...] = (
     *cases(
         counting.count_matches,
         _counting,
-        {"": {}, "untied": {"tied": False}, "few-rows": {"rows": 1}, "together": {"together": True}, "uint8": {"word": np.uint8}},
+        {
+            "": {},
+            "untied": {"tied": False},
+            "few-rows": {"rows": 1},
+            "one-tile": {"tile": 1 << 40},
+            "together": {"together": True},
+            "uint8": {"word": np.uint8},
+        },
     ),
     *cases(graph.grow_graph, _growth, {"": {}, "untied": {"tied": False}, "float64": {"time": np.float64}}),
     *cases(graph.mark_useful, _usefulness, {"": {}}),

@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.engine.windows.candidates import BatchWindows
-from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
+from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
+from gpu_cep_kernels.device.interface import Array, Place, to_device
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
-# Starts that are counted at a time.
-_ROWS = 1 << 14
+# Candidates that a slot keeps rows for at a time, and candidates of a tile at least: windows of neighbours overlap.
+_ROWS, _LEAST = 1 << 14, 16
 
 
-def count_by_states(branch: PlannedBranch, space: StateSpace, windows: BatchWindows, candidates: Candidates) -> Indices:
-    """Return the number of matches that start at each candidate.
+def count_by_states(branch: PlannedBranch, space: StateSpace, windows: PlacedWindows, candidates: Candidates) -> Array:
+    """Return the number of matches (int64) that start at each candidate, which lie where the windows do.
 
     The greatest int64 stands for any larger number.
     """
-    totals = np.zeros(len(candidates.starts), np.int64)
-    states = len(space.final)
-    scratch = CountScratch(
-        front=np.empty((states, states), np.int64),
-        back=np.empty((states, states), np.int64),
-        rows=np.empty((min(_ROWS, len(totals)), states), np.int64),
-        completions=np.empty((states, 1), np.int64),
-    )
-    ends = candidate_ends(windows, candidates)
-    count_matches(
-        candidates.starts, ends, LabelledEvents(windows.next_events.after, windows.labels), state_table(branch, space), scratch, totals
-    )
+    place, starts = windows.place, candidates.starts
+    totals = place.xp.empty(len(starts), np.int64)
+    tile = tile_size(place, len(starts))
+    tiles = -(-len(starts) // tile)
+    scratch = _new_scratch(place.xp, place.slots(tiles), len(space.final), min(_ROWS, tile))
+    events, states = LabelledEvents(windows.next_events.after, windows.labels), to_device(place, state_table(branch, space))
+    place.launch(count_matches, tiles, tile, starts, candidate_ends(windows, candidates), events, states, scratch, totals)
     return totals
+
+
+def tile_size(place: Place, candidates: int) -> int:
+    """Return how many candidates are counted one after another: each slot has a tile, unless that would be of few."""
+    return max(_LEAST, -(-candidates // place.slots(max(1, candidates))))
+
+
+def bytes_of_candidate(space: StateSpace) -> int:
+    """Return the most bytes that counting takes for each candidate: its total, its end, and its share of the scratch of a tile."""
+    states = len(space.final)
+    return 8 + 4 + 8 * (2 * states * states + states) // _LEAST + 8 * states
+
+
+def _new_scratch(xp: Any, slots: int, states: int, rows: int) -> CountScratch:
+    """Return scratch for so many slots, as arrays of the module `xp`."""
+    shapes = (states, states), (states, states), (rows, states), (states, 1)
+    return CountScratch(*(xp.empty((slots, *shape), np.int64) for shape in shapes))
 
 
 def sum_counts(totals: Indices) -> int:

@@ -11,6 +11,9 @@ that of the events before a boundary, and that of the events behind it. So each
 event is multiplied once into either (the queue of two stacks), however long the
 window is.
 
+Candidates are counted in tiles, each by itself: one tile for a thread of the CPU, small
+ones for the many threads of a card, which multiply again the events that tiles share.
+
 Numbers are capped at ``UNBOUNDED``, which stands for itself and all that is
 greater. Sums and products of capped numbers are the capped sums and products.
 """
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, is_labelled
 from gpu_cep_kernels.rules.tables import Flags, Ints
 
@@ -71,12 +74,12 @@ class LabelledEvents(NamedTuple):
 
 
 class CountScratch(NamedTuple):
-    """Hold the room in which matches are counted; s and t are states.
+    """Hold the room in which matches are counted, of each slot in a row of its own; s and t are states.
 
-    - front[s, t]: the ways from s to t by the events before the boundary.
-    - back[t, s]: the ways from s to t by the events behind it.
-    - rows[k, t]: the ways from the k-th start to state t at the boundary.
-    - completions[s, 0]: the ways from s to a complete state.
+    - front[slot, s, t]: the ways from s to t by the events before the boundary.
+    - back[slot, t, s]: the ways from s to t by the events behind it.
+    - rows[slot, k, t]: the ways from the k-th start to state t at the boundary.
+    - completions[slot, s, 0]: the ways from s to a complete state.
     """
 
     front: Ints
@@ -173,10 +176,9 @@ def _sum_of_begins(event: int, k: int, labels: Any, states: StateTable, values: 
 
 @rule
 def _count_together(
-    low: int, high: int, candidates: Any, end: int, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
+    low: int, high: int, candidates: Any, end: int, events: LabelledEvents, states: StateTable, completions: Ints, totals: Any
 ) -> None:  # fmt: skip
     """Write the totals of the candidates [low, high), whose windows all end at `end`."""
-    completions = scratch.completions
     for s in range(states.final.size):
         completions[s, 0] = 1 if states.final[s] else 0
     w = high - 1
@@ -190,41 +192,40 @@ def _count_together(
 
 @rule
 def _count_sliding(
-    low: int, high: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
+    low: int, high: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, front: Ints, back: Ints, rows: Ints,
+    totals: Any,
 ) -> None:  # fmt: skip
     """Write the totals of the candidates [low, high), which all lie in the first one's window."""
     boundary = ends[low]
     number = states.final.size
-    _clear(scratch.front)
+    _clear(front)
     w = high - 1
-    for back in range(boundary - candidates[low]):
-        event = boundary - 1 - back
+    for before in range(boundary - candidates[low]):
+        event = boundary - 1 - before
         if w >= low and candidates[w] == event:
             for s in range(number):
-                scratch.rows[w - low, s] = _sum_of_begins(event, s, events.labels, states, scratch.front)
+                rows[w - low, s] = _sum_of_begins(event, s, events.labels, states, front)
             w -= 1
-        _prepend(event, events, states, scratch.front)
-    _clear(scratch.back)
+        _prepend(event, events, states, front)
+    _clear(back)
     event = boundary
     for w in range(low, high):
         while event < ends[w]:
-            _append(event, events, states, scratch.back)
+            _append(event, events, states, back)
             event += 1
         total = 0
         for t in range(number):
             if states.final[t]:
                 for s in range(number):
-                    total = capped_sum(total, capped_product(scratch.rows[w - low, s], scratch.back[t, s]))
+                    total = capped_sum(total, capped_product(rows[w - low, s], back[t, s]))
         totals[w] = total
 
 
-@sequential(writes=("totals",), scratch=("scratch",))
-def count_matches(candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any) -> None:
-    """``totals[w]``: how many matches start at event ``candidates[w]`` and end before ``ends[w]``, at most ``UNBOUNDED``.
-
-    `candidates` and `ends` ascend.
-    ``scratch.rows`` has room for as many candidates as are counted at a time.
-    """
+@rule
+def _count_tile(
+    slot: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable, scratch: CountScratch, totals: Any
+) -> None:  # fmt: skip
+    """Write the totals of all candidates in a slot."""
     low = 0
     while low < candidates.size:
         end = ends[low]
@@ -232,8 +233,24 @@ def count_matches(candidates: Any, ends: Any, events: LabelledEvents, states: St
         while high < candidates.size and candidates[high] < end:
             high += 1
         if ends[high - 1] == end:
-            _count_together(low, high, candidates, end, events, states, scratch, totals)
+            _count_together(low, high, candidates, end, events, states, scratch.completions[slot], totals)
         else:
-            high = min(high, low + scratch.rows.shape[0])
-            _count_sliding(low, high, candidates, ends, events, states, scratch, totals)
+            high = min(high, low + scratch.rows.shape[1])
+            _count_sliding(low, high, candidates, ends, events, states, scratch.front[slot], scratch.back[slot], scratch.rows[slot], totals)
         low = high
+
+
+@kernel(writes=("totals",), scratch=("scratch",))
+def count_matches(
+    low: int, high: int, slot: int, size: int, candidates: Any, ends: Any, events: LabelledEvents, states: StateTable,
+    scratch: CountScratch, totals: Any,
+) -> None:  # fmt: skip
+    """``totals[w]``: how many matches start at event ``candidates[w]`` and end before ``ends[w]``, at most ``UNBOUNDED``.
+
+    `candidates` and `ends` ascend. Tile k has `size` candidates, from ``candidates[k * size]`` on; the last one may have fewer.
+    ``scratch.rows`` has room for as many candidates as are counted at a time.
+    """
+    for tile in range(low, high):
+        # a tile's own slices begin at 0, so that no index is looked at for its sign
+        first, end = tile * size, (tile + 1) * size
+        _count_tile(slot, candidates[first:end], ends[first:end], events, states, scratch, totals[first:end])

@@ -109,7 +109,7 @@ class TwoPhase:
         space = branch_states(self.search.plan, branch, bool(windows.next_events.after.size))
         if space is None:
             return SesAutomaton(self.search).count(batch, windows, candidates, own.share)
-        totals = count_by_states(branch, space, windows, candidates)
+        totals: Indices = count_by_states(branch, space, windows, candidates)
 
         def start_of(match: int) -> int:
             return batch.low + int(candidates.starts[min(entry_of_match(totals, match), len(totals) - 1)])

@@ -24,7 +24,6 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import UPLOADED_CHUNK, DeviceMemory, TooLittleMemory, memory_of
-from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device, cut_matches
@@ -33,9 +32,8 @@ from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
-from gpu_cep.engine.phase_one.device.searched_plans import JOINED
+from gpu_cep.engine.phase_one.device.searched_plans import JOINED, search_on_device
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
-from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     DeviceWindows,
@@ -133,9 +131,8 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(source, memory, memory.batch_events(source.resident))
     if not _is_direct(query, source):
-        if run.searches and walks_chains(plan):
-            return walk_on_device(run, query, source, batches, memory)
-        return _find_candidates(run, query, source, batches)
+        searched = search_on_device(run, query, source, batches, memory)
+        return _find_candidates(run, query, source, batches) if searched is None else searched
     if run.plan.settings.output == "count":
         return _count_matches(run, query, source, batches)
     return _find_matches(run, query, source, batches, memory)
