@@ -1,4 +1,4 @@
-"""What both engines are asked at many sizes: the benchmarks' questions, with as many events in each stream, and TPStream's Listing 1."""
+"""What both engines are asked at many sizes: a question for each way to match on a card, with as many events in each stream."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ OUTPUT = "count"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query over any number of events; `about` says it to readers, `text` and `events` are of a size."""
+    """A query over any number of events, answered by an `algorithm`; `about` says it to readers, `text` and `events` are of a size."""
 
     name: str
     about: str
     key: str | None
     text: Callable[[int], str]
     events: Callable[[int], pa.Table]
+    algorithm: str = "auto"
 
     def plan(self, size: int, schema: pa.Schema, engine: str) -> AnyPlan:
         """The plan for so many events of `schema` on an engine; matches are counted."""
         options = make_options(partition_by=self.key)
-        return make_plan(self.text(size), schema, options, Settings(output=OUTPUT, engine=engine))
+        return make_plan(self.text(size), schema, options, Settings(output=OUTPUT, engine=engine, algorithm=self.algorithm))
 
 
 def _of_workload(workload: Workload) -> Question:
@@ -62,5 +63,22 @@ _RISING = replace(
     name="stocks_rising",
     query="PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < last(b.price)",
 )
+# The same of neighbours, whose matches a card reads off lifted labels; rows of that kind are less rare than in ticks.
+_IN_A_ROW = replace(
+    WORKLOADS["stocks"],
+    name="stocks_in_a_row",
+    query="PATTERN SEQ(A a, B b+, C c) WHERE strict_contiguity { b[i].price > b[i-1].price AND c.price < last(b.price) }",
+    shares={"A": 0.1, "B": 0.5, "C": 0.2, "Q": 0.2},
+)
+# A sequence without conditions between bindings, whose matches a card counts without enumerating them.
+_COUNTED = replace(
+    WORKLOADS["selective"],
+    name="selective_counted",
+    query="PATTERN SEQ(Quote q, Trade t, Halt h) WHERE skip_till_any_match { q.price < 50 }",
+)
+_SELECTIVE = _of_workload(WORKLOADS["selective"])
+# The selective question by joins, which run on a card.
+_JOINED = replace(_SELECTIVE, name="selective_joined", about=f'{_SELECTIVE.about}, `algorithm="join_tree"`', algorithm="join_tree")
 
-QUESTIONS = {question.name: question for question in (*map(_of_workload, (*WORKLOADS.values(), _RISING)), _LISTING)}
+_OWN = (*map(_of_workload, (_RISING, _IN_A_ROW, _COUNTED)), _JOINED, _LISTING)
+QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), *_OWN)}

@@ -78,3 +78,14 @@ def test_events_of_candidate_windows_make_no_detour():
     assert found.counts["candidates"] > 500
     columns = 13
     assert columns * size < found.up < columns * size + 4_096
+
+
+@pytest.mark.parametrize("name", ["stocks_in_a_row", "selective_counted"])
+def test_matches_that_labels_decide_are_found_on_the_device(name):
+    """All of them: what comes back are numbers of streams, and the rows whose values the host gathers."""
+    require_modules("cupy")
+    size = 50_000
+    found = traffic(QUESTIONS[name], size)
+    assert found.counts["matches"] > 200
+    assert found.on_cpu == ()
+    assert found.down < 5 * size
