@@ -1,4 +1,4 @@
-"""The GPU check: whole on the CUDA simulator, refused without a device, and able to fail."""
+"""The GPU check: a command whose parts are processes, refused without a device, and able to fail."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from gpu_cep.errors import EngineUnavailable
 from gpu_cep_kernels.compile.jit import simulated
 from gpu_cep_kernels.device.failures import DeviceLost
 from tests.drawn.queries import Case
+from tests.gpu.test_check import check_record
 from tests.kernel_cases import CASES
 from tests.requirements import require_modules
 
@@ -35,37 +36,19 @@ def gpu_check(*arguments: str, simulated: bool) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **settings}, cwd=ROOT, check=False)
 
 
-TABLES = {
-    "Facts",
-    "Calls that compile",
-    "Corners",
-    "Random cases",
-    "Same situations",
-    "Same tables",
-    "Kernels with the CPU's outputs, bit for bit",
-    "Primitives against their floors",
-    "Kernels against their floors",
-    "Host time of a launch",
-    "Whole calls, output='count'",
-    "Phase 1 alone",
-    "Whole calls by size, output='count'",
-    "From which size on the GPU wins",
-}
-
-
-# the fast suite tries one item of each list; a busy machine takes its time to compile what the CPU's side of all runs
-@pytest.mark.parametrize("most", [("--most", "1"), pytest.param((), marks=pytest.mark.full)], ids=["dry", "whole"])
-def test_all_parts_run_on_the_simulator(most: tuple[str, ...], tmp_path: Path) -> None:
-    done = gpu_check("--out", str(tmp_path), "--minutes", "40", *most, simulated=True)
+@pytest.mark.full
+def test_all_parts_run_in_processes_of_their_own(tmp_path: Path) -> None:
+    done = gpu_check("--out", str(tmp_path), "--minutes", "40", simulated=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("Python ")
-    assert "CUDA simulator: times mean nothing." in done.stdout
+    check_record(tmp_path, done.stdout)
+
+
+def test_a_part_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    done = gpu_check("--only", "device", "--out", str(tmp_path), simulated=True)
+    assert done.returncode == 0, done.stdout + done.stderr
     (written,) = tmp_path.glob("*.json")
-    report = json.loads(written.read_text())
-    assert [part["name"] for part in report["parts"]] == [*parts.PARTS]
-    assert {found["table"] for part in report["parts"] for found in part["findings"] if found["kind"] == "row"} == TABLES
-    assert report["simulated"]
-    assert written.with_suffix(".md").read_text().startswith("# GPU check on CUDA simulator")
+    (part,) = json.loads(written.read_text())["parts"]
+    assert (part["name"], {found["table"] for found in part["findings"]}) == ("device", {"Facts"})
 
 
 def test_without_a_device_it_says_why() -> None:
