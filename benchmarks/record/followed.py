@@ -29,5 +29,5 @@ def table(found: Sequence[Followed]) -> str:
         [f"{each.keys:,}", each.way, f"{each.rows:,}", f"{each.rate:,.0f}", f"{each.cores:,.2f} µs", *(f"{ratio:,.2f}" for ratio in pair)]
         for each, pair in zip(found, ratios, strict=True)
     ]
-    head = ["keys", "way", "rows", "rows/s", "cores", "gpu_match is so many times as fast", "by cores"]
+    head = ["keys", "way", "rows", "rows/s", "processor time a row", "gpu_match is so many times as fast", "by processor time"]
     return pages.table([head, *lines], figures=5)
