@@ -18,7 +18,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numba
 
-from gpu_cep_kernels.compile import bundles, dispatchers, entries, kernel_cache, operations, pipelines
+from gpu_cep_kernels.compile import bundles, dispatchers, entries, indexes, kernel_cache, operations, pipelines
 from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
 from gpu_cep_kernels.compile.operations import overload_on_cuda
 from gpu_cep_kernels.compile.pipelines import KernelCompiler, RuleCompiler
@@ -52,7 +52,7 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 @cache
 def _compilers_key() -> str:
     """Return the digest of this folder's code that shapes compiled kernels."""
-    modules = [sys.modules[__name__], bundles, dispatchers, entries, operations, pipelines]
+    modules = [sys.modules[__name__], bundles, dispatchers, entries, indexes, operations, pipelines]
     codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
     return hashlib.sha256(repr([describe_code(code) for code in codes]).encode()).hexdigest()
 
@@ -95,7 +95,7 @@ class Kernel(Generic[Arguments, Result]):
     judged by itself. It indexes every array absolutely, and returns nothing. The CPU gives
     long slices to threads; on CUDA a thread has a slice of one index. A third
     parameter `slot` numbers the calls that run at the same time. Each has its own
-    row of scratch by it.
+    row of scratch by it. No index is negative: it would count from no array's end.
 
     A *sequential* kernel passes over a whole batch and carries what it found
     along, or resumes a search. A device mostly uses a parallel primitive in its

@@ -17,6 +17,7 @@ from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 
+from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
 
 # Passes for what kernels never use; after each numba looks through the whole function.
@@ -116,6 +117,9 @@ class _UnoptimisedLibrary(JITCodeLibrary):
         library._ensure_finalized()
         needed = library._linking_libraries if isinstance(library, RuleLibrary) else []
         self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *needed, library]))
+
+
+count_from_start(lambda library: isinstance(library, _UnoptimisedLibrary))
 
 
 class KernelLibrary(_UnoptimisedLibrary):
