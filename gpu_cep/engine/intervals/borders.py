@@ -63,7 +63,7 @@ def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
         return borders_of_part(plan, events.place, offsets, events.times[begin:high], labels[0], begin, low)
 
     spans = [block for span in slices(len(events), threads) for block in blocks(*span, BLOCK)]
-    return concatenate_borders(np, spread(find, spans or [(0, 0)], threads))
+    return concatenate_borders(np, spread(find, spans or [(0, 0)], threads), threads)
 
 
 def borders_of_part(
@@ -116,11 +116,12 @@ def _find_among_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, t
     settled: list[Borders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
+        # what neither opens nor closes a name then is in no run
         settle_borders(borders, gap_limit(plan, events.times), seen)
-        settled.append(_keep_crossed(borders))
+        settled.append(borders)
         seen = _overlay(seen, own)
     settled.append(_close_streams(seen, events.times.dtype))
-    return concatenate_borders(np, settled)
+    return concatenate_borders(np, settled, threads)
 
 
 def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
@@ -151,15 +152,6 @@ def gap_limit(plan: IntervalPlan, times: Array) -> Gaps:
     return Gaps(points[:0], points.dtype.type(0)) if gap is None else Gaps(points, points.dtype.type(gap))
 
 
-def _keep_crossed(borders: Borders) -> Borders:
-    """Return only the borders at which some name opens or closes."""
-    crossed = np.flatnonzero(borders.opened | borders.closed)
-    if len(crossed) == len(borders.position):
-        return borders
-    columns: list[Any] = [array[crossed] for array in borders]
-    return Borders(*columns)
-
-
 def _overlay(seen: LastSeen, later: LastSeen) -> LastSeen:
     """Return the last label and position of each stream: those of `later` where that slice has events of the stream."""
     there = later.label != UNKNOWN
@@ -182,7 +174,7 @@ def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: n
     return Borders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
 
 
-def concatenate_borders(xp: Any, parts: Sequence[Borders]) -> Borders:
-    """Return the borders of all parts, one part after the other."""
-    columns: list[Any] = [xp.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+def concatenate_borders(xp: Any, parts: Sequence[Borders], threads: int = 1) -> Borders:
+    """Return the borders of all parts, one part after the other; on the host threads share the columns."""
+    columns: list[Any] = spread(xp.concatenate, list(zip(*parts, strict=True)), threads)
     return Borders(*columns)

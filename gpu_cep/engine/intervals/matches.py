@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations, SituationEvents
@@ -17,6 +18,7 @@ from gpu_cep.engine.intervals.situations import Derived, Runs
 from gpu_cep.engine.intervals.stream_order import Extent, order_by_stream
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import spread, threads_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,16 @@ class IntervalMatches:
         """Whether each match has a situation that is open at detection; None if no match can have one."""
         return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
-    def reorder(self, order: Indices) -> IntervalMatches:
-        """Return the matches in another order."""
+    def reorder(self, order: Indices, threads: int = 1) -> IntervalMatches:
+        """Return the matches in another order; threads share the columns."""
         seen = None if self.seen is None else self.seen.take(order)
-        return IntervalMatches(self.members[:, order], self.first[order], self.end[order], self.detected[order], seen)
+        members = new_values((len(self.members), len(order)), self.members.dtype)
+        ends = [self.first, self.end, *([] if self.detected is self.end else [self.detected])]
+        columns = [*zip(self.members, members, strict=True), *((column, new_values(len(order), column.dtype)) for column in ends)]
+        # numpy copies what it writes once more if places could be wrong
+        spread(lambda column: np.take(column[0], order, out=column[1], mode="clip"), columns, threads_for(len(order), threads))
+        first, end, *detected = (column for _, column in columns[len(members) :])
+        return IntervalMatches(members, first, end, detected[0] if detected else end, seen)
 
 
 def matches_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
@@ -93,7 +101,7 @@ def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
 
 
 def sort_matches(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int = 1
 ) -> IntervalMatches:  # fmt: skip
     """Sort matches by stream key, first event, last event, then the events of each name (SPEC section 3)."""
     if matches.seen is None:
@@ -105,7 +113,7 @@ def sort_matches(
     keys = [matches.first, last, *bindings]
     if events.count > 1:
         keys.insert(0, _stream_ranks(plan, columns, events, runs, matches))
-    return matches.reorder(np.lexsort(_packed(keys)[::-1]))
+    return matches.reorder(np.lexsort(_packed(keys)[::-1]), threads)
 
 
 def _packed(keys: Sequence[Array]) -> list[Indices]:
@@ -142,15 +150,17 @@ def matched_situations(
 
     A situation appears once for each state (last event, open or not) in which a match detects it.
     """
-    seen = [_situations_of_name(v, events, runs, matches) for v in range(len(matches.members))]
+    shared = threads_for(len(matches), threads)
+    seen = spread(lambda v: _situations_of_name(v, events, runs, matches), range(len(matches.members)), shared)
     by_stream = order_by_stream(events, [Extent(runs.stream[own], runs.first[own], last) for own, last, _, _ in seen], threads)
-    names = tuple(
-        SituationEvents(
-            columns, events, runs.stream[own], runs.first[own], last, runs.start[own], runs.end[own], is_open, by_stream, threads
-        )
-        for own, last, is_open, _ in seen
-    )  # fmt: skip
-    return MatchedSituations(columns, names, tuple(places for _, _, _, places in seen))
+
+    def of_name(v: int) -> SituationEvents:
+        own, last, is_open, _ = seen[v]
+        ends = runs.first[own], last, runs.start[own], runs.end[own]
+        return SituationEvents(columns, events, runs.stream[own], *ends, is_open, by_stream, threads)
+
+    names = spread(of_name, range(len(seen)), shared)
+    return MatchedSituations(columns, tuple(names), tuple(places for _, _, _, places in seen))
 
 
 def _situations_of_name(

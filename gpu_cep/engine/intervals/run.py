@@ -32,6 +32,7 @@ from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_device
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep_kernels.compile.launch import spread, threads_for
 
 # Of so many situations at least, one must be recent for a join that begins with recent ones of each name in turn.
 _RECENT = 4
@@ -105,16 +106,17 @@ def _result(run: IntervalRun, found: _Found) -> pa.Table:
         return interval_counts(plan, columns, events, derived.numbers, runs.first, found.counts)
     assert found.matches is not None
     with run.profile.stage("results"), _name_windows(run, derived):
-        matches = sort_matches(plan, columns, events, runs, found.matches)
+        matches = sort_matches(plan, columns, events, runs, found.matches, run.threads)
         situations = matched_situations(columns, events, runs, matches, run.threads)
         if not plan.query.returns or plan.settings.output != "matches":
-            _account_for_events(situations, matches, run.budget)
+            _account_for_events(situations, matches, run.budget, run.threads)
         return interval_table(plan, columns, events, matches, situations, run.threads)
 
 
-def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget) -> None:
+def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget, threads: int) -> None:
     """Charge the budget for the events of the result; a situation's events count once for each match."""
-    total = sum(int(events.sizes[own].sum()) for events, own in zip(situations.names, situations.places, strict=True))
+    names = list(zip(situations.names, situations.places, strict=True))
+    total = sum(spread(lambda name: int(name[0].sizes[name[1]].sum()), names, threads_for(len(matches), threads)))
     if len(matches):
         budget.spend(0, total, 0, partial(_first_of, matches))
 
