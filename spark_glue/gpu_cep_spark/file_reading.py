@@ -14,7 +14,9 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
 from gpu_cep_spark.slice_marks import APART_BIT, EACH, OWN_BIT
@@ -134,18 +136,25 @@ def _near(events: pa.Table, timestamp: int, share: Share, *, marked: bool, timed
     if share.low is None and share.high is None and not (marked or timed):
         return events
     times, known = _ticks(events.column(timestamp))
-    near = np.ones(len(times), np.bool_)
-    if share.low is not None:
-        near &= times >= share.low
-    if share.high is not None:
-        near &= times <= share.high
-    if not known.all():
-        near = near & known if timed else near | ~known
-    if marked:
-        apart = np.ones(len(times), np.bool_) if share.reached is None else times > share.reached
-        marks = EACH * share.number + APART_BIT * apart.astype(np.int64) + OWN_BIT * share.own.holds(times)
-        events = events.append_column(f"c{events.num_columns}", pa.array(marks, pa.int64()))
-    return _where(events, near)
+    near = _rows_near(times, known, share, timed=timed)
+    kept, times = rows_at(events, near), times[near]
+    return kept.append_column(f"c{kept.num_columns}", pa.array(_marks(share, times))) if marked else kept
+
+
+def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
+    """Return the rows whose times are within the share's bounds, and those without a time unless `timed`."""
+    lowest, highest = limits_of(times)
+    low, high = lowest if share.low is None else share.low, highest if share.high is None else share.high
+    if known.all():
+        return rows_between(times, low, high)
+    near = (times >= low) & (times <= high)
+    return near & known if timed else near | ~known
+
+
+def _marks(share: Share, times: Any) -> Any:
+    """Return the marks of events: the number of their slice, and what they are to it."""
+    apart = np.ones(len(times), np.bool_) if share.reached is None else times > share.reached
+    return EACH * share.number + APART_BIT * apart.astype(np.int64) + OWN_BIT * share.own.holds(times)
 
 
 def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
@@ -156,15 +165,6 @@ def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
         return times, known & ~np.isnan(times)
     whole = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
     return whole.cast(pa.int64()).fill_null(0).to_numpy(), known
-
-
-def _where(events: pa.Table, kept: Any) -> pa.Table:
-    """Return the rows that are kept, without a copy if they lie together."""
-    places = np.flatnonzero(kept)
-    if not len(places):
-        return events.slice(0, 0)
-    first, last = int(places[0]), int(places[-1])
-    return events.slice(first, len(places)) if last - first + 1 == len(places) else events.filter(pa.array(kept))
 
 
 def _refuse_changed(share: Share) -> None:

@@ -7,19 +7,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Rows
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
+
+Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,12 +78,22 @@ def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
     timed, kept = timed_events(plan.query, part.table)
     table, numbers = to_host(timed), numbers_of(part) if kept is None else numbers_of(part)[kept]
     times = load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
-    low, high = (np.asarray(bound, times.dtype) for bound in (own.low, own.high))
+    near = rows_between(times, own.low, own.high)
+    return replace(part, table=rows_at(table, near), numbers=numbers[near])
+
+
+def rows_between(times: Array, low: Tick, high: Tick) -> slice | Marks:
+    """Return the rows whose times lie between two bounds, these included: as one slice, if times ascend."""
+    least, most = (np.asarray(bound, times.dtype) for bound in (low, high))
     if order_faults(0, len(times), times) & DISORDERED:
-        near = (times >= low) & (times <= high)
-        return part if near.all() and kept is None else replace(part, table=table.filter(pa.array(near)), numbers=numbers[near])
-    begin, end = int(np.searchsorted(times, low)), int(np.searchsorted(times, high, side="right"))
-    return replace(part, table=table.slice(begin, end - begin), numbers=numbers[begin:end])
+        marks: Marks = (times >= least) & (times <= most)
+        return slice(0, len(times)) if marks.all() else marks
+    return slice(int(np.searchsorted(times, least)), int(np.searchsorted(times, most, side="right")))
+
+
+def rows_at(table: pa.Table, rows: slice | Marks) -> pa.Table:
+    """Return the rows of a slice without a copy, or those that are marked."""
+    return table.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else table.filter(pa.array(rows))
 
 
 def join_parts(schema: pa.Schema, *parts: PartOfFiles) -> PartOfFiles:

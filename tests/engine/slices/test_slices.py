@@ -25,6 +25,7 @@ from gpu_cep.engine.input.time_cut import cut_by_number
 from gpu_cep.engine.slices import in_order
 from gpu_cep.engine.slices.budget import Choice
 from gpu_cep.engine.slices.in_order import bring_in_order, sample_times
+from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.engine.slices.sliced_plan import reach_of
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
@@ -325,3 +326,15 @@ def test_explain_writes_nothing_in_order(tmp_path, monkeypatch):
     explained = cep.explain(tmp_path / "shuffled.parquet", QUERY, memory=8_000)
     assert explained.source.startswith("files are written in the order of time first, in ")
     assert not written
+
+
+@given(st.lists(st.integers(-3, 9) | st.floats(-3, 9), max_size=12), st.integers(-4, 10), st.integers(-4, 10), st.booleans())
+def test_rows_between_two_times(ticks, low, high, ascending):
+    """Rows whose times ascend are one slice, which holds what a comparison of each time finds."""
+    times = np.array(sorted(ticks) if ascending else ticks, np.float64 if any(isinstance(each, float) for each in ticks) else np.int64)
+    low, high = min(low, high), max(low, high)
+    near = rows_between(times, low, high)
+    found = rows_at(pa.table({"ts": times}), near)["ts"].to_numpy()
+    np.testing.assert_array_equal(found, times[(times >= low) & (times <= high)])
+    np.testing.assert_array_equal(times[near], found)
+    assert isinstance(near, slice) or not ascending
