@@ -47,8 +47,8 @@ _CHAINED = (_NEXT, _ROBUST)
 _FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
 # How many times as fast as other steps one over an event is that a sieve rules out.
 _SIFTED = 3
-# Events of a path that there is room for at first.
-_PATH = 64
+# Events of a path that there is room for at first; if a variable may bind any number of them, so many times as many.
+_PATH, _LONGER = 64, 16
 # Matches that one output holds at most, and events. Room for one path comes on top: one match always fits.
 _LARGEST_OUTPUT = 1 << 22
 # Events that a sample's matches bind at most, and abandoned candidates after which a sample ends.
@@ -142,15 +142,15 @@ class _Enumeration:
             backwards=backwards,
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
-            run=new_path(_PATH, search.tables.pattern, conditions, search.kept_matches, search.kept_limit),
+            run=_new_path(search, conditions),
             walks=_walks(search),
         )
 
     def find(self) -> Matches:
         """Return all matches that may be kept, in order of first event, last event and bindings."""
         found: list[Matches] = []
-        fresh, capacity = 0, len(self.starts) + 16
-        output = self._new_output(capacity, _PATH)
+        fresh, capacity, each = 0, len(self.starts) + 16, self.search.tables.fewest + 2
+        output = self._new_output(capacity, each)
         status = Status.OUTPUT_FULL
         while status != Status.FINISHED:
             status = self._advance(output, self._step_limit(), counting=False)
@@ -163,8 +163,8 @@ class _Enumeration:
             self._spend(taken, filled, output.starts.item)
             self.run.state[PathState.MATCHES] = self.run.state[PathState.EVENTS] = 0
             if status == Status.OUTPUT_FULL:
-                capacity = min(2 * capacity, _LARGEST_OUTPUT)
-                output = self._new_output(capacity, len(self.run.event))
+                capacity, each = min(2 * capacity, _LARGEST_OUTPUT), max(each, 1 + filled // max(taken, 1))
+                output = self._new_output(capacity, each)
             if fresh > _LARGEST_OUTPUT and self.search.limit is not None:
                 found, fresh = [self._ascending([self._limited(found, self.search.limit)])], 0
         return self._ascending(found).sort_within_starts()
@@ -179,9 +179,9 @@ class _Enumeration:
         matches = self._ascending(found).sort_within_starts()
         return limit.keep(matches, self.search.tables.branch.positives, self.search.budget)
 
-    def _new_output(self, matches: int, path: int) -> MatchTable:
-        """Return room for so many matches, one of which may bind as many events as a `path`."""
-        events = min(matches * (self.search.tables.fewest + 2), _LARGEST_OUTPUT) + path
+    def _new_output(self, matches: int, each: int) -> MatchTable:
+        """Return room for so many matches, which bind about so many events `each`; one may bind as many as the path has room for."""
+        events = min(matches * each, _LARGEST_OUTPUT) + len(self.run.event)
         return new_match_table(matches, events, self.search.variable_count)
 
     def count(self) -> Indices:
@@ -220,7 +220,7 @@ class _Enumeration:
 
     def _restart(self, begin: int, end: int) -> _Enumeration:
         """Return the search through the candidates [begin, end) before its first step."""
-        run = new_path(_PATH, self.search.tables.pattern, self.conditions, self.search.kept_matches, self.search.kept_limit)
+        run = _new_path(self.search, self.conditions)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
     def _sample_until_abandoned(self, steps: int) -> tuple[Sample, int]:
@@ -322,6 +322,13 @@ class _Enumeration:
         plan = self.search.plan
         if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == _ROBUST and plan.settings.max_steps is None:
             raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {_ROBUST}; {_FEWER_STEPS}")
+
+
+def _new_path(search: Search, conditions: Conditions) -> EventPath:
+    """Return an empty path."""
+    pattern = search.tables.pattern
+    depth = _PATH * _LONGER if (pattern.maximum == UNBOUNDED).any() else _PATH
+    return new_path(depth, pattern, conditions, search.kept_matches, search.kept_limit)
 
 
 def _walks(search: Search) -> bool:

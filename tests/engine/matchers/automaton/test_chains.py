@@ -164,7 +164,7 @@ def test_the_walk_stops_at_a_choice(walked):
 
 def test_long_matches_get_room(walked):
     """A match binds more events than there is room for at first: both the path and the output grow."""
-    size = 1_000
+    size = 3_000
     types = ["A", *"B" * size, "C"]
     events = pa.table({"ts": range(size + 2), "type": types, "x": [0.0] * (size + 2), "k": [1] * (size + 2), "s": ["p"] * (size + 2)})
     (match,) = found(events, f"PATTERN SEQ(A a, B b+, C c) WHERE sum(b.k) = {size} * a.k WITHIN {2 * size}")
