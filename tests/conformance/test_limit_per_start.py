@@ -158,7 +158,7 @@ def test_a_difference_without_a_window_may_overflow():
 def test_what_a_ranking_drops_takes_no_memory():
     events = pa.concat_tables([MANY.slice(0, 15), MANY.slice(41)])
     kept, best = {"limit_per_start": 2, "order_matches_by": "count(b) desc"}, [list(range(1, 14)), list(range(1, 15))]
-    little = patch.object(match_budget, "memory_for_results", lambda concurrent: 1 << 20)
+    little = patch.multiple(match_budget, memory_for_results=lambda concurrent: 1 << 20, SMALL_RESULT=0)
     with little, patch.object(ses_automaton, "_LARGEST_OUTPUT", 1_000):
         assert [row["b"] for row in found(events, SUBSETS, algorithm="ses_automaton", **kept)] == best
         with pytest.raises(gpu_cep.MatchLimitExceeded, match="takes more than"):

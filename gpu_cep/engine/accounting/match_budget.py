@@ -19,8 +19,8 @@ from gpu_cep.plan.settings import Settings
 # Share of the free memory that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
 MEMORY_SHARE = 0.8
-# A result of fewer bytes fits any memory: it is not worth asking the system how much is free.
-SMALL_RESULT = 1 << 20
+# A result of fewer bytes fits any memory: it is not worth asking the system how much is free, for each push into a stream.
+SMALL_RESULT = 1 << 24
 
 
 class WindowError(Exception):
