@@ -218,7 +218,8 @@ def match(
         CPU. ``gpu``: on a CUDA card, or an error says why not. ``auto``: on a
         card if there is one, and if moving the events there takes less time
         than phase 1 on the CPU; the reason against is logged once. Interval
-        patterns run on the CPU unless ``gpu`` is asked for.
+        patterns run on the CPU unless ``gpu`` is asked for, and so do the
+        labels of MATCH_RECOGNIZE.
     gpu_memory
         How much of a card's memory to use: a number of bytes, or text such as
         ``"8GB"`` or ``"512MiB"`` (default: a share of what is free). Events

@@ -83,7 +83,7 @@ def explain_row_pattern(
     if reading is not None and memory is not None:
         return _explain_row_slices(query, reading, memory, threads, profile)
     table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
-    plan = plan_row_pattern(bind_rows(pattern, table.schema, options))
+    plan = plan_row_pattern(bind_rows(pattern, table.schema, options), settings)
     if profile is not None:
         run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
     return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))

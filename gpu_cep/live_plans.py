@@ -142,6 +142,9 @@ def _plan_live_rows(
     """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
     check_row_settings(settings)
     refuse_time_to_live(arrival)
+    if settings.engine == "gpu":
+        message = "engine='gpu' is not supported for MATCH_RECOGNIZE over a stream, or over files in slices; supported: 'auto' and 'cpu'"
+        raise UnsupportedError([Diagnostic(message)])
     narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
     written = bind_rows(pattern, narrow, options)
     check_rows(written, narrow, options)

@@ -44,7 +44,6 @@ _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
     "after_match": ("all",),
     "limit_per_start": (None,),
     "order_matches_by": (None,),
-    "engine": ("auto", "cpu"),
     "algorithm": ("auto", "brute_force"),
     "max_matches": (None,),
     "columns": (None,),
@@ -122,6 +121,8 @@ def check_row_settings(settings: Settings) -> None:
             supported = "" if name in _INSTEAD else f"; supported: {' and '.join(map(repr, known))}"
             hint = f"write {_INSTEAD[name]}" if name in _INSTEAD else None
             faults.append(Diagnostic(f"{name}={given!r} {message}{supported}", hint=hint))
+    if (settings.engine, settings.algorithm) == ("gpu", "brute_force"):
+        faults.append(Diagnostic("algorithm='brute_force' cannot run on GPU; supported with engine='gpu': algorithm='auto'"))
     if faults:
         raise UnsupportedError(faults)
 

@@ -176,7 +176,7 @@ def run_row_pattern(
     bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
         return brute_force.answer_row_pattern(bound, options, table)
-    return answer_row_pattern(bound, options, table, threads=threads, max_steps=settings.max_steps, profile=profile)
+    return answer_row_pattern(bound, options, table, settings, threads=threads, profile=profile)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

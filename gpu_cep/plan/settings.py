@@ -68,6 +68,10 @@ class Settings:
         return "skip_to_next" if first else self.after_match
 
 
+DEFAULT_SETTINGS = Settings()
+"""What holds where the caller chose nothing."""
+
+
 def pruning_steps(prune: bool | Iterable[str]) -> tuple[str, ...]:
     """Return the pruning steps that the keyword ``prune=`` selects: all, none, or those named."""
     if isinstance(prune, bool):

@@ -69,12 +69,12 @@ class NarrowRows:
     @property
     def plan(self) -> RowPlan:
         """The plan of the pattern."""
-        return plan_row_pattern(self.bound)
+        return plan_row_pattern(self.bound, self.settings)
 
     def work(self, memory: int | None = None) -> RowWork:
         """Return the work on each Spark partition; a worker may take `memory` bytes."""
         ties, text = ties_of(self.bound), pattern_text(self.pattern)
-        return RowWork(self.bound, self.options, text, self.rows, ties, self.result, memory, self.settings.max_steps)
+        return RowWork(self.bound, self.options, text, self.rows, ties, self.result, self.settings, memory)
 
     def sliced_work(self, memory: int | None = None) -> RowWork:
         """Return the work on each Spark partition of rows that are cut into slices, whose result has columns called by number."""
@@ -85,7 +85,7 @@ class NarrowRows:
         types = [*self.result.types, *(field.type for field in ENDS if skips_rows(bound))]
         result = pa.schema([(f"c{number}", type) for number, type in enumerate(types)])
         ties, text = ties_of(self.bound), pattern_text(self.pattern)
-        return RowWork(bound, options, text, rows, ties, result, memory, self.settings.max_steps, sliced=True)
+        return RowWork(bound, options, text, rows, ties, result, self.settings, memory, sliced=True)
 
 
 def _is_taken(name: str, rows: pa.Schema, bound: BoundRowPattern) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 from gpu_cep.engine.row_patterns.slices import answer_slices
 from gpu_cep.errors import CepError
+from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.slice_marks import FLAG_BITS, OWN_BIT
 from gpu_cep_spark.spill import Hashes, Room, stream_hashes, whole_streams
@@ -42,8 +45,10 @@ class RowWork:
         The columns that order rows which ORDER BY leaves equal.
     result
         The schema that Spark expects of the result.
-    memory, max_steps
-        As :func:`gpu_cep.gpu_match` takes them.
+    settings
+        What the caller chose.
+    memory
+        The most bytes that a worker may take.
     sliced
         Whether the rows are those of slices: their last column says of which, and whether they belong to it, as
         :func:`gpu_cep_spark.slices.in_slices` adds it. It stands for the last one of `rows`, by which `bound` divides them.
@@ -57,8 +62,8 @@ class RowWork:
     rows: pa.Schema
     ties: tuple[int, ...]
     result: pa.Schema
+    settings: Settings
     memory: int | None = None
-    max_steps: int | None = None
     sliced: bool = False
     reports: bool = False
 
@@ -72,6 +77,7 @@ def match_rows(work: RowWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         Any error of the engine, with the pattern added to the message.
     """
     context = TaskContext.get()
+    use_device_of_task(context, os.environ)
     profile = Profile()
     profile.add("tasks", 1)
     plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
@@ -116,14 +122,14 @@ def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Tabl
 
 
 def _of_partitions(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
-    return answer_row_pattern(work.bound, work.options, rows, threads=cores, max_steps=work.max_steps, ties=work.ties)
+    return answer_row_pattern(work.bound, work.options, rows, work.settings, threads=cores, ties=work.ties)
 
 
 def _of_slices(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
     """Return what the pattern returns for slices, without their numbers."""
     own = rows.column(rows.num_columns - 1).to_numpy()
     given = rows.select(range(rows.num_columns - 1))
-    return answer_slices(work.bound, given, own, threads=cores, max_steps=work.max_steps, ties=work.ties).remove_column(0)
+    return answer_slices(work.bound, given, own, work.settings, threads=cores, ties=work.ties).remove_column(0)
 
 
 def _named(work: RowWork, batches: pa.Table) -> pa.Table:

@@ -181,6 +181,7 @@ conditions that read the match (row by row)
   U: paid = FIRST(paid)
 pattern    3 states of 3 variables
 algorithm  search in order of preference along the moves from which labels let a match end, with a memory of dead ends
+engine     cpu
 cost       steps may grow with the rows, times the rows of the longest match that is tried; PARTITION BY and WITHIN \
 shorten it; max_steps= limits the steps
 rows       one for each match"""

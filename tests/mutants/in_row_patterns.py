@@ -45,8 +45,8 @@ ROW_PATTERNS = (
     Fault(
         "rows-alike-stay-as-spark-had-them",
         "spark_glue/gpu_cep_spark/row_worker.py",
-        "max_steps=work.max_steps, ties=work.ties)\n",
-        "max_steps=work.max_steps)\n",
+        "rows, work.settings, threads=cores, ties=work.ties)\n",
+        "rows, work.settings, threads=cores)\n",
         _SPARK,
     ),
     Fault(
@@ -54,6 +54,20 @@ ROW_PATTERNS = (
         "kernels/gpu_cep_kernels/row_patterns/operands.py",
         "null = null or divisor == 0",
         "null = null or divisor < 0",
+        _ENGINE,
+    ),
+    Fault(
+        "the-last-condition-of-several-decides",
+        "kernels/gpu_cep_kernels/row_patterns/conditions.py",
+        "holding, failing = holding and true, failing or error != 0",
+        "holding, failing = true, failing or error != 0",
+        _ENGINE,
+    ),
+    Fault(
+        "what-two-operands-make-is-never-null",
+        "kernels/gpu_cep_kernels/row_patterns/operands.py",
+        "        failed = failed or other_failed\n        null = null or other_null or undefined\n",
+        "        failed = failed or other_failed\n",
         _ENGINE,
     ),
     Fault(

@@ -6,7 +6,8 @@ Other work that only a device can do is run from here, too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from gpu_cep.engine.input.read_tables import is_resident
@@ -56,8 +57,15 @@ def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Re
     EngineUnavailable
         The device cannot be used, its memory does not suffice, or CUDA failed.
     """
-    try:
+    with telling_why():
         return run_in_pieces(run, require_device(), work)
+
+
+@contextmanager
+def telling_why() -> Iterator[None]:
+    """Run the block, and raise EngineUnavailable where the device has too little memory for it, or CUDA fails."""
+    try:
+        yield
     except (TooLittleMemory, DeviceLost) as fault:
         raise _unavailable(fault) from fault
 

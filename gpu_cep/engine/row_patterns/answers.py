@@ -23,6 +23,7 @@ from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_row
 from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings
 from gpu_cep_kernels.compile.launch import available_threads, spread
 
 __all__ = ["answer_row_pattern", "row_pattern_schema"]
@@ -33,7 +34,7 @@ _MOST_ROWS = 1 << 25
 
 @ending_in(MatchLimitExceeded, "matching", "match fewer rows at a time, whole partitions of them")
 def answer_row_pattern(
-    bound: BoundRowPattern, options: Options, table: pa.Table, *, threads: int | None = None, max_steps: int | None = None,
+    bound: BoundRowPattern, options: Options, table: pa.Table, settings: Settings = DEFAULT_SETTINGS, *, threads: int | None = None,
     profile: Profile | None = None, ties: tuple[int, ...] = (),
 ) -> pa.Table:  # fmt: skip
     """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
@@ -46,10 +47,10 @@ def answer_row_pattern(
         What the caller said beside the text.
     table
         The rows, on the host.
+    settings
+        ``engine="gpu"`` labels the rows on a card. ``max_steps`` bounds the steps of a search whose conditions read the match.
     threads
         How many threads share the partitions; None for all that the process may use.
-    max_steps
-        The most steps of a search whose conditions read the match; None for any number.
     profile
         Receives the counts of rows, partitions, matches and, of a search, steps.
     ties
@@ -60,15 +61,17 @@ def answer_row_pattern(
     EventError
         AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none; or an integer overflows.
     MatchLimitExceeded
-        The search made more than `max_steps`, or there is too little memory.
+        The search made more than ``max_steps``, or there is too little memory.
+    EngineUnavailable
+        A card is asked for, and cannot be used.
     UnsupportedError
         The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
     """
     threads = available_threads() if threads is None else threads
-    plan = plan_row_pattern(bound)
+    plan = plan_row_pattern(bound, settings)
     columns = row_columns(plan, table)
     ordered = order_rows(bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, max_steps)
+    matches = find_matches(plan, columns, ordered, threads, settings.max_steps)
     if profile is not None:
         for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
             profile.add(name, count)

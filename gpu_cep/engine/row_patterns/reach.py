@@ -12,9 +12,9 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import reach_tables
-from gpu_cep.engine.row_patterns.labels import Labels
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import is_cut
+from gpu_cep.engine.row_patterns.rows_beside import Labels
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.reach import (

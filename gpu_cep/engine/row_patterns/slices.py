@@ -27,6 +27,7 @@ from gpu_cep.engine.row_patterns.shown import shown_rows
 from gpu_cep.lang.row_patterns.ast import Skip
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
+from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings
 from gpu_cep_kernels.row_patterns.matches import follow_targets
 
 ENDS = tuple(pa.field(name, pa.int64()) for name in ("first time", "first place", "last time", "last place"))
@@ -42,7 +43,7 @@ def skips_rows(bound: BoundRowPattern) -> bool:
 
 
 def answer_slices(
-    bound: BoundRowPattern, table: pa.Table, own: Flags, *, threads: int, max_steps: int | None, ties: tuple[int, ...] = ()
+    bound: BoundRowPattern, table: pa.Table, own: Flags, settings: Settings = DEFAULT_SETTINGS, *, threads: int, ties: tuple[int, ...] = ()
 ) -> pa.Table:
     """Return the rows of the result that the matches of slices show, with :data:`ENDS` behind them if they are candidates.
 
@@ -54,7 +55,7 @@ def answer_slices(
         The rows of slices.
     own
         Whether a row belongs to its slice, and is no copy.
-    threads, max_steps, ties
+    settings, threads, ties
         As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern` takes them.
 
     Raises
@@ -62,10 +63,10 @@ def answer_slices(
     EventError, MatchLimitExceeded
         As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern`.
     """
-    plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))))
+    plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))), settings)
     columns = row_columns(plan, table)
     ordered = order_rows(bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, max_steps)
+    matches = find_matches(plan, columns, ordered, threads, settings.max_steps)
     kept = ordered.take(own)[matches.firsts]
     if not skips_rows(bound):
         return returned_rows(plan, columns, ordered, matches.chosen(kept), None, table, threads)

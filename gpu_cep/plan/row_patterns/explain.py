@@ -25,6 +25,7 @@ _ROWS = {
 _BY_LABELS = "ordered automaton over labels: backwards, from which states a match can end; then forwards, along the preferred moves"
 _BY_SEARCH = "search in order of preference along the moves from which labels let a match end, with a memory of dead ends"
 _BY_WALK = "walk: each row leaves one move at most; where dead ends may be met again, a search with a memory of them"
+_ON_CARD = "gpu labels the rows, cpu finds the matches"
 _LINEAR = "grows with the rows, whatever the pattern"
 _SEVERAL = "steps grow with the rows, times the different rows and variables that conditions read at one row"
 _PAIRS = "steps may grow with the rows, times the rows of the longest match that is tried"
@@ -102,6 +103,7 @@ def _plan_lines(plan: RowPlan) -> Iterator[str]:
     states = len(plan.automaton.variable)
     yield f"pattern    {_number(states, 'state')} of {_number(plan.variables, 'variable')}"
     yield f"algorithm  {_algorithm(plan)}"
+    yield f"engine     {_ON_CARD if plan.labels.settings.engine == 'gpu' else 'cpu'}"
     yield f"cost       {_cost(plan)}"
     yield f"rows       {_ROWS[bound.query.rows]}"
 

@@ -31,7 +31,7 @@ from gpu_cep.plan.row_patterns.row_plan import (
     PlannedMeasure,
     RowPlan,
 )
-from gpu_cep.plan.settings import Settings
+from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings
 
 MOST_VARIABLES = 64
 """The most variables of a row pattern, each of which has a bit in the label of a row."""
@@ -53,8 +53,8 @@ class _Conjunct:
     text: str
 
 
-def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
-    """Return the plan of a row pattern.
+def plan_row_pattern(bound: BoundRowPattern, settings: Settings = DEFAULT_SETTINGS) -> RowPlan:
+    """Return the plan of a row pattern; `settings` say where rows are labelled: on a card where ``engine="gpu"`` asks for one.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def plan_row_pattern(bound: BoundRowPattern) -> RowPlan:
         bound=bound,
         automaton=automaton,
         columns=columns,
-        labels=_label_plan(bound, alone, groups),
+        labels=_label_plan(bound, alone, groups, settings),
         neighbours=tuple(_neighbour(each, fixed, layout) for each in beside),
         layout=layout,
         search=_search(reading, searched) if reading else None,
@@ -130,7 +130,9 @@ def _distances(conjunct: _Conjunct, fixed: Sequence[Mapping[int, int]]) -> set[i
     return found or {0}
 
 
-def _label_plan(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], groups: tuple[tuple[int, ...], ...]) -> EventPlan:
+def _label_plan(
+    bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], groups: tuple[tuple[int, ...], ...], settings: Settings
+) -> EventPlan:  # fmt: skip
     """Return a plan whose properties are the conditions on one row."""
     count = len(bound.variables) - 1 - len(bound.subsets)
     properties = tuple(
@@ -152,7 +154,8 @@ def _label_plan(bound: BoundRowPattern, conjuncts: Sequence[_Conjunct], groups: 
         strategy="strict_contiguity",
         ties="position",
     )
-    return plan_properties(EventPlan(query=query, settings=Settings(), contenders=(), strategy=query.strategy, dictionaries=groups))
+    own = Settings(engine=settings.engine, gpu_memory=settings.gpu_memory)
+    return plan_properties(EventPlan(query=query, settings=own, contenders=(), strategy=query.strategy, dictionaries=groups))
 
 
 def _of_variable(expression: Bound, variable: int) -> Bound:

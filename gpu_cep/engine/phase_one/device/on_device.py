@@ -91,21 +91,37 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
     DeviceLost
         CUDA failed; from now on this process can use no device.
     """
-    memory = memory_of(device, run.plan)
     if is_resident(run.columns.table):
         # the columns may still be computed in the caller's lane
         device.synchronize()
-    while True:
+
+    def attempt(memory: DeviceMemory) -> tuple[DeviceRun, Result]:
         # what a failed attempt counted must not count
         budget, profile = replace(run.budget), Profile()
-        attempt = DeviceRun(run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, searches=searches)
+        attempted = DeviceRun(run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, searches=searches)
+        return attempted, work(attempted, memory)
+
+    done, result = in_smaller_pieces(device, memory_of(device, run.plan), attempt)
+    done.profile.count_run("gpu")
+    run.profile.merge(done.profile)
+    run.budget.take_over(done.budget)
+    return result
+
+
+def in_smaller_pieces(device: Device, memory: DeviceMemory, work: Callable[[DeviceMemory], Result]) -> Result:
+    """Return the result of `work` on a device, done in pieces that fit `memory`, or half as much each time that an allocation fails.
+
+    Raises
+    ------
+    TooLittleMemory
+        With the smallest pieces they still fail.
+    DeviceLost
+        CUDA failed; from now on this process can use no device.
+    """
+    while True:
         try:
             with told_apart(), device.lane(None):
-                result = work(attempt, memory)
-            attempt.profile.count_run("gpu")
-            run.profile.merge(attempt.profile)
-            run.budget.take_over(attempt.budget)
-            return result
+                return work(memory)
         except DeviceLost as fault:
             give_up_device(str(fault))
             raise

@@ -1,0 +1,86 @@
+"""Read what conditions on rows at fixed distances read, and judge them by whole columns; the same on the host and on a card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.column_programs import compute_columns
+from gpu_cep.engine.lowering.programs import Column, failure, make_bank
+from gpu_cep.engine.row_patterns.columns import ordered_bank
+from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.errors import EventError
+from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
+from gpu_cep_kernels.device.interface import HOST, Array, Place
+from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls
+from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.rules.tables import ColumnBank
+
+Labels = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class RowsBeside:
+    """The columns that conditions on rows at fixed distances read, in the two forms in which they are read."""
+
+    plan: RowPlan
+    columns: EventColumns
+    ordered: OrderedRows
+    pieces: Pieces
+
+    @cached_property
+    def by_columns(self) -> ColumnBank:
+        """Return the columns as they are."""
+        layout = self.plan.layout
+        ints, floats = ([self._column(column) for column in wanted] for wanted in (layout.ints, layout.floats))
+        return make_bank(np, ints, floats, len(self.ordered))
+
+    @cached_property
+    def by_row(self) -> ColumnBank:
+        """Return the columns with a row of NULLs behind them."""
+        return ordered_bank(self.plan, self.columns, self.ordered, self.plan.layout)
+
+    def _column(self, column: int) -> Column:
+        if column >= self.plan.columns.classifier:
+            # whether there is a row is asked row by row
+            return np.zeros(len(self.ordered), np.int64), None
+        nulls = self.columns.null_mask(column)
+        return self.ordered.take(self.columns.values(column)), None if nulls is None else self.ordered.take(nulls)
+
+    def overflow(self, condition: NeighbourCondition, ordered: int) -> EventError:
+        """Return the error of a condition that cannot be computed at an ordered row."""
+        row = self.columns.number_of(self.ordered.number(ordered))
+        return EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}")
+
+
+def others_than(condition: NeighbourCondition, labels: Array) -> Any:
+    """Return the label bits of all variables but a condition's."""
+    return labels.dtype.type(np.iinfo(labels.dtype).max ^ (1 << condition.variable))
+
+
+def rows_inside(condition: NeighbourCondition, length: int) -> tuple[int, int]:
+    """Return the first row of so many at which a condition reads rows of the table alone, and the one behind the last."""
+    return max(0, -min(condition.distances)), length - max(0, *condition.distances)
+
+
+def judge_columns(
+    condition: NeighbourCondition, bank: ColumnBank, low: int, labels: Array, others: Any, place: Place = HOST
+) -> bool:  # fmt: skip
+    """Clear the bit of a condition's variable in `labels`, those of the rows from `low` of the bank on, where it does not hold.
+
+    Return False if an integer overflows, with nothing done.
+    """
+    size = int(labels.size)
+    found = compute_columns(condition.program, bank, [(low + far, low + far + size) for far in condition.distances], size, place)
+    if found is None:
+        return False
+    place.launch(mask_by_columns, size, found.left, found.right, found.comparison, others, labels)
+    for nulls, column, (begin, end) in found.read:
+        if nulls.size:
+            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, labels)
+    return True
