@@ -40,6 +40,8 @@ QUESTIONS = (
     Question("above the first", f"{ENDS} PATTERN (S B+) DEFINE B AS price > FIRST(price)", labels=False),
     Question("running sum", f"{ENDS} PATTERN (A+) DEFINE A AS sum(A.size) <= 100", labels=False),
     Question("above the average", f"{ENDS} PATTERN (A{{3}} B+) DEFINE B AS price > avg(A.price)", labels=False),
+    Question("near the average", f"{ENDS} PATTERN (A{{3}} B+) DEFINE B AS price > 0.9 * avg(A.price)", labels=False),
+    Question("near the first", f"{ENDS} PATTERN (S B+) DEFINE B AS price > FIRST(price) - 5 AND count(*) < 50", labels=False),
 )
 
 KEYS = {"one partition": 1, "1,000 partitions": 1_000, "partitions of 100": None}
