@@ -162,9 +162,7 @@ RUN_CASES: tuple[KernelCase, ...] = (
         ("left", "right"),
     ),
     *cases(combine_ints, _combining, {name: {"operation": f"{name}_int"} for name in ("add", "sub", "mul")}, ("left", "right")),
-    *cases(
-        combine_floats, _combining, {name: {"operation": f"{name}_float"} for name in ("add", "sub", "mul", "div")}, ("left", "right")
-    ),
+    *cases(combine_floats, _combining, {name: {"operation": f"{name}_float"} for name in ("add", "sub", "mul")}, ("left", "right")),
     *cases(neighbour_conditions.mask_by_nulls, _nulls, _WORDS, ("nulls",)),
     *cases(neighbour_conditions.mask_by_program, _program, _WORDS),
     *cases(runs.find_repeats, _repeats, _WORDS),

@@ -70,10 +70,13 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
             registers[target], own = (ints if name == "load_int" else floats)[first]
             if own is not None:
                 nulls = own if nulls is None else nulls | own
+        elif name == "div_float":
+            undefined = registers[second] == 0.0
+            with np.errstate(all="ignore"):
+                registers[target] = np.divide(registers[first], registers[second], out=np.zeros(size), where=~undefined)
+            nulls = undefined if nulls is None else nulls | undefined
         else:
             registers[target] = _combine(name, first, second, program, registers, size, _NEVER_FAILS)
-        if name == "div_float":
-            nulls = registers[second] == 0.0 if nulls is None else nulls | (registers[second] == 0.0)
     return registers[program.result], nulls
 
 

@@ -212,16 +212,14 @@ def _combine_floats(code: int, left: Any, right: Any, out: Any) -> None:
 
 @kernel(writes=("out",))
 def combine_floats(low: int, high: int, code: int, left: Any, right: Any, out: Any) -> None:
-    """``out[e]``: the sum, difference, product or quotient of two float64, whatever is NULL; a quotient by zero is 0."""
+    """``out[e]``: the sum, difference or product of two float64, whatever is NULL."""
     lefts, rights, results = left[low:high], right[low:high], out[low:high]
     if code == Op.ADD_FLOAT:
         _combine_floats(Op.ADD_FLOAT, lefts, rights, results)
     elif code == Op.SUB_FLOAT:
         _combine_floats(Op.SUB_FLOAT, lefts, rights, results)
-    elif code == Op.MUL_FLOAT:
-        _combine_floats(Op.MUL_FLOAT, lefts, rights, results)
     else:
-        _combine_floats(Op.DIV_FLOAT, lefts, rights, results)
+        _combine_floats(Op.MUL_FLOAT, lefts, rights, results)
 
 
 @rule
