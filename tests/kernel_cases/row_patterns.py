@@ -119,7 +119,8 @@ def _times_limited(size: int, random: Random, slots: int, time: Any, missing: bo
     clock = times.view(np.uint64) ^ np.uint64(1 << 63) if time is np.int64 else times
     absent = np.zeros(size if missing else 0, np.bool_)
     absent[offsets[1:-1][: len(absent)] - 1] = True
-    return Call(len(pieces.begins), (pieces, clock, absent, clock.dtype.type(3), np.zeros(size, np.int64)))
+    given = label_words(size, random, 3, np.uint8)
+    return Call(len(pieces.begins), (pieces, given, np.uint8(5), clock, absent, clock.dtype.type(3), np.zeros(size, np.int64)))
 
 
 def _rows_limited(size: int, random: Random, slots: int) -> Call:

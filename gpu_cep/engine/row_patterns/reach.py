@@ -15,6 +15,7 @@ from gpu_cep.engine.row_patterns.automaton_tables import reach_tables
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import is_cut
 from gpu_cep.engine.row_patterns.rows_beside import Labels
+from gpu_cep.plan.row_patterns.automaton import ACCEPT
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.reach import (
@@ -49,7 +50,7 @@ def find_reach(
         spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, opened is not None, earliest), parts, threads)
         if is_cut(pieces):
             mend_earliest_ends(pieces, labels, automaton, earliest)
-        limits = _limits(plan, columns, ordered, pieces, threads)
+        limits = _limits(plan, columns, ordered, pieces, labels, threads)
         return Reach(_NO_WORDS, earliest, limits if opened is None else _opened_limits(limits, opened, ordered))
     tables = reach_tables(plan.automaton, labels.dtype)
     width = tables.before.shape[1] if tables.wide else 1
@@ -69,8 +70,8 @@ def _opened_limits(limits: Indices, opened: npt.NDArray[np.bool_], ordered: Orde
     return np.where(opened & (limits == ends - 1), ends, limits)
 
 
-def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, threads: int) -> Indices:
-    """Return the last row of the window that begins with each row; the row before it if it lies in no window."""
+def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, threads: int) -> Indices:
+    """Return the last row of the window that begins with each row; the row before it if it lies in none, or no match begins there."""
     parts = stream_slices(pieces.offsets, threads)
     limits = np.empty(len(ordered), np.int64)
     window = plan.bound.window
@@ -83,7 +84,9 @@ def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: 
     times, nulls = ordered.take(columns.values(column)), columns.null_mask(column)
     missing = np.empty(0, np.bool_) if nulls is None else ordered.take(nulls)
     clock, length = _clock(times, window.length)
-    spread(lambda span: limit_by_times(*span, pieces, clock, missing, length, limits), parts, threads)
+    starts = {*plan.automaton.starts_first, *plan.automaton.starts_later} - {ACCEPT}
+    starting = labels.dtype.type(sum(1 << variable for variable in {plan.automaton.variable[q] for q in starts}))
+    spread(lambda span: limit_by_times(*span, pieces, labels, starting, clock, missing, length, limits), parts, threads)
     return limits
 
 

@@ -178,19 +178,24 @@ def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable
 
 
 @kernel(writes=("limits",))
-def limit_by_times(low: int, high: int, pieces: Pieces, times: Any, missing: Any, length: Any, limits: Any) -> None:
-    """``limits[r]``: the last row whose time is at most `length` after that of row r, or the row before r without a time.
+def limit_by_times(
+    low: int, high: int, pieces: Pieces, labels: Any, starting: Any, times: Any, missing: Any, length: Any, limits: Any
+) -> None:  # fmt: skip
+    """``limits[r]``: the last row whose time is at most `length` after that of row r, or the row before r.
 
+    That stands for no window: row r has no time, or none of the bits `starting` in its label, so that no match with rows begins there.
     Times are uint64 or float64. They ascend but for rows that are `missing`, which stand first or last; `missing` may be empty.
     """
     for p in range(low, high):
         end = pieces.ends[p]
         last = pieces.offsets[p]
         for r in range(pieces.offsets[p], pieces.offsets[p + 1]):
-            last = max(last, r)
-            while last < end and (missing.size == 0 or not (missing[r] or missing[last])) and times[last] - times[r] <= length:
-                last += 1
-            limits[r] = last - 1
+            limits[r] = r - 1
+            if labels[r] & starting:
+                last = max(last, r)
+                while last < end and (missing.size == 0 or not (missing[r] or missing[last])) and times[last] - times[r] <= length:
+                    last += 1
+                limits[r] = last - 1
 
 
 @kernel(writes=("limits",))
