@@ -17,8 +17,9 @@ from tests.spark.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
-# those that start clusters, and those that need a driver in this process
-collect_ignore = ["test_clusters.py", "test_extension.py", "test_faults.py", "test_handshake.py"] if CONNECT else []
+# those that start clusters and servers, and those that need a driver in this process
+APART = ("clusters", "extension", "faults", "handshake", "thrift_server")
+collect_ignore = [f"test_{name}.py" for name in APART] if CONNECT else []
 
 
 @pytest.fixture(scope="session")
