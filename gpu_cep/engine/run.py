@@ -195,7 +195,7 @@ def _each_batch(
 
 
 def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Matcher:
-    return Union(searches(run, first.ordered, _joining_device(run, first), first.times), choices.matchers)
+    return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), choices.matchers)
 
 
 def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:

@@ -218,6 +218,26 @@ def test_random_queries(device, case):
     assert found.equals(wanted)
 
 
+@pytest.mark.parametrize("resident", [True, False])
+def test_joins_read_numbers_where_they_lie(device, monkeypatch, resident):
+    strict, uploaded = strict_if_simulated(device), []
+    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: strict)
+    upload = type(strict).upload
+
+    def recorded(self, array):
+        uploaded.append(array)
+        return upload(self, array)
+
+    monkeypatch.setattr(type(strict), "upload", recorded)
+    text, options = "PATTERN SEQ(A a, B b) WHERE a.y < b.y WITHIN 90 s", {"algorithm": "join_tree", "strategy": "skip_till_any_match"}
+    events = on_device(device, TABLE) if resident else TABLE
+    with patch("gpu_cep.engine.run.DEVICE_BATCH", 20):
+        found = gpu_cep.match(events, text, engine="gpu", output="indices", **options)
+    assert found.num_rows > 0
+    assert found.equals(gpu_cep.match(TABLE, text, engine="cpu", output="indices", **options))
+    assert any(array.dtype == np.float64 and array.size > 9 for array in uploaded) is not resident
+
+
 def test_brute_force_over_arrays_on_a_device(device):
     head = TABLE.slice(0, 40)
     options = {"algorithm": "brute_force", "output": "indices"}

@@ -19,12 +19,12 @@ from gpu_cep.engine.matchers.dead_ends import state_key_table
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.matchers.start_limit import StartLimit, start_limit
-from gpu_cep.engine.phase_one.run import EventRun
+from gpu_cep.engine.phase_one.run import EventRun, JoinInputs
 from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.dead_ends import StateTable
 from gpu_cep_kernels.compile.launch import threads_for
-from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
 from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
@@ -40,8 +40,8 @@ class Search:
     array is empty if that is always the next event. `state_keys` says what
     identifies a state of the automaton; it is None if no states are remembered.
     Only matches that start in `own` are asked for. `threads` may share a batch. Joins may run on `device`, where
-    `times` are those of all ordered events (None: they are on the host alone). `limit` is that of the matches of
-    one first event (None: all are kept).
+    their `inputs` may lie (None: they are on the host alone). `limit` is that of the matches of one first event
+    (None: all are kept).
     """
 
     plan: EventPlan
@@ -55,7 +55,7 @@ class Search:
     own: Own = WHOLE
     threads: int = 1
     device: Device | None = None
-    times: Array | None = None
+    inputs: JoinInputs | None = None
     limit: StartLimit | None = None
 
     @property
@@ -112,9 +112,9 @@ class Search:
 
 
 def searches(
-    run: EventRun, ordered: OrderedEvents, device: Device | None = None, times: Array | None = None
+    run: EventRun, ordered: OrderedEvents, device: Device | None = None, inputs: JoinInputs | None = None
 ) -> tuple[Search, ...]:  # fmt: skip
-    """Return a search for each branch among the ordered events; joins may run on `device`, where their `times` may lie."""
+    """Return a search for each branch among the ordered events; joins may run on `device`, where their `inputs` may lie."""
     plan = run.plan
     events = negated_events(plan, ordered, threads_for(len(ordered.rows), run.threads))
     splits = [partition_columns(plan, tables.branch) for tables in run.tables]
@@ -132,7 +132,7 @@ def searches(
             own=run.own,
             threads=run.threads,
             device=device,
-            times=times,
+            inputs=inputs,
             limit=start_limit(plan, run.columns, ordered),
         )
         for tables, split in zip(run.tables, splits, strict=True)

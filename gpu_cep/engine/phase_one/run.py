@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.accounting.profile import Profile
@@ -17,6 +18,7 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.rules.tables import ColumnBank
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class IntervalRun(Run):
     plan: IntervalPlan
 
 
+class JoinInputs(NamedTuple):
+    """Hold on a device what joins read of all ordered events: times, and what conditions read (None: that is on the host alone)."""
+
+    times: Array
+    bank: ColumnBank | None
+
+
 @dataclass(frozen=True, slots=True)
 class PhaseOne:
     """The ordered events; also their matches, if labels decided these on a device.
@@ -62,14 +71,14 @@ class PhaseOne:
     `counted` are ascending first events, and the number of matches counted at each. All are None if
     matchers are still to run.
     `device` is the device on which it ran (None: the CPU). `searches`: whether the device also
-    searches windows. `times` are the times of all ordered events there, if matchers are to read them.
+    searches windows. `inputs` are there, if joins are to read them.
     """
 
     ordered: OrderedEvents
     found: Matches | None = None
     counted: tuple[Indices, Indices] | None = None
     device: Device | None = None
-    times: Array | None = None
+    inputs: JoinInputs | None = None
     searches: bool = True
     runs: Runs | None = None
 

@@ -68,30 +68,38 @@ def device_workplace(search: Search, batch: Batch, device: Device) -> DeviceWork
 
 def _candidates(search: Search, device: Device, batch: Batch) -> int:
     """Return the most candidates of a call, of each of the joins, beside what the device holds of the batch."""
-    variables, bank, events = search.variable_count, search.ordered.bank, batch.high - batch.low
-    values = sum(column.nbytes for column in bank) // max(1, len(search.ordered.rows))
-    beside = 0 if search.times is None else int(search.times.nbytes)
-    held = beside + events * (_EVENT + values + 4 * variables)
+    variables, inputs, events = search.variable_count, search.inputs, batch.high - batch.low
+    beside = 0 if inputs is None else int(inputs.times.nbytes)
+    if inputs is not None and inputs.bank is not None:
+        beside += _nbytes(inputs.bank)
+    else:
+        beside += events * _nbytes(search.ordered.bank) // max(1, len(search.ordered.rows))
+    held = beside + events * (_EVENT + 4 * variables)
     row = _CANDIDATE + 4 * (variables + 2)
     return max(0, min(_MOST_CANDIDATES, (memory_of(device, search.plan).bytes - held) // 2 // (variables * row)))
+
+
+def _nbytes(bank: ColumnBank) -> int:
+    """Return the bytes of all columns."""
+    return sum(int(column.nbytes) for column in bank)
 
 
 def inputs_on_device(search: Search, device: Device, batch: Batch, streams: Streams) -> tuple[Conditions, Streams]:
     """Return on the device a batch's conditions, with the values of its events alone, and its streams.
 
-    Times that are there already are not copied. The clock is the times, unless windows are of a number of events.
+    Times and values that are there already are not copied. The clock is the times, unless windows are of a number of events.
     """
-    events, conditions = slice(batch.low, batch.high), search.conditions(batch)
-    bank = conditions.bank
+    events, conditions, inputs = slice(batch.low, batch.high), search.conditions(batch), search.inputs
+    bank, xp = (conditions.bank, np) if inputs is None or inputs.bank is None else (inputs.bank, device.xp)
     bank = ColumnBank(
-        ints=bank.ints[:, events],
-        floats=bank.floats[:, events],
+        ints=xp.ascontiguousarray(bank.ints[:, events]),
+        floats=xp.ascontiguousarray(bank.floats[:, events]),
         int_nulls=bank.int_nulls[events],
         float_nulls=bank.float_nulls[events],
-        vectors=bank.vectors[:, events],
+        vectors=xp.ascontiguousarray(bank.vectors[:, events]),
     )
     first, last = np.searchsorted(streams.offsets, [batch.low, batch.high - 1], side="right")
-    times = device.upload(streams.times) if search.times is None else search.times[events]
+    times = device.upload(streams.times) if inputs is None else inputs.times[events]
     clock = device.upload(streams.clock) if isinstance(search.plan.query.window, CountWindow) else times
     offsets = device.upload(streams.offsets[first - 1 : last + 1] - batch.low)
     placed = to_device(device, conditions._replace(bank=bank, base=0))

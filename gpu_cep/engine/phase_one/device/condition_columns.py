@@ -20,10 +20,18 @@ def bank_on_device(columns: EventColumns, layout: BankLayout, rows: Array, devic
 
     Numbers that lie there are gathered there. If there are others, or columns computed of them, all are gathered on the host.
     """
+    there = resident_bank(columns, layout, rows, device)
+    if there is not None:
+        return there
+    bank: ColumnBank = to_device(device, load_bank(columns, layout, device.download(rows)))
+    return bank
+
+
+def resident_bank(columns: EventColumns, layout: BankLayout, rows: Array, device: Device) -> ColumnBank | None:
+    """Return the bank of the columns of `layout` at some rows, gathered on the card; None if not all are numbers that lie there."""
     ints, floats = ([columns.resident(column) for column in own] for own in (layout.ints, layout.floats))
     if layout.derived or layout.vectors or not all(isinstance(column, ResidentNumbers) for column in (*ints, *floats)):
-        bank: ColumnBank = to_device(device, load_bank(columns, layout, device.download(rows)))
-        return bank
+        return None
     return make_bank(device.xp, _gather(ints, rows, np.int64), _gather(floats, rows, np.float64), int(rows.size))
 
 

@@ -32,7 +32,7 @@ from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_
 from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
 from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
-from gpu_cep.engine.phase_one.device.searched_plans import JOINED, search_on_device
+from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, search_on_device
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
@@ -142,7 +142,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
         if found is not None:
             return found
     if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
-        return PhaseOne(source.whole(), times=source.times if run.searches and plan.contenders == JOINED else None)
+        return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
     batches = _batches(source, memory, memory.batch_events(source.resident))

@@ -5,17 +5,20 @@ from __future__ import annotations
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
+from gpu_cep.engine.phase_one.device.condition_columns import resident_bank
 from gpu_cep.engine.phase_one.device.counted_matches import count_on_device, counts_by_states
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
 from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
-from gpu_cep.engine.phase_one.run import PhaseOne
+from gpu_cep.engine.phase_one.run import JoinInputs, PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
 
 # The algorithms of a plan whose events are joined on the device.
 JOINED = ("join_tree",)
+# Share of the memory that what conditions read of all events may take beside joins.
+_BANK_SHARE = 4
 
 
 def searches_windows(plan: EventPlan) -> bool:
@@ -36,3 +39,17 @@ def search_on_device(
     if counts_by_states(query.plan):
         return count_on_device(run, query, source, batches, memory)
     return walk_on_device(run, query, source, batches, memory) if walks_chains(query.plan) else None
+
+
+def join_inputs(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> JoinInputs | None:
+    """Return what lies on the device and joins there read, if the run's events are joined there.
+
+    What conditions read is gathered for all events once, where it lies there and there is room.
+    """
+    plan, times = run.plan, source.times
+    assert isinstance(plan, EventPlan), "situations are joined elsewhere"
+    if times is None or not run.searches or plan.contenders != JOINED:
+        return None
+    columns = len(plan.layout.ints) + len(plan.layout.floats) + 2
+    fits = 8 * columns * source.total <= memory.bytes // _BANK_SHARE
+    return JoinInputs(times, resident_bank(run.columns, plan.layout, source.rows(0, source.total), run.device) if fits else None)
