@@ -171,7 +171,7 @@ def walk_chain_windows(
         path = ChainPath(state, aggregates, registers)
         state[PathState.ERROR_CONDITION] = 0
         v, bound, depth, event, made, complete, status = 0, 0, int(numbers[RunNumber.DEPTH, w]), 0, 0, False, Status.FINISHED
-        start, steps = int(windows.starts[w]), int(numbers[RunNumber.STEPS, w])
+        start = int(windows.starts[w])
         begun = depth > 0
         if begun:
             v, bound, event = int(numbers[RunNumber.VARIABLE, w]), int(numbers[RunNumber.BOUND, w]), int(numbers[RunNumber.EVENT, w])
@@ -188,10 +188,12 @@ def walk_chain_windows(
                 matches.counts[m, v] = bound
         if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
+        # read again, and so are the steps: on a card each number that is kept during the walk takes registers
+        w = going[i]
         numbers[RunNumber.VARIABLE, w] = v
         numbers[RunNumber.BOUND, w] = bound
         numbers[RunNumber.DEPTH, w] = depth if complete or status == Status.STEPS_SPENT else 0
         numbers[RunNumber.EVENT, w] = event
-        numbers[RunNumber.STEPS, w] = steps + made
+        numbers[RunNumber.STEPS, w] += made
         numbers[RunNumber.STATUS, w] = status
         numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
