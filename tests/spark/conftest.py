@@ -32,11 +32,19 @@ def worker_environment() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Behind a server the fast suite runs again what touches the DataFrame's surface, the session and errors."""
-    if CONNECT and not config.getoption("--full"):
-        repeated = [item for item in items if item.get_closest_marker("surface")]
-        config.hook.pytest_deselected(items=[item for item in items if item not in repeated])
-        items[:] = repeated
+    """Behind a server the fast suite runs again what touches the DataFrame's surface, the session and errors.
+
+    It takes one set of parameters of each test: queries and options are not what a client does otherwise.
+    """
+    if not CONNECT or config.getoption("--full"):
+        return
+    repeated: dict[str, pytest.Item] = {}
+    for item in items:
+        if item.get_closest_marker("surface") and not item.get_closest_marker("full"):
+            repeated.setdefault(item.nodeid.partition("[")[0], item)
+    left_out = [item for item in items if item not in repeated.values()]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = repeated.values()
 
 
 @pytest.fixture(scope="session")
