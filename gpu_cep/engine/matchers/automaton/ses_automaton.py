@@ -150,24 +150,32 @@ class _Enumeration:
         """Return all matches that may be kept, in order of first event, last event and bindings."""
         found: list[Matches] = []
         fresh, capacity, each = 0, len(self.starts) + 16, self.search.tables.fewest + 2
-        output = self._new_output(capacity, each)
-        status = Status.OUTPUT_FULL
+        output, before, filled = self._new_output(capacity, each), 0, 0
+        status = Status.STEPS_SPENT
         while status != Status.FINISHED:
             status = self._advance(output, self._step_limit(), counting=False)
-            taken, filled = int(self.run.state[PathState.MATCHES]), int(self.run.state[PathState.EVENTS])
-            if taken:
-                # copies, all three: the output is written again unless it was full
-                first, counts = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken].copy()
-                found.append(Matches(first, counts, output.events[:filled] + self.batch.low))
-                fresh += filled
-            self._spend(taken, filled, output.starts.item)
-            self.run.state[PathState.MATCHES] = self.run.state[PathState.EVENTS] = 0
+            state = self.run.state
+            taken, bound = int(state[PathState.MATCHES]), int(state[PathState.EVENTS])
+            self._spend(taken - before, bound - filled, partial(_entry_behind, output.starts, before))
+            before, filled = taken, bound
+            if taken and status in (Status.FINISHED, Status.OUTPUT_FULL):
+                found.append(self._written(output, taken, bound))
+                fresh += bound
+                before = filled = state[PathState.MATCHES] = state[PathState.EVENTS] = 0
             if status == Status.OUTPUT_FULL:
-                capacity, each = min(2 * capacity, _LARGEST_OUTPUT), max(each, 1 + filled // max(taken, 1))
+                capacity, each = min(2 * capacity, _LARGEST_OUTPUT), max(each, 1 + bound // max(taken, 1))
                 output = self._new_output(capacity, each)
             if fresh > _LARGEST_OUTPUT and self.search.limit is not None:
                 found, fresh = [self._ascending([self._limited(found, self.search.limit)])], 0
         return self._ascending(found).sort_within_starts()
+
+    def _written(self, output: MatchTable, taken: int, filled: int) -> Matches:
+        """Return the matches in an output, which is not written to again: copies, unless they fill about half of it."""
+        first, counts, events = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken], output.events[:filled]
+        if 2 * filled < len(output.events):
+            return Matches(first, counts.copy(), events + self.batch.low)
+        events += self.batch.low
+        return Matches(first, counts, events)
 
     def _ascending(self, found: list[Matches]) -> Matches:
         """Return matches from the order in which they are found in that of their first events, or the other way."""
@@ -337,6 +345,11 @@ def _walks(search: Search) -> bool:
     if search.plan.strategy == _ROBUST:
         return tables.chain is not None and bool((tables.pattern.maximum == 1).all())
     return tables.judgements is not None and search.plan.strategy in _WALKED
+
+
+def _entry_behind(candidates: Indices, before: int, match: int) -> int:
+    """Return the candidate of match number `before` + `match`, of which ``candidates`` has one for each match."""
+    return int(candidates[before + match])
 
 
 def _entry_after(totals: Indices, spent: int, match: int) -> int:
