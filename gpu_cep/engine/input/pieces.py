@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -79,7 +80,7 @@ class Pieces:
 
     def parts(self, low: int, high: int) -> list[Array]:
         """Return the values of the rows [low, high), one array for each piece with some of them."""
-        first = int(np.searchsorted(self.begins, low, side="right")) - 1
+        first = bisect_right(self.begins, low) - 1
         parts = []
         while low < high:
             begin, end = self.begins[first], min(high, self.begins[first + 1])
