@@ -114,6 +114,20 @@ OUTPUT = (
         ("tests/engine/events/test_matches.py", "tests/engine/output/test_absent_variables.py"),
     ),
     Fault(
+        "places-of-each-part-from-zero",
+        "gpu_cep/engine/events/matches.py",
+        "+= before[part][:, np.newaxis]",
+        "+= 0 * before[part][:, np.newaxis]",
+        ("tests/engine/events/test_runs.py",),
+    ),
+    Fault(
+        "short-lists-without-a-rest",
+        "kernels/gpu_cep_kernels/rules/copies.py",
+        "for i in range(copied, end - target):",
+        "for i in range(copied, min(end - target, _AT_ONCE)):",
+        ("tests/conformance/test_neighbours.py",),
+    ),
+    Fault(
         "skip-to-next-by-last-event",
         "gpu_cep/engine/output/after_match.py",
         "np.flatnonzero(np.diff(matches.first, prepend=-1))",

@@ -191,6 +191,27 @@ SITUATIONS = (
         ("tests/engine/intervals/test_situations.py", INTERVALS),
     ),
     Fault(
+        "runs-of-one-stream-go-on-in-the-next",
+        "kernels/gpu_cep_kernels/intervals/situations.py",
+        "own[e] != earlier[e] * (not first[e])",
+        "own[e] != earlier[e]",
+        ("tests/engine/intervals/test_situations.py", INTERVALS),
+    ),
+    Fault(
+        "streams-of-one-event-end-no-run",
+        "gpu_cep/engine/intervals/borders.py",
+        "(low < ends) & (ends <= high)",
+        "(low + 1 < ends) & (ends <= high)",
+        ("tests/engine/intervals/test_situations.py", INTERVALS),
+    ),
+    Fault(
+        "parts-of-borders-pair-from-the-first",
+        "gpu_cep/engine/intervals/situations.py",
+        "np.cumsum(crossed, axis=0) - crossed",
+        "0 * crossed",
+        ("tests/engine/intervals/test_situations.py", INTERVALS),
+    ),
+    Fault(
         "slices-of-situations-of-half-a-window",
         "gpu_cep/engine/intervals/chunks.py",
         "start - begin > window.length",

@@ -13,8 +13,9 @@ from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.output.after_match import take_runs_apart
 
 # where each begins, and how many events each of three variables binds
-MATCHES = st.lists(st.tuples(st.integers(0, 9), *[st.integers(1, 3)] * 3), max_size=9)
-ROWS = np.arange(40, dtype=np.int32) * 7
+MATCHES = st.lists(st.tuples(st.integers(0, 9), *[st.integers(1, 6)] * 3), max_size=9)
+# no more than there may be: rows are copied several at a time
+ROWS = np.arange(27, dtype=np.int32) * 7
 
 
 def runs_of(matches):
