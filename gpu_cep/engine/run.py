@@ -115,7 +115,7 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
         apart = plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived
         runs = take_runs_apart(runs, threads) if apart else runs
         order, streams = sort_results(plan, columns, ordered, runs.first, threads)
-        in_order: FoundMatches = runs if order is None else OrderedMatches(runs, order)
+        in_order: FoundMatches = runs if order is None else runs.reorder(order, threads)
         # at most one of them begins at each event, so that no other limit drops any
         selected = (in_order, streams) if apart else select_matches(plan, columns, ordered, in_order, streams)
         matches, streams, final = _reported(run, ordered, *selected)
