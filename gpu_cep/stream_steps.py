@@ -241,7 +241,7 @@ def _certain_matches(
         return _put_together(live, live.sliced, after, run(*add_columns(live.sliced, part), shared=None), horizon)
     table, schema = with_numbers(live.sessions.column, part.table, part.schema, horizon.sessions.numbers)
     found = run(*add_columns(live.sliced, replace(part, table=table, schema=schema)), shared=None)
-    return _put_together(live, live.sliced, after, without_numbers(live.sessions.column, found), horizon)
+    return _put_together(live, live.sliced, after, without_numbers(live.sliced, live.sessions.column, found), horizon)
 
 
 def _run(

@@ -147,6 +147,16 @@ def test_matches_of_a_key_are_numbered_on_from_session_to_session():
     assert found["match_id"].to_pylist() == [0, 0, 1, 1, 0, 0]
 
 
+@pytest.mark.parametrize("options", [{}, {"output": "count"}, {"after_match": "skip_past_last"}])
+def test_a_key_may_be_called_match_id(options):
+    events = pa.table({"ts": [1, 2, 3, 50, 51], "type": list("ABXAB"), "match_id": [77, 77, 78, 78, 78]})
+    text = "PARTITION BY match_id PATTERN SEQ(A a, B b) WITHIN 3 EVENTS RETURN b.ts AS at"
+    live = cep.stream(text, events.schema, time_to_live=6, **options)
+    found = pa.concat_tables([live.push(events), live.finish()])
+    batch = cep.match(events, text, **options)
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, batch.to_pylist()))
+
+
 def test_a_saved_stream_knows_its_time_to_live():
     live = cep.stream(OF_KEYS, EVENTS, time_to_live=6)
     live.push(TRADES.slice(0, 1))
@@ -158,7 +168,7 @@ def test_a_saved_stream_knows_its_time_to_live():
 @pytest.mark.parametrize(
     ("pattern", "options", "message"),
     [
-        (OF_KEYS, {}, r"partition_by is not supported: .*\n.*hint: give a stream time_to_live='1 day' or so"),
+        (OF_KEYS, {}, r"partition_by is not supported: .*\n.*hint: give the window a length of time, or a stream time_to_live='1 day'"),
         (PAIRS, {"time_to_live": 5}, r"time_to_live= is for windows of a number of events with partition_by, .*\n.*hint: leave it out"),
         (OF_KEYS.partition("k ")[2], {"time_to_live": 5}, "this is a window of a number of events without partition_by"),
         ("MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS t PATTERN (A) WITHIN 5)", {"time_to_live": 5}, "not supported for MATCH_RECOGNIZE"),

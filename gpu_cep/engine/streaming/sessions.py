@@ -17,7 +17,6 @@ from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, window_end
-from gpu_cep.engine.slices.assembly import MATCH_ID
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.state import Times
@@ -106,14 +105,14 @@ def with_numbers(name: str, events: pa.Table, schema: pa.Schema, sessions: Indic
     return events.append_column(field, pa.array(sessions)), schema.append(field)
 
 
-def without_numbers(name: str, found: pa.Table) -> pa.Table:
+def without_numbers(sliced: SlicedPlan, name: str, found: pa.Table) -> pa.Table:
     """Return the result of a run without the numbers of sessions; matched events have a number for each match of a stream."""
     if name not in found.column_names:
         return found
-    if MATCH_ID in found.column_names:
-        ids, sessions = (found.column(each).to_numpy() for each in (MATCH_ID, name))
+    if sliced.whole.settings.output == "events":
+        # their first column has the numbers of matches, which begin anew in each session
+        ids, sessions = found.column(0).to_numpy(), found.column(name).to_numpy()
         moved = (ids[1:] != ids[:-1]) | (sessions[1:] != sessions[:-1])
-        place = found.schema.get_field_index(MATCH_ID)
         numbers = np.append(np.zeros(min(len(ids), 1), np.int64), np.cumsum(moved))
-        found = found.set_column(place, found.schema.field(place), pa.array(numbers))
+        found = found.set_column(0, found.schema.field(0), pa.array(numbers))
     return found.drop_columns([name])
