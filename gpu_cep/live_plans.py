@@ -141,10 +141,7 @@ def _plan_live_rows(
 ) -> LiveQuery:  # fmt: skip
     """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
     check_row_settings(settings)
-    refuse_time_to_live(arrival)
-    if settings.engine == "gpu":
-        message = "engine='gpu' is not supported for MATCH_RECOGNIZE over a stream, or over files in slices; supported: 'auto' and 'cpu'"
-        raise UnsupportedError([Diagnostic(message)])
+    refuse_of_rows(arrival, settings)
     narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
     written = bind_rows(pattern, narrow, options)
     check_rows(written, narrow, options)
@@ -157,8 +154,11 @@ def _plan_live_rows(
     return live
 
 
-def refuse_time_to_live(arrival: Arrival) -> None:
-    """Raise UnsupportedError if keys are to have a time to live, which those of row patterns have not."""
+def refuse_of_rows(arrival: Arrival, settings: Settings) -> None:
+    """Raise UnsupportedError if a row pattern is to be matched on a card as rows come, or its keys are to have a time to live."""
+    if settings.engine == "gpu":
+        message = "engine='gpu' is not supported for MATCH_RECOGNIZE over a stream, or over files in slices; supported: 'auto' and 'cpu'"
+        raise UnsupportedError([Diagnostic(message)])
     if arrival.time_to_live is not None:
         message = "time_to_live= is not supported for MATCH_RECOGNIZE"
         raise UnsupportedError([Diagnostic(message, hint="leave it out; WITHIN a length of time bounds what is kept")])

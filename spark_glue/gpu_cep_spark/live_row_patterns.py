@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.live_plans import Arrival, check_late_rows, refuse_time_to_live, text_of
+from gpu_cep.live_plans import Arrival, check_late_rows, refuse_of_rows, text_of
 from gpu_cep.live_queries import row_query
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.heartbeat_rows import HEARTBEAT, without_heartbeats
@@ -31,9 +31,9 @@ def match_row_stream(df: DataFrame, pattern: RowPattern, options: Options, setti
     PatternError
         The pattern has an error, or the `arrival` has what is no length of time.
     UnsupportedError
-        The DataFrame or the pattern is not one for streams.
+        The DataFrame, the pattern or a setting is not one for streams.
     """
-    refuse_time_to_live(arrival)
+    refuse_of_rows(arrival, settings)
     rows = arrow_schema(df.drop(HEARTBEAT).schema, ZONE)
     query = NarrowRows.of(pattern, rows, options, settings)
     check_row_stream(df, query)

@@ -8,7 +8,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 
 # What bounds a window of a number of events of each key.
-REMEDY = "give a stream time_to_live='1 day' or so, after which a silent key begins anew, or the window a length of time"
+REMEDY = "give the window a length of time, or a stream time_to_live='1 day' (cep.stream, gpu_match): a silent key begins anew after it"
 
 
 def refuse_unbounded(plan: Plan, asked: str, *, expires: bool) -> None:
