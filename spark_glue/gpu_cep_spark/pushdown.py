@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import reduce
@@ -34,6 +35,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
+_PLAIN = re.compile(r"\w+", re.ASCII)
 TRUE_ON_EQUALITY = {"eq", "le", "ge", "in"}
 
 
@@ -49,7 +51,11 @@ def read_columns(df: DataFrame, names: Sequence[str]) -> DataFrame:
     text ends both. Where the text was plain, the cast reaches no plan.
     """
     text = {field.name for field in df.schema.fields if isinstance(field.dataType, StringType | CharType | VarcharType)}
-    return df.selectExpr(*(f"CAST({quote(name)} AS STRING) AS {quote(name)}" if name in text else quote(name) for name in names))
+    if all(map(_PLAIN.fullmatch, names)):
+        # as text: each column that PySpark builds asks the JVM several times where in the user's code it is
+        return df.selectExpr(*(f"CAST({quote(name)} AS STRING) AS {quote(name)}" if name in text else quote(name) for name in names))
+    # settings of Spark's parser may take other names for regular expressions or variables
+    return df.select(*(column(name).cast(StringType()).alias(name) if name in text else column(name) for name in names))
 
 
 def quote(name: str) -> str:

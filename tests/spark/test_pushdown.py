@@ -20,7 +20,7 @@ import gpu_cep as cep
 from gpu_cep.analysis import types
 from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, ConditionKind, CountWindow, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
-from gpu_cep_spark.pushdown import event_filter, implied_filter
+from gpu_cep_spark.pushdown import event_filter, implied_filter, quote, read_columns
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.samples import physical_plan, streams
 
@@ -277,6 +277,20 @@ def test_properties_reach_the_filters_of_parquet(spark: SparkSession, tmp_path: 
 
 def schema_of_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return (pa.record_batch({"schema": [batch.schema.serialize().to_pybytes()]}) for batch in batches)
+
+
+@pytest.mark.parametrize("setting", ["spark.sql.parser.quotedRegexColumnNames", "spark.sql.variable.substitute"])
+def test_names_are_names_under_any_setting_of_the_parser(spark: SparkSession, setting: str) -> None:
+    names = ["a.b", "axb", "gate 1", "${env:HOME}", "p($)", "`"]
+    frame = spark.createDataFrame([tuple(f"{n}" for n in range(len(names)))], ", ".join(f"{quote(name)} STRING" for name in names))
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "true")
+    try:
+        read = read_columns(frame.toDF(*names), names)
+        assert read.columns == names
+        assert tuple(read.collect()[0]) == tuple(map(str, range(len(names))))
+    finally:
+        spark.conf.set(setting, before)
 
 
 def test_the_batches_have_the_schema_that_was_foretold(spark: SparkSession) -> None:
