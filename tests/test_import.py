@@ -46,6 +46,12 @@ def test_what_needs_spark_says_how_to_install_it(name: str, monkeypatch: pytest.
         getattr(gpu_cep, name)
 
 
+def test_the_package_under_spark_tells_its_names() -> None:
+    spark_glue = pytest.importorskip("gpu_cep_spark")
+    assert set(spark_glue.__all__) <= set(dir(spark_glue))
+    assert all(getattr(spark_glue, name) is not None for name in spark_glue.__all__)
+
+
 def test_import_loads_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(probe()["modules"])
 

@@ -50,3 +50,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'gpu_cep_spark' has no attribute {name!r}")
     return getattr(import_module(f"gpu_cep_spark.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

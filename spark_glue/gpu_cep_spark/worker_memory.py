@@ -53,7 +53,8 @@ def spare_collections() -> None:
     """Exempt the objects that are alive from garbage collection, if they are many.
 
     A worker collects garbage after each task, and each time would go through all modules and
-    loaded kernels, 80 ms long. Called where a task begins, when earlier tasks have left no garbage.
+    loaded kernels, 80 ms long. What is garbage already is collected first, or it would stay for ever.
     """
     if len(gc.get_objects()) > FEW_OBJECTS:
+        gc.collect()
         gc.freeze()
