@@ -58,7 +58,9 @@ def _int_operand(
     kind, n = operands.kind[o], operands.number[o]
     value, null, failed = operands.whole[o], False, False
     if kind == Operand.COLUMN:
-        value, null = bank.ints[n, row], row < 0 or is_null(bank.int_nulls, n, row)
+        null = row < 0 or is_null(bank.int_nulls, n, row)
+        if row >= 0:
+            value = bank.ints[n, row]
     elif kind != Operand.CONSTANT:
         count = totals.counts[n, covered[n]]
         value = count
@@ -75,9 +77,13 @@ def _float_operand(
     kind, n = operands.kind[o], operands.number[o]
     value, null, failed = operands.real[o], False, False
     if kind == Operand.COLUMN:
-        value, null = bank.floats[n, row], row < 0 or is_null(bank.float_nulls, n, row)
+        null = row < 0 or is_null(bank.float_nulls, n, row)
+        if row >= 0:
+            value = bank.floats[n, row]
     elif kind == Operand.COLUMN_OF_INTS:
-        value, null = np.float64(bank.ints[n, row]), row < 0 or is_null(bank.int_nulls, n, row)
+        null = row < 0 or is_null(bank.int_nulls, n, row)
+        if row >= 0:
+            value = np.float64(bank.ints[n, row])
     elif kind != Operand.CONSTANT:
         i = covered[n]
         count = totals.counts[n, i]
