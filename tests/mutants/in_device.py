@@ -133,7 +133,7 @@ DEVICE = (
     Fault(
         "times-go-back-to-the-device-that-has-them",
         "gpu_cep/engine/run.py",
-        "_joining_device(run, first), first.times)",
+        "_joining_device(run, first), first.inputs)",
         "_joining_device(run, first))",
         (JOINS,),
     ),

@@ -105,7 +105,7 @@ FILES = (
     Fault("the-last-event-read-is-carried", _CARRIED, "np.maximum.at(latest, streams, times)", "pass", _SITUATIONS),
     Fault("ties-carried-in-any-order", _CARRIED, 'rows[np.argsort(ranks, kind="stable")] if ranks.size else rows', "rows", _SITUATIONS),
     Fault("gaps-without-a-later-event", "gpu_cep/sliced_runs.py", "if run.sliced.needs_later_events else", "if False else", _SITUATIONS),
-    Fault("windows-cut-off-at-slices", _LOADING, 'np.searchsorted(times, high, side="right")', "np.searchsorted(times, high)", _ANSWERS),
+    Fault("windows-cut-off-at-slices", _LOADING, 'np.searchsorted(times, most, side="right")', "np.searchsorted(times, most)", _ANSWERS),
     Fault("shared-row-groups-out-of-order", _LOADING, "(groups[1:] < groups[:-1]).any()", "False", _ANSWERS),
     Fault(
         "rows-numbered-as-written-in-order",

@@ -87,12 +87,11 @@ def test_paired_borders(changes):
     streams, flipped = (np.array([change[part] for change in changes], np.uint16) for part in (0, 1))
     before = [np.bitwise_xor.reduce(flipped[:b][streams[:b] == streams[b]], initial=0) for b in range(len(changes))]
     opened, closed = flipped & ~np.array(before, np.uint16), flipped & np.array(before, np.uint16)
-    counts = np.zeros(3, np.int64)
-    situations.count_runs(opened, counts)
+    order = np.argsort(streams, kind="stable")
+    counts, ends = np.zeros((2, 3), np.int64)
+    situations.count_crossings(order, opened, closed, counts, ends)
     begins = np.cumsum(counts) - counts
     expected = [np.full(counts.sum(), -1, np.int64) for _ in range(2)]
-    order = np.argsort(streams, kind="stable")
-    ends = np.array([np.count_nonzero(closed >> v & 1) for v in range(3)])
     situations.pair_borders(order, opened, closed, begins.copy(), np.cumsum(ends) - ends, *expected)
     opening, closing, sizes = primitives.paired_borders(np, streams, opened, closed, 3)
     assert opening.tolist() == expected[0].tolist()
