@@ -33,7 +33,7 @@ def cramped(steps: int, path: int, room: int):
     def small_table(matches, events, variables):
         return new_match_table(min(matches, room), events, variables)
 
-    sizes = {**dict.fromkeys(STEPS, steps), **dict.fromkeys(PATHS, path), **dict.fromkeys(ROOMS, room)}
+    sizes = {**dict.fromkeys(STEPS, steps), **dict.fromkeys(PATHS, path), **dict.fromkeys(ROOMS, room), "_LONGER": 1}
     with ExitStack() as patches:
         for module in SEARCHES:
             for name, size in sizes.items():
