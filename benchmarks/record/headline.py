@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from benchmarks.record import followed, layouts, pages, pushes
 from benchmarks.record.folders import RESULTS, ROOT
 
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams")))
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams", "cluster")))
 # The records that are shown; a new measurement is named here.
 RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
 RIVALS_KINDS = RESULTS / "rivals-kinds-amd-epyc-2026-11-24.json"
@@ -25,6 +26,7 @@ DRIVERS = RESULTS / "drivers-amd-epyc-2026-11-22.json"
 KINDS = RESULTS / "kinds-amd-epyc-2026-11-26.json"
 ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-26.json"
 RIVALS_ROW_PATTERNS = RESULTS / "rivals-row-patterns-amd-epyc-2026-11-26.json"
+SPARK_FILES = RESULTS / "spark-files-amd-epyc-2026-11-26.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-26.json"
 STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-25.json"
@@ -63,6 +65,13 @@ _KIND_FORMS = {
     "whole events": "whole events",
 }
 _OURS = "gpu_match"
+_FILES = "tasks read files"
+_BESIDE_FILES = {
+    "SQL": "Spark SQL",
+    "Spark's scan and shuffle": "gpu_match by Spark's scan and shuffle",
+    "bare hand-over": "bare hand-over of all rows",
+    "match(path)": "match(path), no Spark",
+}
 _SPARK_QUESTIONS = {"medical": "80 % noise", "medical_dense": "no noise"}
 _SPARK_WAYS = {
     "Spark SQL, running frames": "window functions, running frames",
@@ -196,6 +205,24 @@ def rivals_row_patterns() -> str:
     return f"{pages.table([['question', 'rows', 'matches', 'Flink SQL'], *rows], figures=3)}\n\n{_source(RIVALS_ROW_PATTERNS)}"
 
 
+def spark_files() -> str:
+    """Return what other ways over Parquet under Spark take beside tasks that read the files, what SQL takes least first."""
+    record = pages.read(SPARK_FILES)
+    asked = {each["kind"]: each["asked"] for each in pages.read(KINDS)["kinds"]}
+    known = [(name, ways) for name, ways in record["questions"].items() if _FILES in ways]
+    known.sort(key=lambda item: item[1].get("SQL", {"clock": inf})["clock"] / item[1][_FILES]["clock"])
+    rows = [[asked[name], f"{ways[_FILES]['clock']:.2f}", *(_beside_files(ways, way) for way in _BESIDE_FILES)] for name, ways in known]
+    head = ["question", "seconds of these tasks", *_BESIDE_FILES.values()]
+    return f"{pages.table([head, *rows], figures=len(head) - 1)}\n\n{record['events']:,} events, {_source(SPARK_FILES)}"
+
+
+def _beside_files(ways: dict[str, dict[str, float]], way: str) -> str:
+    """By the clock, and by processor time."""
+    if way not in ways:
+        return "—"
+    return " / ".join(f"{ways[way][measure] / ways[_FILES][measure]:.1f}" for measure in ("clock", "cores"))
+
+
 def file_layouts() -> str:
     """Layouts of event files, in multiples of the first one."""
     record = pages.read(LAYOUTS)
@@ -218,7 +245,7 @@ def streams_followed() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
-    "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns,
+    "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns, "spark files": spark_files,
     "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
 }  # fmt: skip
 

@@ -195,7 +195,7 @@ def main(argv: list[str]) -> int:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     spark = session(options.cores)
     where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
+    where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores)}
     found: dict[str, dict[str, Taken]] = {}
     try:
         for name in options.kinds:
@@ -205,7 +205,7 @@ def main(argv: list[str]) -> int:
         spark.stop()
     page = markdown([row(name, best) for name, best in found.items()], where, options.events, options.repeats, options.cores)
     taken_by = {name: {way: asdict(spent) for way, spent in best.items()} for name, best in found.items()}
-    record = {"environment": where, "events": options.events, "cores": options.cores, "questions": taken_by}
+    record = {"environment": where, "events": options.events, "questions": taken_by}
     print(page)
     print(*pages.write(RESULTS, f"spark-files-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
     return 0
