@@ -119,7 +119,7 @@ MATCHERS = (
     ),
     Fault(
         "neighbours-that-are-null",
-        "gpu_cep/engine/windows/lifted_labels.py",
+        "gpu_cep/engine/lowering/column_programs.py",
         "        if nulls.size:",
         "        if False:",
         ("tests/conformance/test_neighbours.py",),

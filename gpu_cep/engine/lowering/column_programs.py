@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.plan.programs import Program
-from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Place
 from gpu_cep_kernels.device.primitives import any_set
+from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank
@@ -122,3 +123,22 @@ def compute_columns(
         return None
     name, _, first, second = program.code[-1]
     return ComparedColumns(COMPARISONS[name.partition("_")[0]], registers[first], registers[second], read)
+
+
+def mask_by_column_program(
+    program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Place = HOST
+) -> bool:  # fmt: skip
+    """Keep the bits `others` alone in those `labels` at which a program of :func:`is_column_program` does not hold.
+
+    ``places[role]`` are the rows that a role reads, one for each label. Return False if an integer
+    overflows for some event, with nothing done.
+    """
+    size = int(labels.size)
+    compared = compute_columns(program, bank, places, size, place)
+    if compared is None:
+        return False
+    place.launch(mask_by_columns, size, compared.left, compared.right, compared.comparison, others, labels)
+    for nulls, column, (begin, end) in compared.read:
+        if nulls.size:
+            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, labels)
+    return True

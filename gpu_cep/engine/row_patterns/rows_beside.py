@@ -10,14 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.lowering.column_programs import compute_columns
+from gpu_cep.engine.lowering.column_programs import mask_by_column_program
 from gpu_cep.engine.lowering.programs import Column, failure, make_bank
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.errors import EventError
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
 from gpu_cep_kernels.device.interface import HOST, Array, Place
-from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls
 from gpu_cep_kernels.row_patterns.tables import Pieces
 from gpu_cep_kernels.rules.tables import ColumnBank
 
@@ -76,11 +75,5 @@ def judge_columns(
     Return False if an integer overflows, with nothing done.
     """
     size = int(labels.size)
-    found = compute_columns(condition.program, bank, [(low + far, low + far + size) for far in condition.distances], size, place)
-    if found is None:
-        return False
-    place.launch(mask_by_columns, size, found.left, found.right, found.comparison, others, labels)
-    for nulls, column, (begin, end) in found.read:
-        if nulls.size:
-            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, labels)
-    return True
+    places = [(low + far, low + far + size) for far in condition.distances]
+    return mask_by_column_program(condition.program, bank, places, others, labels, place)

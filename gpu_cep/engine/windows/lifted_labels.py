@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.engine.events.matches import Counts, Indices, ones
-from gpu_cep.engine.lowering.column_programs import compute_columns, is_column_program
+from gpu_cep.engine.lowering.column_programs import is_column_program, mask_by_column_program
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.plan.event_plan import LiftedCondition
@@ -20,7 +20,7 @@ from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
-from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_nulls, mask_by_program
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_program
 from gpu_cep_kernels.rules.scalars import NE
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramTable
 
@@ -91,14 +91,7 @@ def _judge(tables: MatcherTables, events: NeighbourEvents, lifted: LiftedConditi
 def _judge_columns(events: NeighbourEvents, lifted: LiftedCondition, program: Program, first: int, others: Any, judged: Array) -> bool:
     """Judge the events from `first` on by whole columns; return False, with nothing done, if an integer overflows somewhere."""
     place, low, size = events.place, events.base + first, int(judged.size)
-    compared = compute_columns(program, events.bank, [(low - back, low - back + size) for back in lifted.back], size, place)
-    if compared is None:
-        return False
-    place.launch(mask_by_columns, size, compared.left, compared.right, compared.comparison, others, judged)
-    for nulls, column, (begin, end) in compared.read:
-        if nulls.size:
-            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, judged)
-    return True
+    return mask_by_column_program(program, events.bank, [(low - back, low - back + size) for back in lifted.back], others, judged, place)
 
 
 def _judge_program(
