@@ -17,7 +17,6 @@ from tests.kernel_cases.tables import program_registers, program_table
 
 _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 _CLOCKS: Variants = {"uint64": {}, "float64": {"time": np.float64}}
-_ORDERS: Variants = {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}
 # The sum of this event's value and that of the one two places before is above their product.
 _PROGRAM = program_table(
     (
@@ -122,26 +121,21 @@ def _apart(size: int, random: Random, slots: int) -> Call:
     return Call(1, (starts[:count], last[:count], np.zeros(count + 1, np.int64)))
 
 
-def _ranges(size: int, random: Random, ordered: bool) -> tuple[Array, Array, Array, Array]:
-    """An order of matches, where they begin, how many events they bind, and the rows of events."""
-    counts = random.integers(1, 4, (size, 3)).astype(np.int32)
-    order = random.permutation(size)[: size // 2] if ordered else np.empty(0, np.int64)
-    return order, np.arange(size), counts, np.arange(size + 12, dtype=np.int32)[::-1].copy()
+def _ranges(size: int, random: Random) -> tuple[Array, Array, Array]:
+    """Where matches begin, how many events they bind, and the rows of events."""
+    return np.arange(size), random.integers(1, 4, (size, 3)).astype(np.int32), np.arange(size + 12, dtype=np.int32)[::-1].copy()
 
 
-def _listing_rows(size: int, random: Random, slots: int, ordered: bool) -> Call:
-    order, first, counts, rows = _ranges(size, random, ordered)
-    bound = counts[order] if ordered else counts
-    places = np.stack([places_of(bound[:, v]) for v in (0, 2)]).astype(np.int32)
+def _listing_rows(size: int, random: Random, slots: int) -> Call:
+    first, counts, rows = _ranges(size, random)
+    places = np.stack([places_of(counts[:, v]) for v in (0, 2)]).astype(np.int32)
     begins = places_of(places[:, -1])
     lists = np.zeros(int(begins[-1]), np.int64)
-    return Call(len(bound), (np.array([0, 2]), order, first, counts, rows, places, begins, lists))
+    return Call(size, (np.array([0, 2]), first, counts, rows, places, begins, lists))
 
 
-def _picking(size: int, random: Random, slots: int, ordered: bool) -> Call:
-    ranges = _ranges(size, random, ordered)
-    number = len(ranges[0]) if ordered else size
-    return Call(number, (np.array([0, 2]), *ranges, np.zeros((2, number), np.int64)))
+def _picking(size: int, random: Random, slots: int) -> Call:
+    return Call(size, (np.array([0, 2]), *_ranges(size, random), np.zeros((2, size), np.int64)))
 
 
 def _gathering(size: int, random: Random, slots: int) -> Call:
@@ -173,7 +167,7 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(runs.keep_matches, _keeping, {"": {}}),
     *cases(runs.drop_containing, _dropping, {"": {}}),
     *cases(runs.take_apart, _apart, {"": {}}),
-    *cases(runs.list_rows, _listing_rows, _ORDERS),
-    *cases(runs.pick_rows, _picking, _ORDERS),
+    *cases(runs.list_rows, _listing_rows, {"": {}}),
+    *cases(runs.pick_rows, _picking, {"": {}}),
     *cases(runs.gather_ranges, _gathering, {"": {}}, ("order", "given")),
 )

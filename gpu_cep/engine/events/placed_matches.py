@@ -24,7 +24,6 @@ from gpu_cep.engine.events.matches import (
     ones,
     order_rows,
 )
-from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.matches.flat_matches import place_rows
@@ -122,7 +121,7 @@ class OrderedMatches:
     Their events stay where they are. They are gathered only if somebody asks for all of them.
     """
 
-    source: Matches | SinglesInParts | Runs
+    source: Matches | SinglesInParts
     order: Indices
 
     def __len__(self) -> int:
@@ -170,7 +169,7 @@ class OrderedMatches:
         return self._gathered.events
 
     @cached_property
-    def _gathered(self) -> Matches | SinglesInParts | Runs:
+    def _gathered(self) -> Matches | SinglesInParts:
         """Return the same matches with their events in the same order."""
         return self.source.reorder(self.order)
 

@@ -78,37 +78,23 @@ class Runs:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
             return bound_singles(self.rows_of_some(variables, rows, threads))
-        return self.bound_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
-
-    def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:
-        """Return what :meth:`bound_rows` does, for so many matches in the given order (empty: as they are)."""
-        places = binding_places(variables, order, number, self, threads)
+        places = binding_places(variables, AS_THEY_ARE, len(self), self, threads)
         begins = np.concatenate([[0], np.cumsum(places[:, -1], dtype=np.int64)])
         lists: Indices = new_values(int(begins[-1]), np.int64)
         first, counts = self.first, self.counts
-        spread(
-            lambda span: list_rows(*span, variables, order, first, counts, rows, places, begins, lists), slices(number, threads), threads
-        )  # fmt: skip
+        spread(lambda span: list_rows(*span, variables, first, counts, rows, places, begins, lists), slices(len(self), threads), threads)
         return [(lists[low:high], own) for low, high, own in zip(begins, begins[1:], places, strict=False)]
 
     def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
-        return self.some_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
-
-    def some_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
-        """Return what :meth:`rows_of_some` does, for so many matches in the given order (empty: as they are)."""
-        bound: npt.NDArray[np.int64] = new_values((len(variables), number), np.int64)
+        bound: npt.NDArray[np.int64] = new_values((len(variables), len(self)), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: pick_rows(*span, variables, order, first, counts, rows, bound), slices(number, threads), threads)
+        spread(lambda span: pick_rows(*span, variables, first, counts, rows, bound), slices(len(self), threads), threads)
         return bound
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self.singles_in_order(rows, AS_THEY_ARE, len(self), threads)
-
-    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
-        """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
-        return self.some_in_order(np.arange(self.counts.shape[1]), rows, order, number, threads)
+        return self.rows_of_some(np.arange(self.counts.shape[1]), rows, threads)
 
     def reorder(self, order: Indices, threads: int = 1) -> Runs:
         """Return the matches in the order given, gathered by `threads`; some may be left out."""

@@ -163,35 +163,30 @@ def list_events(low: int, high: int, base: int, starts: Any, offsets: Any, event
 
 @kernel(writes=("lists",))
 def list_rows(
-    low: int, high: int, variables: Any, order: Any, first: Any, counts: Any, rows: Any, places: Any, begins: Any, lists: Any
+    low: int, high: int, variables: Any, first: Any, counts: Any, rows: Any, places: Any, begins: Any, lists: Any
 ) -> None:  # fmt: skip
     """Write ``rows[e]`` of the events e that each match binds to some ascending `variables`, the lists of one after those of another.
 
-    Match m is number ``order[m]`` of the given ones (number m if `order` is empty). What it binds to ``variables[k]`` goes to
-    ``lists[begins[k] + places[k, m]:]``. The next match's place says where that ends.
+    What match m binds to ``variables[k]`` goes to ``lists[begins[k] + places[k, m]:]``. The next match's place says where that
+    ends.
     """
     for m in range(low, high):
-        source = order[m] if order.size else m
-        event, v = first[source], 0
+        event, v = first[m], 0
         for k in range(variables.size):
             while v < variables[k]:
-                event += counts[source, v]
+                event += counts[m, v]
                 v += 1
             copy_rows(rows, event, begins[k] + places[k, m], begins[k] + places[k, m + 1], begins[k] + places[k, high], lists)
 
 
 @kernel(writes=("out",))
-def pick_rows(low: int, high: int, variables: Any, order: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
-    """``out[k, m]``: ``rows[e]`` of the only event e that match ``order[m]`` binds to variable ``variables[k]``; `variables` ascend.
-
-    `order` is empty if matches stay in theirs.
-    """
+def pick_rows(low: int, high: int, variables: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
+    """``out[k, m]``: ``rows[e]`` of the only event e that match m binds to variable ``variables[k]``; `variables` ascend."""
     for m in range(low, high):
-        source = order[m] if order.size else m
-        event, v = first[source], 0
+        event, v = first[m], 0
         for k in range(variables.size):
             while v < variables[k]:
-                event += counts[source, v]
+                event += counts[m, v]
                 v += 1
             out[k, m] = rows[event]
 

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.events.matches import ones
-from gpu_cep.engine.events.placed_matches import OrderedMatches
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.output.after_match import take_runs_apart
 
@@ -43,7 +42,7 @@ def test_rows_of_variables(matches, variables, threads, data):
     """As they are, and some in an order of their own."""
     chosen = data.draw(st.lists(st.integers(0, len(matches) - 1), unique=True)) if matches else []
     runs = runs_of(matches)
-    for found, wanted in ((runs, matches), (OrderedMatches(runs, np.array(chosen, np.int64)), [matches[m] for m in chosen])):
+    for found, wanted in ((runs, matches), (runs.reorder(np.array(chosen, np.int64)), [matches[m] for m in chosen])):
         assert listed(found, variables, threads) == [[bindings(match)[v] for match in wanted] for v in variables]
         assert (len(found), found.bound) == (len(wanted), sum(sum(match[1:]) for match in wanted))
         assert found.first.tolist() == [match[0] for match in wanted]
@@ -57,7 +56,7 @@ def test_rows_of_variables(matches, variables, threads, data):
 def test_rows_of_variables_that_bind_one_event(matches, threads, data):
     order = data.draw(st.permutations(range(len(matches))))
     runs = runs_of(matches)
-    for found, wanted in ((runs, matches), (OrderedMatches(runs, np.array(order, np.int64)), [matches[m] for m in order])):
+    for found, wanted in ((runs, matches), (runs.reorder(np.array(order, np.int64)), [matches[m] for m in order])):
         picked = found.rows_of_some(np.array([1, 2]), ROWS, threads)
         assert picked.tolist() == [[bindings(match)[v][0] for match in wanted] for v in (1, 2)]
 
@@ -66,7 +65,7 @@ def test_rows_of_variables_that_bind_one_event(matches, threads, data):
 def test_matches_of_single_variables_need_no_counts(starts, threads, data):
     order = data.draw(st.permutations(range(len(starts))))
     first = np.array(starts, np.int64)
-    ordered = OrderedMatches(Runs(first, first + 1, ones(len(first), 2)), np.array(order, np.int64))
+    ordered = Runs(first, first + 1, ones(len(first), 2)).reorder(np.array(order, np.int64))
     assert ordered.single
     assert ordered.rows_of_singles(ROWS, threads).tolist() == [[7 * (starts[m] + v) for m in order] for v in range(2)]
     assert listed(ordered, [1], threads) == [[[7 * (starts[m] + 1)] for m in order]]
