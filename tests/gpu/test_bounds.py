@@ -15,7 +15,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows
 from gpu_cep.engine.phase_one import engine_choice
-from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device import direct_matches, in_pieces, label_and_order, on_device
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
@@ -53,7 +53,7 @@ class Cramped(DeviceMemory):
 
 def memory(found):
     """Patches what a run may take of the device's memory."""
-    return patch.object(on_device, "memory_of", lambda device, plan: found)
+    return patch.object(in_pieces, "memory_of", lambda device, plan: found)
 
 
 @BOTH
@@ -75,7 +75,7 @@ def test_the_waterfall_is_that_of_the_cpu(text):
 
 @BOTH
 def test_events_that_do_not_fit_are_ordered_on_the_host(text):
-    with memory(Cramped(1 << 20)), patch.object(on_device, "_order_on_host", wraps=on_device._order_on_host) as on_host:
+    with memory(Cramped(1 << 20)), patch.object(label_and_order, "_order_on_host", wraps=label_and_order._order_on_host) as on_host:
         found = on_gpu(text, partition_by="k")
     assert on_host.call_count == 1
     assert found.equals(on_cpu(text, partition_by="k"))
@@ -122,7 +122,7 @@ def test_allocations_that_never_succeed_are_an_error():
 
 def test_matches_that_bind_more_events_than_fit_come_back_in_slices():
     text = "PATTERN SEQ(A a, B b+, C c) WITHIN 9"
-    with memory(Cramped(1 << 20)), patch.object(on_device, "bind_on_device", wraps=on_device.bind_on_device) as bind:
+    with memory(Cramped(1 << 20)), patch.object(direct_matches, "bind_on_device", wraps=direct_matches.bind_on_device) as bind:
         found = on_gpu(text, output="indices", partition_by="k")
     assert bind.call_count > 1
     assert found.equals(on_cpu(text, output="indices", partition_by="k"))

@@ -44,7 +44,7 @@ def test_same_matches_in_longer_streams(case):
 @given(neighbour_cases(), st.none() | PIECES)
 def test_same_matches_of_neighbours(case, pieces):
     wanted = expected(case)
-    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", memory_of if pieces is None else lambda device, plan: pieces):
+    with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", memory_of if pieces is None else lambda device, plan: pieces):
         assert matches_of(found(case, output="indices")) == wanted
 
 
@@ -52,14 +52,14 @@ def test_same_matches_of_neighbours(case, pieces):
 def test_pieces_and_pruning_change_nothing(case, pieces, data):
     wanted = expected(case)
     prune = data.draw(st.one_of(st.booleans(), st.sets(st.sampled_from(PRUNING_STEPS)).map(sorted)))
-    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
+    with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces):
         assert matches_of(found(case, output="indices", prune=prune)) == wanted
 
 
 @given(whole_language(max_size=20), PIECES)
 def test_same_counts(case, pieces):
     expected(case)  # not too many to count
-    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
+    with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces):
         counts = found(case, output="count")
     wanted = gpu_cep.match(case.events, case.text, **case.options, engine="cpu", output="count")
     assert counts.schema == wanted.schema

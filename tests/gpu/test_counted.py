@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
-from gpu_cep.engine.phase_one.device import counted_matches, on_device
+from gpu_cep.engine.phase_one.device import counted_matches, in_pieces, on_device
 from gpu_cep.engine.phase_one.device.card_memory import memory_of
 from gpu_cep.engine.windows import state_counts
 from tests.conformance.expectation import expected
@@ -32,7 +32,7 @@ def events_of(types, times=None):
 def test_same_counts(case, pieces, least):
     expected(case)  # not too many to count
     of = memory_of if pieces is None else lambda device, plan: pieces
-    with patch.object(on_device, "memory_of", of), patch.object(state_counts, "_LEAST", least):
+    with patch.object(in_pieces, "memory_of", of), patch.object(state_counts, "_LEAST", least):
         found = counted("gpu", case.events, case.text, **case.options)
     wanted = counted("cpu", case.events, case.text, **case.options)
     assert repr(found.to_pylist()) == repr(wanted.to_pylist())  # NaN equals NaN

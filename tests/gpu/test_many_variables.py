@@ -32,7 +32,7 @@ class Cramped(DeviceMemory):
 def test_same_matches_in_the_same_order(name, strategy, memory, prune):
     case = CASES[name]
     wanted = case.matches(strategy)
-    with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: memory):
+    with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: memory):
         matches = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="indices", prune=prune)
         counts = gpu_cep.match(case.events, case.text, strategy=strategy, engine="gpu", output="count", prune=prune)
     assert matches_of(matches) == wanted

@@ -15,7 +15,7 @@ import pytest
 import gpu_cep
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
-from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device import in_pieces
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EngineUnavailable
@@ -167,7 +167,7 @@ def planned_memory(device, case, table):
         seen.append(memory_of(*arguments))
         return seen[0]
 
-    with patch.object(on_device, "memory_of", noted):
+    with patch.object(in_pieces, "memory_of", noted):
         run(case, table, engine="gpu")
     return lambda size: DeviceMemory(size, seen[0].label, seen[0].variables, seen[0].keys)
 

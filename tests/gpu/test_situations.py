@@ -19,7 +19,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.intervals import on_device as situations
 from gpu_cep.engine.intervals import run as intervals
-from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device import in_pieces
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.keywords import make_options
@@ -91,11 +91,11 @@ PIECES = st.builds(
 SEAMS = st.tuples(st.integers(4, 12), st.integers(1, 3))
 
 
-def in_pieces(pieces, seams, case: Case, **options):
+def cut_to_pieces(pieces, seams, case: Case, **options):
     """The outcome on the device where all is cut into small parts."""
     part, windows = seams
     with ExitStack() as patches:
-        patches.enter_context(patch.object(on_device, "memory_of", lambda device, plan: pieces))
+        patches.enter_context(patch.object(in_pieces, "memory_of", lambda device, plan: pieces))
         patches.enter_context(patch.object(situations, "_CHUNK", part))
         patches.enter_context(patch("gpu_cep.engine.intervals.chunks.WINDOWS", windows))
         return outcome(case, engine="gpu", **options)
@@ -119,13 +119,13 @@ def test_every_form_of_output_is_that_of_the_cpu(case, output):
 @given(situation_cases(Size(events=30, names=3)), PIECES, SEAMS, OUTPUTS)
 def test_pieces_change_nothing(case, pieces, seams, output):
     expected_or_failing(case)
-    assert in_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
+    assert cut_to_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
 
 
 @slowly
 @given(situation_cases(Size(events=40, names=2), partitions=(("n",), ("n", "k"))), PIECES, SEAMS, OUTPUTS)
 def test_many_tiny_streams(case, pieces, seams, output):
-    assert in_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
+    assert cut_to_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
 
 
 def test_host_and_device_never_mix(strict):
@@ -133,7 +133,7 @@ def test_host_and_device_never_mix(strict):
     @given(situation_cases(), PIECES, SEAMS, OUTPUTS)
     def check(case, pieces, seams, output):
         expected_or_failing(case)
-        assert in_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
+        assert cut_to_pieces(pieces, seams, case, output=output) == outcome(case, engine="cpu", output=output)
 
     check()
 
@@ -161,7 +161,7 @@ def on_gpu(text=LASTING, **options):
 
 def memory(found):
     """Patches what a run may take of the device's memory."""
-    return patch.object(on_device, "memory_of", lambda device, plan: found)
+    return patch.object(in_pieces, "memory_of", lambda device, plan: found)
 
 
 @BOTH

@@ -40,7 +40,7 @@ def on_spoilt(reference, seed, case, pieces=None, **options):
     with patch("gpu_cep_kernels.device.selection._find_device", lambda: device):
         if pieces is None:
             return answered(case, engine="gpu", **options)
-        with patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces):
+        with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces):
             return answered(case, engine="gpu", **options)
 
 

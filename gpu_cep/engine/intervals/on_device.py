@@ -14,7 +14,7 @@ from gpu_cep.engine.intervals.situations import Derived, Runs, derive_from_runs,
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
-from gpu_cep.engine.phase_one.device.on_device import label_and_order
+from gpu_cep.engine.phase_one.device.label_and_order import label_and_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Device

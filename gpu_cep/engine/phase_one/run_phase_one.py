@@ -13,7 +13,8 @@ from typing import TypeVar
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device, run_in_pieces
+from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
+from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
 from gpu_cep.engine.phase_one.engine_choice import Choice, require_device
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run

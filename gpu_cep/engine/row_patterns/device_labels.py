@@ -16,8 +16,8 @@ from gpu_cep.engine.lowering.programs import assemble, program_registers, tabula
 from gpu_cep.engine.phase_one.device.card_memory import SMALLEST_BATCH, DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
+from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.device.label_events import plan_labelling
-from gpu_cep.engine.phase_one.device.on_device import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside, judge_columns, others_than, rows_inside

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.device import chain_walks, on_device, walked_matches
+from gpu_cep.engine.phase_one.device import chain_walks, in_pieces, on_device, walked_matches
 from gpu_cep.engine.phase_one.device.chain_walks import MOST_LAUNCHES, STEPS_PER_LAUNCH
 from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
@@ -36,7 +36,7 @@ def device(seed=3, pieces=ROOMY, steps=STEPS_PER_LAUNCH, launches=MOST_LAUNCHES)
     opened = SpoiltDevice(cupy_if_installed(), seed)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
-        patch.object(on_device, "memory_of", lambda device, plan: pieces),
+        patch.object(in_pieces, "memory_of", lambda device, plan: pieces),
         patch.object(on_device, "_batches", lambda source, memory, most: batches_of(source, memory.batch)),
         patch.multiple(chain_walks, STEPS_PER_LAUNCH=steps, MOST_LAUNCHES=launches),
     ):

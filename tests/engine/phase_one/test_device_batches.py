@@ -41,7 +41,7 @@ def test_matches_are_those_of_the_cpu(query, seed, size, batch, keys):
     device = SpoiltDevice(cupy_if_installed(), seed)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: device),
-        patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces),
+        patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces),
         patch("gpu_cep.engine.phase_one.device.on_device._batches", lambda source, memory, most: batches_of(source, memory.batch)),
     ):
         assert gpu_cep.match(table, query, engine="gpu", partition_by=keys, output="indices").equals(wanted)

@@ -121,7 +121,7 @@ def test_spans_follow_one_another():
 def in_chunks(rows):
     """The device takes so many rows at a time."""
     pieces = Pieces(bytes=1, chunk=rows, kept_events=1 << 20, batch=1 << 20, bound_events=1 << 20, ranked_values=1 << 20)
-    return patch("gpu_cep.engine.phase_one.device.on_device.memory_of", lambda device, plan: pieces)
+    return patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces)
 
 
 @pytest.mark.parametrize(("text", "options"), QUERIES.values(), ids=[*QUERIES])

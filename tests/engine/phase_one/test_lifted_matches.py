@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.phase_one.device import on_device
+from gpu_cep.engine.phase_one.device import in_pieces, on_device
 from tests.conformance.expectation import answered, expected
 from tests.drawn.neighbours import neighbour_cases
 from tests.effort import examples
@@ -43,7 +43,7 @@ def device(seed=3, batch=1_000, kept=1_000, lifted=True):
     pieces = Pieces(bytes=1, chunk=1_000, kept_events=kept, batch=batch, bound_events=7, ranked_values=1_000, lifted=lifted)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
-        patch.object(on_device, "memory_of", lambda device, plan: pieces),
+        patch.object(in_pieces, "memory_of", lambda device, plan: pieces),
         patch.object(on_device, "_batches", lambda source, memory, most: batches_of(source, memory.batch)),
     ):
         yield opened

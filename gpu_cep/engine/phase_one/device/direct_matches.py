@@ -1,0 +1,132 @@
+"""Count, or list, the matches of windows that have one each, which their labels decide, batch by batch.
+
+Each function that works off a batch lets go what it holds on the device before the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device, cut_matches
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
+from gpu_cep.engine.phase_one.device.windows import DevicePattern, windows_on_device
+from gpu_cep.engine.phase_one.run import PhaseOne
+from gpu_cep.engine.windows.direct import count_bound
+from gpu_cep.engine.windows.placed_windows import judge_chained, keep_chained
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import Layout, download_packed, pack
+from gpu_cep_kernels.labels_decide.direct import total_streams
+
+
+def count_directly(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
+    """Return the number of matches for each stream of each batch, counted at the first of their starts."""
+    firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for batch in batches:
+        own_firsts, own_totals = _count_in_batch(run, query, source, batch)
+        firsts.append(own_firsts)
+        totals.append(own_totals)
+    with run.profile.stage("candidates back"):
+        events = np.concatenate(firsts)
+        copied = [source.copy(run.device.upload(events))] if len(events) else []
+        return PhaseOne(source.ordered(copied, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+
+
+def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+    """Return the first start in each stream of a batch with matches, and the number of its matches."""
+    device, xp = run.device, run.device.xp
+    windows = windows_on_device(query, batch, source, run.device, run.profile)
+    with run.profile.stage("chain"):
+        holds, _ = judge_chained(windows, windows.starts, query.pattern, exact=True)
+    layouts = 2 * [Layout((windows.first_starts.size,), np.int32)]
+    with run.profile.stage("candidates back"):
+        buffer, (first, total) = pack(xp, layouts)
+        if windows.starts.size:
+            held = xp.cumsum(holds, dtype=np.int32)
+            device.launch(total_streams, first.size, windows.first_starts, windows.starts, held, first, total)
+        firsts, totals = download_packed(device, buffer, layouts) if windows.starts.size else (np.empty(0, np.int32),) * 2
+    matched = np.flatnonzero(totals)
+    _account(run, source, batch, int(totals.sum()), 0, lambda match: int(windows.starts[xp.flatnonzero(holds)[match]]))
+    return firsts[matched] + np.int64(batch.low), totals[matched].astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class _Slice:
+    """Some matches, and the events that they bind, ascending; the matches give events by their places in `events`."""
+
+    events: CopiedEvents
+    matches: Matches
+
+
+def find_directly(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
+    """Return all matches, and the events that they bind.
+
+    An event is there twice if matches of two batches bind it, or of two slices of one batch.
+    """
+    events: list[CopiedEvents] = []
+    parts: list[Matches] = []
+    bound = 0
+    for found in chain.from_iterable(_find_in_batch(run, query, source, batch, memory) for batch in batches):
+        parts.append(_shift_events(found.matches, bound))
+        events.append(found.events)
+        bound += len(found.events.placed.rows)
+    with run.profile.stage("candidates back"):
+        return PhaseOne(source.ordered(events, None), found=concatenate_matches(parts, query.variables))
+
+
+def _shift_events(matches: Matches, bound: int) -> Matches:
+    """Return the matches with all event numbers raised by `bound`."""
+    return Matches(matches.first + bound, matches.counts, matches.events + bound)
+
+
+def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:
+    """Yield the matches that start in a batch, slice by slice."""
+    windows = windows_on_device(query, batch, source, run.device, run.profile)
+    with run.profile.stage("chain"):
+        candidates = keep_chained(windows, windows.starts, query.pattern, exact=True)
+    with run.profile.stage("matching"):
+        counts = count_bound(windows, candidates, query.pattern)
+        starts = candidates.starts
+        _account(run, source, batch, len(starts), int(counts.sum()), lambda match: int(starts[match]))
+    if candidates.starts.size:
+        for low, high in cut_matches(windows, counts, memory.bound_events):
+            with run.profile.stage("matching"):
+                matches = bind_on_device(windows, candidates, counts, low, high)
+            with run.profile.stage("candidates back"):
+                found, events = _number_anew(run.device, batch, matches)
+                # nothing but the numbers of events is left on the device while these are copied
+                del matches
+                copied = source.copy(events)
+            yield _Slice(copied, found)
+
+
+def _number_anew(device: Device, batch: Batch, matches: DeviceMatches) -> tuple[Matches, Array]:
+    """Return matches of a batch on the host, their events numbered among those that they bind, and these among all events."""
+    xp = device.xp
+    held = xp.zeros(batch.high - batch.low, xp.bool_)
+    held[matches.events] = True
+    places = xp.cumsum(held, dtype=xp.int64) - 1
+    first, bound = device.download(places[matches.first]), device.download(places[matches.events])
+    return Matches(first, device.download(matches.counts), bound), xp.flatnonzero(held) + batch.low
+
+
+def _account(run: DeviceRun, source: EventSource, batch: Batch, matches: int, events: int, start_of: Callable[[int], int]) -> None:
+    """Report the matches of a batch to the budget; together they bind `events` events.
+
+    ``start_of(match)`` is the event of the batch at which a match starts. No steps were made.
+    """
+    run.profile.add("candidates", matches)
+    run.profile.add("matches", matches)
+    run.profile.add("steps", 0)
+    if not matches:
+        return
+    with name_windows(run.plan, run.columns, source.row):
+        run.budget.spend(matches, events, 0, lambda match: start_of(min(match, matches - 1)) + batch.low)
