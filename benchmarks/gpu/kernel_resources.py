@@ -20,7 +20,7 @@ from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Capability, Resourc
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
-from gpu_cep_kernels.compile import entries, operations
+from gpu_cep_kernels.compile import entries, indexes, operations
 from tests.kernel_cases import KernelCase
 
 PACKAGES = ("numba", *WHEELS)
@@ -66,7 +66,7 @@ def _compiled(case: KernelCase, capability: Capability) -> Resources:
 def key_of(case: KernelCase) -> str:
     """The digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
     versions = [package_version(package) for package in PACKAGES]
-    compiled_by = [inspect.getsource(module) for module in (entries, operations)]
+    compiled_by = [inspect.getsource(module) for module in (entries, indexes, operations)]
     return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), versions, compiled_by)).encode()).hexdigest()[:32]
 
 

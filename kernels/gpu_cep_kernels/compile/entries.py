@@ -1,6 +1,6 @@
 """Define what one CUDA thread does, for each way in which kernels are declared.
 
-:mod:`gpu_cep_kernels.compile.jit` binds `body` and `cuda` for each kernel. The
+:mod:`gpu_cep_kernels.compile.jit` binds `body`, `cuda` and `uint32` for each kernel. The
 loops are not over ranges, since a range with a step begins with a 64-bit division.
 """
 
@@ -10,6 +10,7 @@ from typing import Any
 
 body: Any = None
 cuda: Any = None
+uint32: Any = None
 
 
 def for_each(size: int, arguments: Any) -> None:
@@ -24,7 +25,8 @@ def for_each_slotted(size: int, arguments: Any) -> None:
     """As :func:`for_each`, with the thread's number as its slot."""
     index = cuda.grid(1)
     while index < size:
-        body(index, index + 1, cuda.grid(1), *arguments)
+        # with 64 bits the compiler keeps an address for each row of scratch in registers
+        body(index, index + 1, uint32(cuda.grid(1)), *arguments)
         index += cuda.gridsize(1)
 
 

@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 
 import numba
+import numpy as np
 
 from gpu_cep_kernels.compile import bundles, dispatchers, entries, indexes, kernel_cache, operations, pipelines
 from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
@@ -156,7 +157,7 @@ class Kernel(Generic[Arguments, Result]):
         cuda = _cuda()
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
         body = plain(self) if simulated() else self.compiled
-        keyed = _bind(entry, self.key, {"cuda": cuda, "body": body})
+        keyed = _bind(entry, self.key, {"cuda": cuda, "body": body, "uint32": np.uint32})
         # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
         keyed.__name__ = keyed.__qualname__ = f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}"
         dispatcher = cuda.jit(keyed)
@@ -218,7 +219,16 @@ def _cuda() -> Any:
 
     if not simulated():
         overload_on_cuda()
+        _count_from_start_on_cuda()
     return cuda
+
+
+def _count_from_start_on_cuda() -> None:
+    """Let numba-cuda take indexes as they are in functions of this package, which it names after it."""
+    from numba.cuda.np import arrayobj
+
+    mangled = f"{len(PACKAGE)}{PACKAGE}"
+    indexes.count_from_start(arrayobj, lambda _, builder: mangled in builder.function.name)
 
 
 def device_view(array: Any) -> Any:

@@ -16,6 +16,7 @@ from llvmlite.binding import Linkage, parse_assembly
 from numba.core import compiler, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
+from numba.np import arrayobj
 
 from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
@@ -119,7 +120,7 @@ class _UnoptimisedLibrary(JITCodeLibrary):
         self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *needed, library]))
 
 
-count_from_start(lambda library: isinstance(library, _UnoptimisedLibrary))
+count_from_start(arrayobj, lambda context, _: isinstance(context.active_code_library, _UnoptimisedLibrary))
 
 
 class KernelLibrary(_UnoptimisedLibrary):

@@ -108,6 +108,13 @@ def test_kernels_compile_for_cuda(case, capability):
         assert process_time() - begin <= MOST_SECONDS
 
 
+@pytest.mark.usefixtures("wheels")
+def test_kernels_on_cuda_take_indexes_as_they_are():
+    """An index that counts from an array's end if it is negative begins with a copy of its sign to all 64 bits."""
+    case = next(case for case in distinct_cases() if case.kernel.__name__ == "next_occurrences")
+    assert ", 63;" not in ptx(case, CAPABILITIES[-1])
+
+
 def test_parameters_are_counted():
     text = ".visible .entry k(\n .param .u64 k_0,\n .param .align 8 .b8 k_1[24],\n .param .f32 k_2\n)\n{ .param .b64 other; }"
     assert parameter_bytes(text) == 8 + 24 + 4
