@@ -77,13 +77,18 @@ def distinct_cases() -> list[KernelCase]:
 
 
 def ptx(case: KernelCase, capability: Capability) -> str:
-    """The kernel's PTX for a compute capability."""
+    """The PTX of a case's kernel for a compute capability."""
+    return ptx_of(case.kernel, types_of(case), capability)
+
+
+def ptx_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -> str:
+    """A kernel's PTX for a compute capability; its CUDA form is called with arguments of certain `types`."""
     from numba import cuda
 
     device = SimpleNamespace(compute_capability=capability)
     # the rules that a kernel calls are compiled for the current device
     with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
-        text, _ = cuda.compile(case.kernel.cuda.py_func, types_of(case), cc=capability, output="ptx", device=False, abi="numba")
+        text, _ = cuda.compile(kernel.cuda.py_func, types, cc=capability, output="ptx", device=False, abi="numba")
     return str(text)
 
 

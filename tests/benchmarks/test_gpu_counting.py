@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from benchmarks.gpu.cold_start import launched
 from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.questions import QUESTIONS
 from benchmarks.gpu.traffic import read_traffic, traffic
@@ -89,3 +90,10 @@ def test_matches_that_labels_decide_are_found_on_the_device(name):
     assert found.counts["matches"] > 200
     assert found.on_cpu == ()
     assert found.down < 5 * size
+
+
+def test_kernels_of_a_question_are_noted_once_for_each_set_of_types():
+    require_modules("cupy")
+    noted = [(kernel.__name__, str(types)) for kernel, types in launched(QUESTIONS["stocks_rising"])]
+    assert len(noted) == len(set(noted))
+    assert {"label_tiles", "walk_chain_windows"} <= {name for name, _ in noted}
