@@ -13,7 +13,6 @@ from gpu_cep.engine.phase_one.engine_rates import Way
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
-from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
@@ -21,7 +20,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, bind_rows, check_row_settings
+from gpu_cep.query_plans import as_query, as_row_pattern, bind_rows, check_row_settings
 from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
@@ -71,8 +70,7 @@ def explain_row_pattern(
     from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 
     check_row_settings(settings)
-    query = parse(pattern) if isinstance(pattern, str) else pattern
-    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    query = as_row_pattern(pattern)
     if events is None:
         return RowPatternExplanation(query, None)
     if settings.algorithm == "brute_force":

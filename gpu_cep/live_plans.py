@@ -20,7 +20,6 @@ from gpu_cep.engine.streaming.sessions import by_sessions
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.lang.ast import UNITS
 from gpu_cep.lang.format import format_query
-from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.live_queries import LATE, Idle, InSessions, LiveQuery, check_live, needs_slices, row_query
@@ -30,7 +29,16 @@ from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import as_open_runs, by_kind, of_open_runs
-from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, check_rows, columns_of_rows, is_row_pattern, make_plan
+from gpu_cep.query_plans import (
+    as_query,
+    as_row_pattern,
+    bind_rows,
+    check_row_settings,
+    check_rows,
+    columns_of_rows,
+    is_row_pattern,
+    make_plan,
+)
 from gpu_cep.sliced_plans import plan_over_slices
 
 if TYPE_CHECKING:
@@ -167,9 +175,7 @@ def refuse_of_rows(arrival: Arrival, settings: Settings) -> None:
 def text_of(pattern: Pattern) -> str:
     """Return a query as text, of which a stream is made again."""
     if is_row_pattern(pattern):
-        query = parse(pattern) if isinstance(pattern, str) else pattern
-        assert isinstance(query, RowPatternQuery), "the text is that of a row pattern"
-        return format_row_pattern(query)
+        return format_row_pattern(as_row_pattern(pattern))
     return format_query(as_query(pattern))
 
 

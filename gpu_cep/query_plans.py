@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 AnyQuery = Query | IntervalQuery
 
-_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain(), and the commands match, sql and explain"
+_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain(), report(), and the commands match, sql, explain and report"
 
 # Settings that mean something to row patterns, and those of their values that do.
 _ROW_SETTINGS: dict[str, tuple[object, ...]] = {
@@ -112,6 +112,13 @@ def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:
     return isinstance(parse(pattern) if isinstance(pattern, str) else pattern, RowPatternQuery)
 
 
+def as_row_pattern(pattern: str | RowPatternQuery) -> RowPatternQuery:
+    """Return the syntax tree of MATCH_RECOGNIZE, which :func:`is_row_pattern` has found to be one."""
+    query = parse(pattern) if isinstance(pattern, str) else pattern
+    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
+    return query
+
+
 def check_row_settings(settings: Settings) -> None:
     """Raise UnsupportedError with all settings that mean nothing to row patterns."""
     faults = []
@@ -132,9 +139,7 @@ def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Option
     from gpu_cep.engine.input.read_tables import schema_of
 
     check_column_names(schema.names)
-    query, text = (parse(pattern), pattern) if isinstance(pattern, str) else (pattern, None)
-    assert isinstance(query, RowPatternQuery), "the caller has asked whether it is one"
-    return bind_row_pattern(query, schema_of(schema), options, text)
+    return bind_row_pattern(as_row_pattern(pattern), schema_of(schema), options, pattern if isinstance(pattern, str) else None)
 
 
 def columns_of_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> list[str]:

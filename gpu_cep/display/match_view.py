@@ -58,8 +58,13 @@ class MatchView:
     def _shorten(self, name: str, values: pa.Array, starts: pa.Array | None) -> pa.Array:
         if name in self.attributes and pa.types.is_nested(values.type):
             return event_texts(values, self.timestamp, self.attributes[name], starts)
-        kind = values.type.value_type if pa.types.is_list(values.type) else values.type
-        return texts(values) if pa.types.is_temporal(kind) else values
+        return short_texts(values)
+
+
+def short_texts(values: pa.Array) -> pa.Array:
+    """Return texts for times and lengths of time, also for those in lists; other values as they are."""
+    kind = values.type.value_type if pa.types.is_list(values.type) else values.type
+    return texts(values) if pa.types.is_temporal(kind) else values
 
 
 def view_matches(plan: AnyPlan, query: AnyQuery, options: Options) -> MatchView:

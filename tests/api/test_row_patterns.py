@@ -147,7 +147,7 @@ def test_settings_of_event_patterns_are_refused(setting):
 def test_other_calls_say_what_runs():
     text = f"MATCH_RECOGNIZE (MEASURES price AS p {FALL})"
     for call in (
-        lambda: cep.plot(TICKS, text), lambda: cep.report(TICKS, text), lambda: cep.stream_all({"a": text}, TICKS.schema),
+        lambda: cep.plot(TICKS, text), lambda: cep.stream_all({"a": text}, TICKS.schema),
     ):  # fmt: skip
         with pytest.raises(UnsupportedError, match=r"MATCH_RECOGNIZE is not supported here; supported: gpu_cep.match"):
             call()

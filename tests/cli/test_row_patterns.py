@@ -58,7 +58,7 @@ def test_validate(ticks, capsys):
 
 
 @pytest.mark.parametrize(
-    ("command", "more"), [("report", ["--out", "x.html"]), ("plot", ["--out", "x.svg"]), ("bench", [])]
+    ("command", "more"), [("plot", ["--out", "x.svg"]), ("bench", [])]
 )  # fmt: skip
 def test_other_commands_refuse_it_by_name(ticks, capsys, command, more):
     code, _, err = run(capsys, command, FALL, ticks, *more)
@@ -72,6 +72,13 @@ def test_explain(ticks, capsys):
     assert (code, found["counts"]["matches"]) == (0, 3)
     assert "algorithm  ordered automaton over labels" in found["text"]
     assert run(capsys, "explain", FALL, ticks, "--out", "x.svg")[0] == 1
+
+
+def test_a_report(ticks, tmp_path, capsys):
+    target = tmp_path / "falls.html"
+    code, out, err = run(capsys, "report", FALL, ticks, "--out", str(target), "--json")
+    assert (code, json.loads(out)["counts"]["matches"], err) == (0, 3, "")
+    assert "3 matches, 3 rows in the result" in target.read_text(encoding="utf-8")
 
 
 def test_settings_are_refused_by_their_options(ticks, capsys):

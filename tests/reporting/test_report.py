@@ -166,3 +166,47 @@ def test_without_matplotlib_the_page_has_no_timelines_and_says_why(monkeypatch):
     assert page.texts["bounds"].startswith(f"This page holds all matches, and no timelines ({why}).")
     assert page.of("template") == []
     assert Page(cep.report(EVENTS, QUERY, timelines=0).html).texts["bounds"].startswith("This page holds all matches, and no timelines.")
+
+
+FALLS = """
+    MATCH_RECOGNIZE (PARTITION BY k ORDER BY at
+    MEASURES CLASSIFIER() AS "</v>" ALL ROWS PER MATCH
+    PATTERN (S D+) DEFINE D AS v < PREV(v))"""
+TICKS = pa.table(
+    {"at": pa.array([4, 3, 2, 1, 0, 9], pa.timestamp("s")), "k": list("aaabbb"), "v": [1, 2, 3, 4, 5, 6], "w": [{"t": None}] * 6}
+)
+
+
+def test_row_patterns_have_a_page_of_the_rows_of_their_result():
+    profile = cep.Profile()
+    page = Page(cep.report(TICKS, FALLS, profile=profile).html)
+    found = cep.match(TICKS, FALLS)
+    assert page.texts["query"].startswith("MATCH_RECOGNIZE (PARTITION BY k ORDER BY at\n")
+    assert page.texts["summary"].startswith("6 rows, 2 matches, 5 rows in the result, ")
+    assert "D: v < PREV(v), by rows at -1, 0" in page.texts["plan"]
+    assert "ran        rows 6 → partitions 2 → matches 2" in page.texts["plan"]
+    assert page.texts["bounds"].startswith("This page holds all rows, and no timelines (matches of rows are not drawn).")
+    assert [column["name"] for column in page.data["columns"]] == found.column_names == ["k", "at", "</v>", "v", "w"]
+    assert [row[2] for row in page.data["rows"]] == found.column("</v>").to_pylist()
+    assert page.data["texts"]["1"] == [f"1970-01-01 00:00:0{second}" for second in (2, 3, 4, 0, 1)]
+    assert (page.data["noun"], page.data["nouns"], page.data["timelines"]) == ("row", "rows", 0)
+    assert [each["data-name"] for each in page.of("rect") if "data-name" in each] == ["rows", "matches"]
+    assert set(profile.seconds) == {"columns", "order", "labels", "reach", "matching", "results"}
+
+
+def test_of_row_patterns_bounds_are_kept_and_errors_are_those_of_match():
+    page = Page(cep.report(TICKS, FALLS, rows=2).html)
+    assert page.texts["bounds"].startswith("This page holds the first 2 of 5 rows, and no timelines")
+    assert len(page.data["rows"]) == 2
+    assert Page(cep.report(TICKS.slice(0, 0), cep.parse(FALLS)).html).texts["bounds"].startswith("There are no rows.")
+    with pytest.raises(cep.PatternError, match="unknown column 'x'"):
+        cep.report(TICKS, FALLS.replace("PREV(v)", "x"))
+    with pytest.raises(cep.UnsupportedError, match=r"columns=.* is not supported for MATCH_RECOGNIZE"):
+        cep.report(TICKS, FALLS, columns="v")
+
+
+def test_row_patterns_by_the_definition_have_no_plan_and_no_counts():
+    page = Page(cep.report(TICKS, FALLS, algorithm="brute_force").html)
+    assert page.texts["summary"].startswith("6 rows, 5 rows in the result, ")
+    assert page.texts["plan"].startswith("MATCH_RECOGNIZE (\n  PARTITION BY k")
+    assert "algorithm" not in page.texts["plan"]

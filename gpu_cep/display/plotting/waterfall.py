@@ -17,6 +17,7 @@ from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 # The counts of a run (see Profile), in the order in which its stages run.
 STAGES = {
     "events": "events read",
+    "rows": "rows read",
     "situations": "situations derived",
     "filtered": "events left after filtering",
     "windows": "windows: events a match can start with",

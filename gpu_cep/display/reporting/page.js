@@ -1,11 +1,11 @@
 "use strict";
 
 const PAGE = 25; // rows at a time
-const { columns, rows, texts, timelines } = JSON.parse(document.getElementById("data").textContent);
+const { columns, rows, texts, timelines, noun, nouns } = JSON.parse(document.getElementById("data").textContent);
 const element = (id) => document.getElementById(id);
 const state = { words: "", filters: columns.map(() => ""), sorted: null, descending: false, page: 0 };
 let found = rows.map((_, number) => number);
-let open = null; // the match that the dialog shows
+let open = null; // the row that the dialog shows
 
 function make(tag, content, attributes = {}) {
   const made = document.createElement(tag);
@@ -59,7 +59,7 @@ function select() {
 function show() {
   const pages = Math.max(1, Math.ceil(found.length / PAGE));
   state.page = Math.min(Math.max(state.page, 0), pages - 1);
-  element("position").textContent = `${found.length.toLocaleString("en")} matches, page ${state.page + 1} of ${pages}`;
+  element("position").textContent = `${found.length.toLocaleString("en")} ${nouns}, page ${state.page + 1} of ${pages}`;
   element("back").disabled = state.page === 0;
   element("forth").disabled = state.page === pages - 1;
   const shown = found.slice(state.page * PAGE, (state.page + 1) * PAGE);
@@ -72,7 +72,7 @@ function look(value, column) {
 }
 
 function row(number) {
-  const link = make("a", String(number), { href: `#match=${number}`, title: number < timelines ? "timeline" : "values" });
+  const link = make("a", String(number), { href: `#${noun}=${number}`, title: number < timelines ? "timeline" : "values" });
   const cells = rows[number].map((value, column) => make("td", told(number, column), look(value, column)));
   const made = make("tr", [make("td", link), ...cells], { "data-match": number });
   made.addEventListener("click", (event) => {
@@ -86,13 +86,13 @@ function detail(number) {
   if (!(number in rows)) return;
   open = number;
   const picture = element(`timeline-${number}`);
-  element("detail-title").textContent = `match ${number}`;
-  element("timeline").replaceChildren(picture ? picture.content.cloneNode(true) : make("p", `This page holds ${timelines} timelines, none of this match.`));
+  element("detail-title").textContent = `${noun} ${number}`;
+  element("timeline").replaceChildren(picture ? picture.content.cloneNode(true) : make("p", `This page holds ${timelines} timelines, none of this ${noun}.`));
   element("values").replaceChildren(...columns.flatMap(({ name }, column) => [make("dt", name), make("dd", text(rows[number][column]))]));
   if (!element("detail").open) element("detail").showModal();
 }
 
-// The match before or behind the open one, among those that pass the filters.
+// The row before or behind the open one, among those that pass the filters.
 function step(by) {
   const next = found[found.indexOf(open) + by];
   if (next !== undefined) detail(next);
@@ -119,14 +119,14 @@ function head() {
   document.querySelector("#matches thead").replaceChildren(make("tr", [make("th", "#"), ...names]), make("tr", [make("th", []), ...filters]));
 }
 
-// What stands behind # in the address: match=3 opens that match, filter=words filters.
+// What stands behind # in the address: match=3, or row=3, opens that row, filter=words filters.
 function follow() {
   const asked = new URLSearchParams(location.hash.slice(1));
   if (asked.has("filter")) {
     element("filter").value = state.words = asked.get("filter");
     select();
   }
-  if (asked.has("match")) detail(Number(asked.get("match")));
+  if (asked.has(noun)) detail(Number(asked.get(noun)));
 }
 
 element("filter").addEventListener("input", (event) => {

@@ -21,17 +21,19 @@ from gpu_cep.display.cells import json_rows
 class Content:
     """The content of a page.
 
-    `events` and `matches` are numbers, and `shown` is a table of the first
-    matches; `short` is the same with texts for whole events and times. `plan` is the explanation as text. `drawing`, `waterfall` and
-    `timelines` are SVG. There is a timeline for each of the first matches.
+    `counts` are what the run read and found. The result has `total` rows, each of which is a `noun`, in the plural `nouns`. `shown` is
+    a table of the first of them; `short` is the same with texts for whole events and times. `plan` is the explanation as text.
+    `drawing` is HTML, `waterfall` and `timelines` are SVG. There is a timeline for each of the first matches.
     `waterfall` is None if the run counted nothing. `stages` are the seconds
     of each stage, summed over threads. `lack` says why there are no timelines
     though they were asked for.
     """
 
     query: str
-    events: int
-    matches: int
+    counts: Mapping[str, int]
+    total: int
+    noun: str
+    nouns: str
     seconds: float
     plan: str
     drawing: str
@@ -47,6 +49,9 @@ def page(content: Content) -> str:
     """Return the text of the page."""
     return Template(_resource("page.html")).substitute(
         style=_resource("page.css"),
+        title=content.nouns.capitalize(),
+        nouns=content.nouns,
+        noun=content.noun,
         script=_resource("page.js"),
         summary=_summary(content),
         query=escape(content.query),
@@ -65,7 +70,7 @@ def _resource(name: str) -> str:
 
 
 def _summary(content: Content) -> str:
-    return f"{content.events:,} events, {content.matches:,} matches, {content.seconds:.3g} s"
+    return ", ".join([*(f"{count:,} {name}" for name, count in content.counts.items()), f"{content.seconds:.3g} s"])
 
 
 def _stages(stages: Mapping[str, float]) -> str:
@@ -74,11 +79,11 @@ def _stages(stages: Mapping[str, float]) -> str:
 
 
 def _bounds(content: Content) -> str:
-    """Return a sentence that says how many of the matches and timelines are on the page."""
+    """Return a sentence that says how many of the rows and timelines are on the page."""
     shown, drawn = content.shown.num_rows, len(content.timelines)
-    rows = "all matches" if shown == content.matches else f"the first {shown:,} of {content.matches:,} matches"
+    rows = f"all {content.nouns}" if shown == content.total else f"the first {shown:,} of {content.total:,} {content.nouns}"
     if shown == 0:
-        return "There are no matches." if content.matches == 0 else "This page holds none of the matches: rows=0."
+        return f"There are no {content.nouns}." if content.total == 0 else f"This page holds none of the {content.nouns}: rows=0."
     none = "no timelines" if content.lack is None else f"no timelines ({escape(content.lack)})"
     timelines = none if drawn == 0 else "a timeline of each" if drawn == shown else f"timelines of the first {drawn:,}"
     return f"This page holds {rows}, and {timelines}."
@@ -87,13 +92,14 @@ def _bounds(content: Content) -> str:
 def _data(content: Content) -> str:
     """Return the data of the page's script as JSON. No value can end the script: ``<`` is escaped."""
     fields = tuple(content.shown.schema)
-    fields = tuple(content.shown.schema)
     shortened = [number for number, field in enumerate(fields) if content.short.field(number).type != field.type]
     members = {
         "columns": _json([{"name": field.name, "type": _type_name(field.type)} for field in fields]),
         "rows": json_rows(content.shown),
         "texts": _json({number: content.short.column(number).to_pylist() for number in shortened}),
         "timelines": _json(len(content.timelines)),
+        "noun": _json(content.noun),
+        "nouns": _json(content.nouns),
     }
     data = "{" + ", ".join(f'"{name}": {value}' for name, value in members.items()) + "}"
     return data.replace("<", "\\u003c")

@@ -15,6 +15,7 @@ from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
+from gpu_cep.display.reporting.row_patterns import row_pattern_content
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.engine.input.timed_events import timed_events
@@ -23,7 +24,7 @@ from gpu_cep.explanations import explanation_of
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
-from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
+from gpu_cep.query_plans import as_query, is_row_pattern, make_plan, refuse_swapped
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def report(
     Parameters
     ----------
     events, pattern
-        As in :func:`gpu_cep.match`.
+        As in :func:`gpu_cep.match`. Of MATCH_RECOGNIZE the page holds the
+        rows of the result. Its plan is in words, and it has no timelines.
     rows
         The most matches that the page holds: the first ones, in the order of results.
     timelines
@@ -99,14 +101,16 @@ def report(
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
     options, settings = read_keywords(keywords)
+    threads, given = keywords.get("threads"), keywords.get("profile")
+    profile = Profile() if given is None else given
+    if is_row_pattern(pattern):
+        return Report(page(row_pattern_content(events, pattern, options, settings, threads, profile, rows)))
     lack = lack_of_matplotlib("timelines") if timelines else None
     table = to_host(read_events(events))
     check_zones(table.schema)
     plan = make_plan(pattern, table.schema, options, settings)
     table = to_host(timed_events(plan.query, table)[0])
-    threads, given = keywords.get("threads"), keywords.get("profile")
     question = _Question(pattern, as_query(pattern), plan, options, table, threads)
-    profile = Profile() if given is None else given
     begin = time.perf_counter()
     found = find_matches(plan, question.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
@@ -150,8 +154,10 @@ def _content(
     shown = found.returned.slice(0, rows)
     return Content(
         query=cleandoc(question.pattern) if isinstance(question.pattern, str) else format_query(question.query),
-        events=question.table.num_rows,
-        matches=found.returned.num_rows,
+        counts={"events": question.table.num_rows, "matches": found.returned.num_rows},
+        total=found.returned.num_rows,
+        noun="match",
+        nouns="matches",
         seconds=seconds,
         plan=str(explanation_of(question.query, question.plan, question.table, question.threads, counted)),
         drawing=vector(question.plan).svg,

@@ -52,7 +52,7 @@ def answer_row_pattern(
     threads
         How many threads share the partitions; None for all that the process may use.
     profile
-        Receives the counts of rows, partitions, matches and, of a search, steps.
+        Receives the counts of rows, partitions, matches and, of a search, steps; and the seconds of each stage.
     ties
         The columns that order rows which ORDER BY leaves equal, before their numbers do.
 
@@ -68,17 +68,20 @@ def answer_row_pattern(
         The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
     """
     threads = available_threads() if threads is None else threads
+    profile = Profile() if profile is None else profile
     plan = plan_row_pattern(bound, settings)
-    columns = row_columns(plan, table)
-    ordered = order_rows(bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, settings.max_steps)
-    if profile is not None:
-        for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
-            profile.add(name, count)
-        if plan.search is not None:
-            profile.add("steps", matches.steps)
-    unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if bound.query.rows == "with unmatched" else None
-    return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
+    with profile.stage("columns"):
+        columns = row_columns(plan, table)
+    with profile.stage("order"):
+        ordered = order_rows(bound, columns, threads, ties)
+    matches = find_matches(plan, columns, ordered, threads, settings.max_steps, profile)
+    for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
+        profile.add(name, count)
+    if plan.search is not None:
+        profile.add("steps", matches.steps)
+    with profile.stage("results"):
+        unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if bound.query.rows == "with unmatched" else None
+        return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
 
 
 def returned_rows(

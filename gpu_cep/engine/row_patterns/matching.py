@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
@@ -23,8 +24,10 @@ from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, RowAutomatonTable, SkipTo
 
 
-def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int, max_steps: int | None) -> RowMatches:
-    """Return the matches of all partitions.
+def find_matches(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int, max_steps: int | None, profile: Profile | None = None
+) -> RowMatches:  # fmt: skip
+    """Return the matches of all partitions; `profile` receives the seconds of each stage.
 
     Raises
     ------
@@ -33,13 +36,16 @@ def find_matches(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, thr
     MatchLimitExceeded
         A search made more than `max_steps`.
     """
-    pieces = cut_partitions(ordered.offsets, threads)
-    labels = label_rows(plan, columns, ordered, pieces, threads)
-    automaton = automaton_table(plan)
-    reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
-    if plan.search is not None:
-        return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
-    return _read_off(plan, columns, ordered, pieces, automaton, reach, threads)
+    profile = Profile() if profile is None else profile
+    pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
+    with profile.stage("labels"):
+        labels = label_rows(plan, columns, ordered, pieces, threads)
+    with profile.stage("reach"):
+        reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
+    with profile.stage("matching"):
+        if plan.search is not None:
+            return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
+        return _read_off(plan, columns, ordered, pieces, automaton, reach, threads)
 
 
 def find_certain_matches(

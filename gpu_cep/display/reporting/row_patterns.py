@@ -1,0 +1,63 @@
+"""Gather what the page of a report shows of a run of MATCH_RECOGNIZE."""
+
+from __future__ import annotations
+
+import time
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_cep.api import Profile
+from gpu_cep.display.match_view import short_texts
+from gpu_cep.display.plotting.waterfall import waterfall
+from gpu_cep.display.reporting.page import Content
+from gpu_cep.engine.input.readable import check_zones
+from gpu_cep.lang.row_patterns.format import format_row_pattern
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
+from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+from gpu_cep.query_plans import as_row_pattern, bind_rows, check_row_settings
+from gpu_cep.query_runs import read_rows, run_row_pattern
+
+if TYPE_CHECKING:
+    from gpu_cep.analysis.options import Options
+    from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+    from gpu_cep.plan.settings import Settings
+
+_UNDRAWN = "<p>Row patterns are not drawn: the plan is in words.</p>"
+_NO_PLAN = "<p>The definition was run, which has no plan.</p>"
+
+
+def row_pattern_content(
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, threads: int | None, profile: Profile, rows: int
+) -> Content:  # fmt: skip
+    """Run MATCH_RECOGNIZE, given as text or as a tree, and return the content of its page, with at most so many rows of the result.
+
+    `profile` receives what was counted. Raises as :func:`gpu_cep.query_runs.run_row_pattern`.
+    """
+    check_row_settings(settings)
+    query, table = as_row_pattern(pattern), read_rows(events, pattern, options)
+    check_zones(table.schema)
+    begin = time.perf_counter()
+    found = run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
+    seconds = time.perf_counter() - begin
+    planned = settings.algorithm != "brute_force"
+    plan = plan_row_pattern(bind_rows(pattern, table.schema, options), settings) if planned else None
+    shown, counts = found.slice(0, rows), dict(profile.counts) or None
+    matches = {} if counts is None else {"matches": counts["matches"]}
+    return Content(
+        query=cleandoc(pattern) if isinstance(pattern, str) else format_row_pattern(query),
+        counts={"rows": table.num_rows, **matches, "rows in the result": found.num_rows},
+        total=found.num_rows,
+        noun="row",
+        nouns="rows",
+        seconds=seconds,
+        plan=str(RowPatternExplanation(query, plan, counts)),
+        drawing=_UNDRAWN if planned else _NO_PLAN,
+        waterfall=None if counts is None else waterfall(profile).svg,
+        stages=dict(profile.seconds),
+        shown=shown,
+        short=pa.table({name: short_texts(shown.column(name).combine_chunks()) for name in shown.column_names}),
+        timelines=(),
+        lack="matches of rows are not drawn",
+    )
