@@ -36,6 +36,16 @@ READING = (
     "x % 2 = FIRST(x) % LAST(x, 1)", "x >= FIRST(x) AND count(*) < 4 AND sum(y) < 3", "A.x < 3 AND c = FIRST(c)",
     "sum(x) - x < 4 AND y >= min(y)",
 )  # fmt: skip
+# What reads the variable's own row before, and says what holds if there is none; some of it says the same in every row of a run.
+STEPWISE = (
+    "x < LAST(B.x, 1) OR LAST(B.x, 1) IS NULL AND x < A.x", "(LAST(x, 1) IS NULL AND x > A.x) OR x > LAST(x, 1)", "B.x > LAST(B.x, 1)",
+    "LAST(B.x, 1) IS NULL OR x >= LAST(B.x, 1)", "c = LAST(B.c, 1) OR (LAST(B.c, 1) IS NULL AND c = A.c)", "LAST(B.x, 1) IS NULL OR x > 0",
+    "LAST(B.x, 1) IS NULL AND x > A.x", "x < LAST(x, 2) OR LAST(x, 2) IS NULL", "NOT (LAST(B.x, 1) IS NULL OR x < LAST(B.x, 1))",
+    "x > 0 AND (LAST(B.x, 1) IS NOT NULL OR A.x > 0) AND x <> LAST(x, 1)", "x < LAST(B.x, 1) OR LAST(B.x, 1) IS NULL AND y < A.y",
+    "x IN (1, 3, NULL) OR x = LAST(B.x, 1)", "PREV(LAST(B.x, 1)) < x OR PREV(LAST(B.x, 1)) IS NULL AND PREV(A.x) < x",
+    "x < LAST(U.x, 1) OR LAST(U.x, 1) IS NULL", "coalesce(LAST(B.x, 1), A.x) > x", "x > FIRST(B.x) OR FIRST(B.x) IS NULL",
+    "x + LAST(B.x, 1) > 2 OR LAST(B.x, 1) IS NULL AND x + A.x > 2", "x < FIRST(x, 1) OR FIRST(x, 1) IS NULL AND x < FIRST(x)",
+)  # fmt: skip
 MEASURES = (
     "MATCH_NUMBER()", "CLASSIFIER()", "count(*)", "FINAL count(*)", "FIRST(n)", "LAST(n)", "FINAL LAST(n)", "x", "A.x", "LAST(A.x, 1)",
     "FIRST(B.c, 1)", "PREV(x)", "NEXT(LAST(A.c), 2)", "sum(x)", "FINAL sum(A.x)", "avg(x)", "FINAL avg(m)", "min(y)", "max(y)", "min(c)",

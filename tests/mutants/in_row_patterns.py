@@ -9,6 +9,7 @@ _RULES = ("tests/analysis/test_row_patterns.py",)
 _ORACLE = ("tests/oracle/test_row_patterns.py",)
 _ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "walks", "work"))
 
+_PLAN = ("tests/plan/test_row_patterns.py",)
 _SPARK = ("tests/spark/test_row_patterns.py",)
 
 _SQL = ("tests/api/test_sql.py",)
@@ -48,6 +49,20 @@ ROW_PATTERNS = (
         "rows, work.settings, threads=cores, ties=work.ties)\n",
         "rows, work.settings, threads=cores)\n",
         _SPARK,
+    ),
+    Fault(
+        "rows-before-have-values",
+        "gpu_cep/plan/row_patterns/lifting.py",
+        "and self.never_null(argument):",
+        "and argument.column >= 0:",
+        _PLAN,
+    ),
+    Fault(
+        "one-way-for-all",
+        "gpu_cep/plan/row_patterns/lifting.py",
+        "only = found.pop() if len(found) == 1 else None",
+        "only = found.pop() if found else None",
+        _PLAN,
     ),
     Fault(
         "quotients-by-zero",

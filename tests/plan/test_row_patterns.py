@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gpu_cep as cep
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
-from gpu_cep.plan.row_patterns.distances import fixed_distances
+from gpu_cep.plan.row_patterns.distances import NO_ROW, fixed_distances, rows_back
 from gpu_cep.plan.row_patterns.places import RowPlace
 from tests.drawn.row_patterns import patterns
 
@@ -70,3 +72,51 @@ def test_distances_hold_on_all_ways(pattern, members, from_first, offset, distan
             assert distances == {found[variable]}
     # what differs only on longer ways is left out as well
     assert set(found) <= set(seen)
+
+
+@given(patterns, st.lists(st.sampled_from([None, (0,), (1,), (0, 1)]), min_size=1, max_size=2), st.booleans(), st.integers(0, 2))
+def test_rows_back_are_those_of_all_ways(pattern, sets, from_first, offset):
+    automaton = automaton_of(pattern)
+    places = [RowPlace(members, from_first=from_first, offset=offset) for members in sets]
+    for variable in set(automaton.variable):
+        seen = set()
+        for way in ways_into(automaton, 6):
+            if automaton.variable[way[-1]] == variable:
+                seen.add(tuple(back_in(automaton, way, place) for place in places))
+        found = rows_back(automaton, places, variable)
+        assert not found or seen <= found
+
+
+def back_in(automaton: RowAutomaton, way: tuple[int, ...], place: RowPlace) -> int:
+    """How many rows before the last one of a way the row of a place lies."""
+    rows = [d for d, q in enumerate(way) if place.members is None or automaton.variable[q] in place.members]
+    rows = rows if place.from_first else rows[::-1]
+    return len(way) - 1 - rows[place.offset] if place.offset < len(rows) else NO_ROW
+
+
+IN_A_RUN = "(LAST(D.price, 1) IS NULL AND D.price < S.price) OR D.price < LAST(D.price, 1)"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "define", "told"),
+    [
+        ("S D+ U", f"D AS {IN_A_RUN}", "by rows at -1, 0"),
+        ("S D+ U", "D AS D.price < LAST(D.price, 1) OR LAST(D.price, 1) IS NULL AND D.price < S.price", "by rows at -1, 0"),
+        ("S D+ U", "D AS coalesce(price < LAST(D.price, 1), price < LAST(S.price))", None),
+        # the first row of D need not be behind S, nor have a value
+        ("S X? D+", f"D AS {IN_A_RUN}", None),
+        ("S D+", "D AS price < LAST(D.price, 1) OR LAST(D.price, 1) IS NULL", None),
+        ("S D+", "D AS volume < LAST(D.volume, 1) OR LAST(D.price, 1) IS NULL AND volume < S.volume", None),
+        ("S D+ U D+", f"D AS {IN_A_RUN}", None),
+        ("(S D+)+", f"D AS {IN_A_RUN}", None),
+        # several are judged one by one
+        ("S D+", f"D AS volume > 0 AND ({IN_A_RUN}) AND count(*) < 9", "by rows at -1, 0"),
+    ],
+)
+def test_what_says_the_same_on_every_way_is_lifted(pattern, define, told):
+    ticks = pa.table({"ts": [1], "price": [1.0], "volume": [2]})
+    explained = str(cep.explain(ticks, f"MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN ({pattern}) DEFINE {define})"))
+    labels, _, reading = explained.partition("conditions that read the match")
+    lifted = [line for line in labels.splitlines() if line.startswith("  D: ") and "LAST(D" in line]
+    assert [line.rpartition(", by")[2] for line in lifted] == ([] if told is None else [told.removeprefix("by")])
+    assert ("LAST(D" in reading.partition("pattern ")[0]) is (told is None)

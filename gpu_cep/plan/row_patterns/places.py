@@ -15,8 +15,9 @@ from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import FLOAT, INTEGER, STRING, DataType, Kind
 from gpu_cep.plan.programs import is_float, leaves
 
-# Operations that are NULL where an operand is, so that they are NULL at no row.
-_STRICT = frozenset("add sub mul div mod neg abs sign floor ceil round sqrt eq ne lt le gt ge cast like in not dot".split())
+STRICT = frozenset("add sub mul div mod neg abs sign floor ceil round sqrt eq ne lt le gt ge cast like in not dot".split())
+"""Operations that are NULL where an operand is, so that they are NULL at no row."""
+
 _PHYSICAL = {"prev": -1, "next": 1}
 _AGGREGATES = ("sum", "avg", "min", "max", "count", "median", "count_distinct")
 
@@ -101,11 +102,11 @@ class Placement:
         """Return an expression with its fields and aggregates placed."""
         match expression:
             case Field():
-                return self._read(expression.column, RowPlace(self.members(expression.variable)), expression.type)
+                return self.read(expression.column, RowPlace(self.members(expression.variable)), expression.type)
             case Operation(name="classifier", arguments=(Binding(variable=variable),)):
-                return self._read(self.columns.classifier, RowPlace(self.members(variable), inside=True), STRING)
+                return self.read(self.columns.classifier, RowPlace(self.members(variable), inside=True), STRING)
             case Operation(name="match_number"):
-                return self._read(self.columns.match_number, HERE, INTEGER)
+                return self.read(self.columns.match_number, HERE, INTEGER)
             case Operation(name="prev" | "next" as name, arguments=(argument, Constant(value=int(offset)))):
                 return self._go(argument, _PHYSICAL[name] * offset)
             case Operation(name=name, arguments=(argument, Constant())) if _navigates(name):
@@ -123,7 +124,8 @@ class Placement:
             return (variable,)
         return None if variable == len(self.bound.variables) - 1 else tuple(sorted(self.bound.subsets[variable - count]))
 
-    def _read(self, column: int, place: RowPlace, type: DataType) -> Field:
+    def read(self, column: int, place: RowPlace, type: DataType) -> Field:
+        """Return a column of the row to which a place leads."""
         return Field(self._number(place), column, type)
 
     def _number(self, place: RowPlace) -> int:
@@ -143,16 +145,16 @@ class Placement:
         if isinstance(moved, Field) or _is_strict(moved):
             return moved
         place = next(self.places[leaf.variable] for leaf in leaves(moved) if isinstance(leaf, Field))
-        there = self._read(self.columns.present, replace(place, inside=False), INTEGER)
+        there = self.read(self.columns.present, replace(place, inside=False), INTEGER)
         return Operation("case", (Operation("eq", (there, there), _TRUTH), moved, Constant(None, moved.type)), moved.type)
 
     def _move(self, expression: Bound, place: RowPlace) -> Bound:
         """Return an expression over one row with its fields read at a place."""
         match expression:
             case Field():
-                return self._read(expression.column, place, expression.type)
+                return self.read(expression.column, place, expression.type)
             case Operation(name="classifier"):
-                return self._read(self.columns.classifier, replace(place, inside=True), STRING)
+                return self.read(self.columns.classifier, replace(place, inside=True), STRING)
             case Operation(arguments=arguments):
                 return replace(expression, arguments=tuple(self._move(argument, place) for argument in arguments))
         return expression
@@ -214,7 +216,7 @@ def _variable_read(expression: Bound, any_row: int) -> int:
 def _is_strict(expression: Bound) -> bool:
     """Return whether an expression is NULL where one of its fields is."""
     if isinstance(expression, Operation):
-        return expression.name in _STRICT and any(map(_is_strict, expression.arguments))
+        return expression.name in STRICT and any(map(_is_strict, expression.arguments))
     return isinstance(expression, Field)
 
 

@@ -19,8 +19,9 @@ from gpu_cep.plan.event_plan import BankLayout, EventPlan
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_comparisons
 from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
 from gpu_cep.plan.returns import plan_return
-from gpu_cep.plan.row_patterns.automaton import row_automaton
+from gpu_cep.plan.row_patterns.automaton import RowAutomaton, row_automaton
 from gpu_cep.plan.row_patterns.distances import fixed_distances
+from gpu_cep.plan.row_patterns.lifting import lifted
 from gpu_cep.plan.row_patterns.places import Placement, kept_total, row_columns
 from gpu_cep.plan.row_patterns.row_plan import (
     Judged,
@@ -64,7 +65,7 @@ def plan_row_pattern(bound: BoundRowPattern, settings: Settings = DEFAULT_SETTIN
     columns = row_columns(bound)
     defined, measured = Placement(bound, columns), Placement(bound, columns)
     automaton = row_automaton(bound.query.pattern)
-    conjuncts = list(_conjuncts(bound, defined))
+    conjuncts = _lift(list(_conjuncts(bound, defined)), automaton, defined)
     measures = tuple(_measure(measured.place(each.expression)) for each in bound.measures)
     fixed = [fixed_distances(automaton, place) for place in defined.places]
     near = [_distances(each, fixed) for each in conjuncts]
@@ -103,6 +104,19 @@ def _conjuncts(bound: BoundRowPattern, placement: Placement) -> Iterator[_Conjun
         for operand, written in _operands(condition, expression):
             for conjunct in split_conjunction(operand):
                 yield _Conjunct(variable, conjunct, placement.place(conjunct), written, text)
+
+
+def _lift(conjuncts: Sequence[_Conjunct], automaton: RowAutomaton, placement: Placement) -> list[_Conjunct]:
+    """Return the conjuncts with those placed at fixed distances that are such on every way, though one of their places is not."""
+    fixed = [fixed_distances(automaton, place) for place in placement.places]
+    satisfied: dict[int, list[Bound]] = {}
+    for each in conjuncts:
+        satisfied.setdefault(each.variable, []).append(each.placed)
+    found = []
+    for each in conjuncts:
+        near = None if _distances(each, fixed) is not None else lifted(each.placed, each.variable, automaton, placement, satisfied)
+        found.append(each if near is None else replace(each, placed=near))
+    return found
 
 
 def _operands(condition: Bound, expression: Expression) -> Iterator[tuple[Bound, str]]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.row_patterns import dead_ends as making
 from gpu_cep.errors import EventError
-from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
+from tests.drawn.row_patterns import ALONE, BESIDE, READING, STEPWISE, Drawn, clauses
 from tests.oracle.test_row_patterns import letters
 
 
@@ -85,6 +85,15 @@ def test_labels_decide(drawn):
 @given(clauses(READING))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_conditions_read_the_match(drawn):
+    check(drawn)
+
+
+IN_RUNS = st.sampled_from(["A B+", "A B+ C", "A B* C", "(A B+)+ C", "A B{2,3} C", "B+ A", "A+? B+ A", "A (B | C)+", "A B+ | A C"])
+
+
+@given(clauses(STEPWISE, IN_RUNS))
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+def test_conditions_say_what_holds_where_no_row_is_before(drawn):
     check(drawn)
 
 
