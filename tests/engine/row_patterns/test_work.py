@@ -68,6 +68,7 @@ def test_dead_ends_are_not_searched_again():
 FIXED = {
     "rows one behind the other": "PATTERN (A B C) DEFINE B AS B.x > A.x, C AS C.x > A.x + B.x",
     "the last row of a run": "PATTERN (A+ B) DEFINE B AS B.x > A.x + 1e9",
+    "the row before in a run": "PATTERN (A B+) DEFINE B AS B.x < LAST(B.x, 1) OR LAST(B.x, 1) IS NULL AND B.x < A.x",
     "the first row of the match": "PATTERN (A B? C) DEFINE B AS B.x > FIRST(x), C AS C.x > LAST(x, 1)",
 }
 
@@ -148,7 +149,7 @@ def test_rows_met_for_the_first_time_are_not_looked_up(monkeypatch):
     asked = []
     make = dead_ends.make_memo
     monkeypatch.setattr(searching, "make_memo", lambda *given: asked.append(make(*given)) or asked[-1])
-    drops = "D AS D.x < LAST(D.x, 1) OR (LAST(D.x, 1) IS NULL AND D.x < S.x), U AS U.x > LAST(D.x)"
+    drops = "D AS coalesce(D.x < LAST(D.x, 1), D.x < S.x), U AS U.x > LAST(D.x)"
     table = pa.table({"n": np.arange(6), "x": [9, 5, 3, 4, 2, 8]})
     check(Drawn(f"ORDER BY n MEASURES count(*) AS k PATTERN (S D+ U) DEFINE {drops}", table))
     (memo,) = asked
