@@ -56,6 +56,7 @@ MEASURES = (
     "PREV(coalesce(x, 7))", "coalesce(A.x, 7)", "min(CLASSIFIER())", "sum(A.x) / count(*)", "lower(A.c)", "count(A.*)",
     "FINAL FIRST(U.x)", "PREV(FIRST(x), 1)", "NULL", "'text'", "m", "FINAL min(A.x)", "1 + 1", "d", "min(x + 1)", "FINAL sum(y)",
     "sum(y)", "count(c)", "upper(LAST(A.c))", "upper(PREV(FIRST(c), 1))", "length(FINAL FIRST(U.c))",
+    "count(A.n)", "count(U.*)", "FINAL count(B.n)", "FIRST(A.n)", "PREV(LAST(A.n), 1)", "U.n", "FINAL LAST(A.n)",
 )  # fmt: skip
 
 ORDERS = (

@@ -58,6 +58,27 @@ ROW_PATTERNS = (
         _PLAN,
     ),
     Fault(
+        "first-rows-of-what-comes-again",
+        "gpu_cep/plan/row_patterns/distances.py",
+        "(place.from_first or not covered & entered)",
+        "True",
+        _PLAN,
+    ),
+    Fault(
+        "counts-of-one-way",
+        "gpu_cep/plan/row_patterns/distances.py",
+        "        if known.get(q, rows) != rows:\n            return None\n",
+        "",
+        _PLAN,
+    ),
+    Fault(
+        "counts-of-NULL",
+        "gpu_cep/engine/row_patterns/totals.py",
+        "return columns.null_mask(argument.column) is None",
+        "return True",
+        _ENGINE,
+    ),
+    Fault(
         "one-way-for-all",
         "gpu_cep/plan/row_patterns/lifting.py",
         "only = found.pop() if len(found) == 1 else None",

@@ -11,7 +11,7 @@ import gpu_cep as cep
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
-from gpu_cep.plan.row_patterns.distances import NO_ROW, fixed_distances, rows_back
+from gpu_cep.plan.row_patterns.distances import NO_ROW, at_borders, fixed_distances, rows_back, rows_of_others
 from gpu_cep.plan.row_patterns.places import RowPlace
 from tests.drawn.row_patterns import patterns
 
@@ -85,6 +85,48 @@ def test_rows_back_are_those_of_all_ways(pattern, sets, from_first, offset):
                 seen.add(tuple(back_in(automaton, way, place) for place in places))
         found = rows_back(automaton, places, variable)
         assert not found or seen <= found
+
+
+SETS = st.sampled_from([(0,), (1,), (0, 1), (2,)])
+
+
+@given(patterns, SETS, st.booleans())
+def test_what_is_at_a_border_or_counted_is_so_on_all_ways(pattern, members, from_first):
+    automaton = automaton_of(pattern)
+    place = RowPlace(members, from_first=from_first)
+    whole = [way for way in ways_into(automaton, 6) if ACCEPT in automaton.moves[way[-1]] or automaton.ends[way[-1]]]
+    for way in ways_into(automaton, 6):
+        running = at_borders(automaton, place, at_end=False)
+        assert back_in(automaton, way, running) == back_in(automaton, way, place)
+    for way in whole:
+        final = at_borders(automaton, place, at_end=True)
+        assert back_in(automaton, way, final) == back_in(automaton, way, place)
+    less = rows_of_others(automaton, members)
+    if less is not None and whole:
+        assert {sum(automaton.variable[q] not in members for q in way) for way in whole} == {less}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "members", "first", "last", "less"),
+    [
+        ("A B+ C", (0,), True, False, None),
+        ("A B+ C", (2,), False, True, None),
+        ("A B+ C", (1,), False, False, 2),
+        ("A+ B", (0,), False, False, 1),
+        ("A+ B+", (1,), False, True, None),
+        ("(A | B) C", (0, 1), True, False, 1),
+        ("(A | B) C", (0,), False, False, None),
+        ("A B A", (0,), False, True, 1),
+        ("A B? C", (0, 2), False, True, None),
+        ("A?", (0,), True, False, None),
+        ("A B $", (1,), False, True, 1),
+    ],
+)
+def test_last_rows_at_borders_and_rows_of_others(pattern, members, first, last, less):
+    automaton = automaton_of(pattern)
+    found = at_borders(automaton, RowPlace(members), at_end=True)
+    assert (found == RowPlace(None, from_first=True), found == RowPlace(None)) == (first, last)
+    assert rows_of_others(automaton, members) == less
 
 
 def back_in(automaton: RowAutomaton, way: tuple[int, ...], place: RowPlace) -> int:

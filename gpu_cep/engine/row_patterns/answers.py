@@ -20,6 +20,7 @@ from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
 from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_rows, with_unmatched
+from gpu_cep.engine.row_patterns.totals import with_fixed_counts
 from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
@@ -89,6 +90,7 @@ def returned_rows(
     threads: int,
 ) -> pa.Table:  # fmt: skip
     """Return the rows of the result that matches show, and those of no match (None: these are not asked for)."""
+    plan = with_fixed_counts(plan, columns)
     if unmatched is not None:
         return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), unmatched), table, threads)
     parts = matches.parts(_MOST_ROWS) if reads_all_rows(plan, matches) else [matches]

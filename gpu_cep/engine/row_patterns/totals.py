@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,9 @@ from gpu_cep.engine.row_patterns.places import PlaceFinder, is_sorted, reads_lis
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import compile_program, leaves
 from gpu_cep.plan.properties import place_leaves
+from gpu_cep.plan.row_patterns.distances import rows_of_others
 from gpu_cep.plan.row_patterns.places import Total
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.row_patterns.totals import MatchEntries, running_medians, total_floats, total_ints
 from gpu_cep_kernels.rules.running import AGGREGATIONS, SUM_OVERFLOWED
@@ -46,13 +49,35 @@ def find_totals(total: Total, finder: PlaceFinder, columns: EventColumns, ordere
         An integer overflowed.
     """
     if total.argument is None and total.members is None:
-        rows = finder.counts(None, total.final)
+        rows = finder.counts(None, total.final) - total.less
         return Totals(rows, rows)
     compute = _of_sorted if is_sorted(total) else _of_entries
     found = compute(total, finder, columns, ordered)
     if (found.counts == SUM_OVERFLOWED).any():
         raise EventError(f"integer overflow in {total.function}() over the rows of a match")
     return found
+
+
+def with_fixed_counts(plan: RowPlan, columns: EventColumns) -> RowPlan:
+    """Return the plan with counts read off the lengths of matches, where they are that less a number which PATTERN fixes."""
+    if plan.bound.query.rows != "one":
+        return plan
+    return replace(plan, totals=tuple(_fixed_count(total, plan, columns) for total in plan.totals))
+
+
+def _fixed_count(total: Total, plan: RowPlan, columns: EventColumns) -> Total:
+    """Return a count of rows, or of the values of a column without NULL, as one of all rows of the match; or else the total."""
+    if total.function != "count" or total.members is None or not _counts_rows(total.argument, plan, columns):
+        return total
+    less = rows_of_others(plan.automaton, total.members)
+    return total if less is None else Total("count", None, None, total.final, less)
+
+
+def _counts_rows(argument: Bound | None, plan: RowPlan, columns: EventColumns) -> bool:
+    """Return whether each row has what is counted."""
+    if isinstance(argument, Field) and argument.column < plan.columns.classifier:
+        return columns.null_mask(argument.column) is None
+    return argument is None
 
 
 def total_values(total: Total, found: Totals) -> tuple[Array, npt.NDArray[np.bool_]]:

@@ -50,12 +50,14 @@ class Total:
     `argument`: what is aggregated, None to count rows; its fields are read at each row.
     `members`: the variables whose rows it covers; None for all rows.
     `final`: whether it covers the rows behind the current one as well.
+    `less`: what is taken off a count.
     """
 
     function: str
     argument: Bound | None
     members: tuple[int, ...] | None
     final: bool
+    less: int = 0
 
 
 HERE = RowPlace(None)

@@ -20,7 +20,7 @@ from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves,
 from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import RowAutomaton, row_automaton
-from gpu_cep.plan.row_patterns.distances import fixed_distances
+from gpu_cep.plan.row_patterns.distances import at_borders, fixed_distances
 from gpu_cep.plan.row_patterns.lifting import lifted
 from gpu_cep.plan.row_patterns.places import Placement, kept_total, row_columns
 from gpu_cep.plan.row_patterns.row_plan import (
@@ -84,7 +84,7 @@ def plan_row_pattern(bound: BoundRowPattern, settings: Settings = DEFAULT_SETTIN
         layout=layout,
         search=_search(reading, searched) if reading else None,
         measures=measures,
-        places=tuple(measured.places),
+        places=tuple(at_borders(automaton, place, at_end=bound.query.rows == "one") for place in measured.places),
         totals=tuple(measured.totals),
         judged=tuple(dict.fromkeys(_judged(each, read) for each, read in zip(conjuncts, near, strict=True))),
     )
@@ -243,5 +243,3 @@ def _compared(expressions: Iterable[Bound], *placements: Placement) -> tuple[tup
     groups = [group for expression in (*expressions, *arguments) for group in string_comparisons(expression)]
     groups += [(each.column,) for each in arguments if isinstance(each, Field) and each.type.kind is Kind.STRING]
     return merge_groups(groups)
-
-
