@@ -76,6 +76,14 @@ def test_what_random_clauses_seldom_ask(asked, text):
     assert len(answer(drawn, "auto")) > 0
 
 
+@pytest.mark.parametrize("rows", ["", "ALL ROWS PER MATCH", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"])
+def test_values_are_counted_and_rows_even_where_their_number_is_fixed(rows):
+    table = pa.table({"n": range(7), "x": [None, 1, None, 4, 2, None, 0]})
+    counts = "count(D.x) AS a, count(D.n) AS b, count(D.*) AS c, FINAL count(D.n) AS d, FINAL count(U.x) AS e, count(S.n) AS f"
+    check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S D+ U) DEFINE U AS n % 4 = 3", table))
+    check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S? D* U?) DEFINE S AS n = 2, D AS x > 1, U AS n = 0", table))
+
+
 @given(clauses(ALONE + BESIDE))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_labels_decide(drawn):
