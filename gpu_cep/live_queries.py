@@ -17,6 +17,7 @@ from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
 from gpu_cep.engine.streaming.decisive import Decisive
+from gpu_cep.engine.streaming.event_tags import Tagging, tagging_of
 from gpu_cep.engine.streaming.row_patterns import marked_schema
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.certainty import Certain, certainty_of
@@ -28,6 +29,8 @@ from gpu_cep.plan.settings import Settings
 
 # What `late=` may be.
 LATE = ("drop", "error", "rows")
+# Where it is known which events make a match certain.
+_OF_FEW_KEYS = (Certain.WITH_LAST_EVENT, Certain.WITH_WINDOW, Certain.AT_DETECTION)
 
 
 class Idle(NamedTuple):
@@ -93,6 +96,19 @@ class LiveQuery:
     def running(self) -> AnyPlan:
         """The plan of the engine's runs."""
         return self.plan if self.sliced is None else self.sliced.plan
+
+    @property
+    def labelling(self) -> AnyPlan:
+        """The plan by which events are labelled when they come."""
+        # a start whose key is NULL has no match, but a timeout
+        return self.plan if self.timeouts is None else self.timeouts
+
+    @cached_property
+    def tagging(self) -> Tagging | None:
+        """How events are tagged when they come; None if runs read all that are kept."""
+        reads_few = self.timeouts is not None or self.certain in _OF_FEW_KEYS
+        one = self.labelling.stream_keys == self.plan.stream_keys
+        return tagging_of(self.labelling) if reads_few and one and self.rows is None else None
 
     @cached_property
     def choices(self) -> Choices | None:

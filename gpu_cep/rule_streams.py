@@ -29,7 +29,7 @@ from gpu_cep.rule_lookups import look_up, rule_lookups
 from gpu_cep.rule_tables import PATTERN, one_table, same_columns
 from gpu_cep.rules import Rule, as_rules, named, naming, united
 from gpu_cep.stream_steps import (
-    bindable_rows,
+    bindable_events,
     certain_matches,
     give_up_decided,
     idle_watermark,
@@ -39,6 +39,7 @@ from gpu_cep.stream_steps import (
     refuse_late,
     ticks_of,
     times_of,
+    with_tags,
 )
 from gpu_cep.streams import fit_events
 
@@ -154,9 +155,9 @@ class RuleStream:
             with naming(name):
                 own = came.table if chosen is None else came.table.take(pa.array(chosen))
                 fitting = own.select(live.schema.names).cast(live.schema)
-                found = bindable_rows(live, fitting)
+                found, tags = bindable_events(live, fitting)
                 places = found if chosen is None else chosen[found]
-                states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places])
+                states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places], tags)
         result = self._run(states, clock, at_once=False, late=came.late)
         if came.table.num_rows or came.late.num_rows:
             self._came = monotonic()
@@ -226,7 +227,7 @@ class RuleStream:
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:
                 raise EventError(f"state: this release plans pattern {name!r} in another way; load it with {saving_release(told)}")
-            stream._states[name] = read_state(each, live.schema)
+            stream._states[name] = with_tags(live, read_state(each, live.schema))
         stream._clock = Clock(**told["clock"])
         return stream
 

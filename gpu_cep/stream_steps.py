@@ -21,12 +21,11 @@ from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import DROP, load_times
-from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
+from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, tag_events
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
@@ -37,7 +36,7 @@ from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep.live_queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
 from gpu_cep.plan.event_plan import EventPlan, Plan
-from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
+from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:
@@ -61,10 +60,15 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
-    chosen = bindable_rows(live, host)
+    chosen, tags = bindable_events(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
-    return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows), late
+    return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows, tags), late
+
+
+def with_tags(live: LiveQuery, state: StreamState) -> StreamState:
+    """Return a state that was saved with the tags of its events."""
+    return state if live.tagging is None else replace(state, tags=tag_events(live.tagging, state.events))
 
 
 def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: npt.NDArray[np.int64]) -> StreamState:
@@ -111,14 +115,9 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     return ticks
 
 
-def bindable_rows(live: LiveQuery, events: pa.Table) -> npt.NDArray[np.int64]:
-    """Return the rows of the events that some variable may bind, or of all if the others matter, too."""
-    # a start whose key is NULL has no match, but a timeout
-    plan = live.plan if live.timeouts is None else live.timeouts
-    if not isinstance(plan, EventPlan) or "filter" not in plan.pruning or not events.num_rows:
-        return np.arange(events.num_rows)
-    labelled = label_events(plan, event_columns(plan, events), 1)
-    return np.concatenate(labelled.rows).astype(np.int64)
+def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:
+    """Return the rows of the events that some variable may bind, or of all if the others matter, too; and their tags, if any."""
+    return bindable_rows(live.labelling, live.tagging, events)
 
 
 def moved_clock(live: LiveQuery, clock: Clock, times: Times, *, pushed: int, late: int) -> Clock:
@@ -193,7 +192,7 @@ def certain_matches(
     # both runs read the same columns of the same events
     shared = EventColumns(state.events.slice(0, own.known), live.plan.query)
     after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
-    read = _read_by(live.timeouts, Certain.WITH_WINDOW, live.schema, state, own, shared)
+    read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
     over = answer(live.timeouts, read.table, origin=read.origin, own=own.own, threads=threads, profile=profile, shared=read.shared)
     return after, pa.concat_tables([found, over])
 
@@ -206,18 +205,16 @@ class _Read(NamedTuple):
     shared: EventColumns | None
 
 
-def _read_by(
-    plan: AnyPlan, certain: Certain, schema: pa.Schema, state: StreamState, horizon: Horizon, columns: EventColumns
-) -> _Read:  # fmt: skip
+def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Horizon, columns: EventColumns) -> _Read:
     """Return what a run reads of the events that are known, whose `columns` are given: those of keys that may have something to report.
 
     What comes behind the watermark is not complete.
     """
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
-    chosen = events_of_keys(plan, certain, columns, state.times[: horizon.known], horizon)
+    chosen = events_of_keys(live.tagging, certain, state, horizon)
     if chosen is None:
-        return _Read(table, Origin(schema, numbers), columns)
-    return _Read(table.take(pa.array(chosen)), Origin(schema, numbers[chosen]), None)
+        return _Read(table, Origin(live.schema, numbers), columns)
+    return _Read(table.take(pa.array(chosen)), Origin(live.schema, numbers[chosen]), None)
 
 
 def _certain_matches(
@@ -228,7 +225,7 @@ def _certain_matches(
     time_to_live = None if live.sessions is None else live.sessions.time_to_live
     horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
     columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query)
-    read = _read_by(live.plan, live.certain, live.schema, state, horizon, columns)
+    read = _read_by(live, live.certain, state, horizon, columns)
     run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
     clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)
     after = forget(live.plan, replace(state, clock=clock), horizon)

@@ -17,7 +17,7 @@ from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.live_plans import Arrival, plan_live, text_of
-from gpu_cep.stream_steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of
+from gpu_cep.stream_steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of, with_tags
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -218,7 +218,7 @@ class Stream:
         stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.fingerprint() != about["plan"]:
             raise EventError(f"state: this release plans the query in another way; load it with {saving_release(about)}")
-        stream._state = read_state(state, stream._live.kept)
+        stream._state = with_tags(stream._live, read_state(state, stream._live.kept))
         return stream
 
     @property

@@ -217,6 +217,28 @@ def test_only_events_of_keys_that_have_moved_are_read(read: list[int]) -> None:
         assert 0 < sum(read) < live.kept_events / 3, query
 
 
+@pytest.mark.parametrize(("query", "last"), [(PAIRS, "B"), ("PATTERN OR(SEQ(A a, B b), SEQ(B b, A c)) WHERE [k]", "AB")])
+@pytest.mark.parametrize("saved", [False, True])
+def test_only_an_event_that_may_end_a_match_has_its_key_read(read: list[int], query: str, last: str, saved: bool) -> None:
+    live = cep.stream(f"{query} WITHIN 4000", EVENTS)
+    live.push(pa.table([range(40), ["A", "B"] * 20, [number // 4 for number in range(40)], [5, 4] * 20], schema=EVENTS))
+    for time, kind in enumerate("ABC", 50):
+        live = cep.stream.load(live.save()) if saved else live
+        read.clear()
+        live.push(pa.table([[time], [kind], [3], [9]], schema=EVENTS))
+        before = 4 + time - 50
+        assert read == [before + 1 if kind in last else 0], kind
+
+
+def test_only_the_events_that_may_begin_a_match_have_their_keys_read_when_windows_are_over(read: list[int]) -> None:
+    live = cep.stream("PATTERN SEQ(A a, B b+) WHERE [k] WITHIN 10", EVENTS)
+    live.push(pa.table([[1, 2, 3, 4], list("ABBB"), [1, 1, 2, 3], [1] * 4], schema=EVENTS))
+    read.clear()
+    # until 12 the windows of an A of key 1, and of three B, are over
+    assert [live.advance(time).num_rows for time in (10, 11, 14)] == [0, 1, 0]
+    assert read == [0, 2, 0]
+
+
 def test_only_situations_that_have_ended_lead_to_matches() -> None:
     tried: list[int] = []
     spread = join.SituationJoin._join_chunk

@@ -1,4 +1,4 @@
-"""Cases of the kernels over text: constants in a table, and rows that equal one of them or none."""
+"""Cases of the kernels over text: constants in a table, rows that equal one of them or none, and hashes of rows."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _LONG = (b"ApplicationSent", b"sixteen bytes :)", b"sixteen bytes ;)")
 # of one length, with the same ends
 _ALIKE = tuple(b"https://example.com/%d/index.html" % number for number in range(1000, 1008))
 _TEXTS = {"short": _SHORT, "long": _SHORT + _LONG, "whole": _SHORT + _LONG + _ALIKE}
+
+_KINDS = {"short": np.int32, "whole": np.int64}
 
 _LAYOUTS: Variants = {
     "short": {"kind": np.int32, "texts": "short", "nulls": False},
@@ -48,7 +50,13 @@ def _placing(size: int, random: Random, slots: int, texts: str) -> Call:
     return Call(1, (table._replace(entries=np.full_like(table.entries, 2**64 - 1), probes=0),))
 
 
+def _hashed(size: int, random: Random, slots: int, kind: Any, texts: str) -> Call:
+    offsets, content, *_ = _rows(size, random, slots, kind, texts, nulls=False).arguments
+    return Call(size, (offsets, content, np.zeros(size, np.uint64)))
+
+
 TEXT_CASES: tuple[KernelCase, ...] = (
     *cases(text.find_constants, _rows, _LAYOUTS, ("offsets", "text", "validity")),
+    *cases(text.hash_texts, _hashed, {texts: {"kind": kind, "texts": texts} for texts, kind in _KINDS.items()}, ("offsets", "text")),
     *cases(text.place_constants, _placing, {texts: {"texts": texts} for texts in _TEXTS}),
 )

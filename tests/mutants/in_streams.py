@@ -83,6 +83,21 @@ STREAMS = (
         ("tests/spark/test_streaming.py",),
     ),
     Fault(
+        "keys-of-last-events-are-read-for-first-ones",
+        "gpu_cep/engine/streaming/moving_streams.py",
+        "return horizon.own, Role.FIRST",
+        "return horizon.own, Role.LAST",
+        _LONG_STREAMS,
+    ),
+    Fault("tags-of-other-events", _KEPT, "merged[untouched:] = merged[untouched:][order]", "pass", _STREAM),
+    Fault(
+        "hashes-of-what-is-beside-a-text",
+        "kernels/gpu_cep_kernels/phase_one/text.py",
+        "_word(text, place, min(end - place, 8))",
+        "_word(text, place, 8)",
+        ("tests/engine/events/test_key_hashes.py",),
+    ),
+    Fault(
         "keys-of-the-first-new-time-are-not-read",
         "gpu_cep/engine/streaming/moving_streams.py",
         "int(np.searchsorted(times, at))",

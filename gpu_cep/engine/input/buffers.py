@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,26 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
     size = held.size // dtype.itemsize - first if count is None else count
     # a buffer without values may have no address
     return np.require(_Memory(held, dtype, size, first), requirements="A") if size else np.empty(0, dtype)
+
+
+class TextBuffers(NamedTuple):
+    """The buffers of plain text; row e is ``bytes[offsets[e]:offsets[e + 1]]``.
+
+    `validity` is the whole bitmap, however the array is sliced; it is empty without NULLs.
+    """
+
+    validity: npt.NDArray[np.uint8]
+    offsets: npt.NDArray[Any]
+    bytes: npt.NDArray[np.uint8]
+
+
+def text_buffers(array: pa.Array) -> TextBuffers:
+    """Return the buffers of plain text."""
+    validity, offsets, text = array.buffers()
+    kind = np.int32 if pa.types.is_string(array.type) else np.int64
+    # a column without rows may have no offsets
+    bounds = buffer_values(offsets, kind, len(array) + 1, array.offset) if len(array) else np.zeros(1, kind)
+    return TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
 # Bytes from which an array lies in Arrow's memory.

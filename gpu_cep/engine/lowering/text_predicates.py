@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.buffers import text_buffers
 from gpu_cep.engine.input.host_functions import is_member
 from gpu_cep.identity import Identity
 from gpu_cep_kernels.phase_one.constant_tables import ConstantTable, constant_table
@@ -133,7 +133,7 @@ def find_texts(array: pa.Array, texts: Sequence[str]) -> Callable[[int, int], np
 
 def _find_in(table: ConstantTable, array: pa.Array) -> Callable[[int, int], npt.NDArray[np.int32]]:
     """Return a function that gives the number of the constant that each of a range of rows equals."""
-    text = _text_buffers(array)
+    text = text_buffers(array)
 
     def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
         codes = np.empty(high - low, np.int32)
@@ -141,26 +141,6 @@ def _find_in(table: ConstantTable, array: pa.Array) -> Callable[[int, int], npt.
         return codes
 
     return of_block
-
-
-class _TextBuffers(NamedTuple):
-    """The buffers of plain text; row e is ``bytes[offsets[e]:offsets[e + 1]]``.
-
-    `validity` is the whole bitmap, however the array is sliced; it is empty without NULLs.
-    """
-
-    validity: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[Any]
-    bytes: npt.NDArray[np.uint8]
-
-
-def _text_buffers(array: pa.Array) -> _TextBuffers:
-    """Return the buffers of plain text."""
-    validity, offsets, text = array.buffers()
-    kind = np.int32 if pa.types.is_string(array.type) else np.int64
-    # a column without rows may have no offsets
-    bounds = buffer_values(offsets, kind, len(array) + 1, array.offset) if len(array) else np.zeros(1, kind)
-    return _TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
 def equality_constants(predicate: Bound) -> tuple[str, ...] | None:

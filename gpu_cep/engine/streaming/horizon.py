@@ -16,7 +16,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.engine.streaming.certainty import earliest_open
-from gpu_cep.engine.streaming.kept_events import count_until, drop_first, drop_others, keep_from
+from gpu_cep.engine.streaming.kept_events import beside, count_until, drop_first, drop_others, keep_from
 from gpu_cep.engine.streaming.sessions import Sessions, find_sessions, streams_of
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.certainty import Certain, waiting_branches
@@ -180,4 +180,4 @@ def _take(state: StreamState, rows: Indices) -> StreamState:
     """Return the state with some of its events."""
     if len(rows) == len(state.times):
         return state
-    return replace(state, events=state.events.take(pa.array(rows)), times=state.times[rows], numbers=state.numbers[rows])
+    return replace(state, events=state.events.take(pa.array(rows)), **beside(state, lambda values: values[rows]))

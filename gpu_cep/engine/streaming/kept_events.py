@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.state import StreamState, Times
 
 # Chunks that a table may have before they are joined: every run joins the columns that it reads.
@@ -17,26 +20,45 @@ _MOST_CHUNKS = 32
 _CODES = pa.int32()
 
 
-def add_events(state: StreamState, events: pa.Table, times: Times, numbers: npt.NDArray[np.int64]) -> StreamState:
-    """Return the state with further events; those that are kept stay in order of time, and in order of arrival at one time."""
+def add_events(
+    state: StreamState, events: pa.Table, times: Times, numbers: npt.NDArray[np.int64], tags: Tags | None = None
+) -> StreamState:  # fmt: skip
+    """Return the state with further events; those that are kept stay in order of time, and in order of arrival at one time.
+
+    They have tags if the `tags` of all are given.
+    """
     if not len(times):
         return state
-    # before there were events, the type of times was not known
-    before = state.times if len(state.times) else times[:0]
+    # before there were events, the type of times was not known, and whether they have tags
+    before, tagged = (state.times, state.tags) if len(state.times) else (times[:0], None if tags is None else tags[:0])
     untouched = int(np.searchsorted(before, times.min(), side="right"))
     moved_times = np.concatenate([before[untouched:], times])
-    moved = pa.concat_tables([state.events.slice(untouched), events])
-    moved_numbers = np.concatenate([state.numbers[untouched:], numbers])
+    moved, order = pa.concat_tables([state.events.slice(untouched), events]), None
     if (moved_times[1:] < moved_times[:-1]).any():
         order = np.argsort(moved_times, kind="stable")
-        moved_times, moved, moved_numbers = moved_times[order], moved.take(pa.array(order)), moved_numbers[order]
+        moved = moved.take(pa.array(order))
     joined = [state.events.slice(0, untouched), moved] if untouched else [moved]
     return replace(
         state,
         events=few_chunks(pa.concat_tables(joined)),
-        times=np.concatenate([before[:untouched], moved_times]),
-        numbers=np.concatenate([state.numbers[:untouched], moved_numbers]),
+        times=_merged(before, times, untouched, order),
+        numbers=_merged(state.numbers, numbers, untouched, order),
+        tags=None if tagged is None or tags is None else _merged(tagged, tags, untouched, order),
     )
+
+
+def _merged(before: npt.NDArray[Any], more: npt.NDArray[Any], untouched: int, order: Rows | None) -> npt.NDArray[Any]:
+    """Return values with more of them; those behind the `untouched` ones are in the `order` given (None: as they come)."""
+    merged = np.concatenate([before, more])
+    if order is not None:
+        merged[untouched:] = merged[untouched:][order]
+    return merged
+
+
+def beside(state: StreamState, chosen: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> dict[str, Any]:
+    """Return by name what stands beside events in a state, for those events alone of which `chosen` returns the values."""
+    tags = None if state.tags is None else chosen(state.tags)
+    return {"times": chosen(state.times), "numbers": chosen(state.numbers), "tags": tags}
 
 
 def count_until(state: StreamState, until: Tick) -> int:
@@ -57,8 +79,7 @@ def drop_others(state: StreamState, before: int, kept: Rows) -> StreamState:
     rest = pa.concat_tables([state.events.slice(0, before).take(pa.array(kept)), state.events.slice(before)])
     # a slice holds the memory of all that it was cut from
     events = _join_chunks(rest) if rest.num_rows <= dropped else few_chunks(rest)
-    times, numbers = (np.concatenate([values[kept], values[before:]]) for values in (state.times, state.numbers))
-    return replace(state, events=events, times=times, numbers=numbers)
+    return replace(state, events=events, **beside(state, lambda values: np.concatenate([values[kept], values[before:]])))
 
 
 def drop_first(state: StreamState, dropped: int) -> StreamState:
@@ -68,7 +89,7 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
     kept = state.events.slice(dropped)
     # a slice holds the memory of all that it was cut from
     events = _join_chunks(kept) if kept.num_rows <= dropped else few_chunks(kept)
-    return replace(state, events=events, times=state.times[dropped:], numbers=state.numbers[dropped:])
+    return replace(state, events=events, **beside(state, lambda values: values[dropped:]))
 
 
 def with_wide_codes(schema: pa.Schema) -> pa.Schema:

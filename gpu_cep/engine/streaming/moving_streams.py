@@ -4,61 +4,62 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.analysis.computed_columns import ComputedCount
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
-from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.streaming.event_tags import HASH_BITS, Role, Tagging, Tags, tag_events
 from gpu_cep.engine.streaming.horizon import Horizon
-from gpu_cep.engine.streaming.state import Times
+from gpu_cep.engine.streaming.state import StreamState, Times
 from gpu_cep.plan.certainty import Certain
-from gpu_cep.plan.event_plan import Plan
 
 # Events are chosen if they are at most so large a part of all: taking them costs, too.
 _MOST = 0.5
 # Of fewer events, to look for these keys costs more than to read all.
-_FEWEST = 1 << 14
+_FEWEST = 1 << 12
+# Bits of a table of keys for each event that decides: of so many other keys, one is taken for one of its keys.
+_ROOM = 64
 
 
-def events_of_keys(plan: Plan, certain: Certain, columns: EventColumns, times: Times, horizon: Horizon) -> Indices | None:
-    """Return the numbers of the events whose keys may have a match that is reported; None if these are most of them, or all.
+def events_of_keys(tagging: Tagging | None, certain: Certain, state: StreamState, horizon: Horizon) -> Indices | None:
+    """Return the numbers of the known events whose keys may have a match that is reported; None if these are most of them, or all.
 
-    A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before.
-    `columns` and `times` are those of the events that are known.
+    A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before. Events of a few
+    other keys may be among them, whose hashes are the same.
     """
-    own = _deciding(certain, horizon)
-    if own is None or len(times) < _FEWEST or not _lies_in_one_stream(plan):
+    own, role = _deciding(certain, horizon)
+    known = horizon.known
+    if tagging is None or own is None or known < _FEWEST:
         return None
-    keys = encode_keys(columns, plan.stream_keys)
-    codes = keys.codes
-    assert codes is not None, "there are keys"
-    deciding = np.zeros(keys.count, np.bool_)
-    deciding[codes[_places(times, own)]] = True
-    if np.count_nonzero(deciding) > _MOST * keys.count:
+    places = _places(state.times[:known], own)
+    # to tag all events costs about as much as to read them
+    if state.tags is None and places.stop - places.start > _MOST * known:
         return None
-    chosen = np.flatnonzero(deciding[codes])
-    return chosen if len(chosen) <= _MOST * len(codes) else None
+    tags = tag_events(tagging, state.events.slice(0, known)) if state.tags is None else state.tags[:known]
+    chosen = _of_same_keys(tags, tags[places], role)
+    return chosen if len(chosen) <= _MOST * known else None
+
+
+def _of_same_keys(tags: Tags, new: Tags, role: Role) -> Indices:
+    """Return the places of the events that have the key of a new one that may have the `role`."""
+    deciding = new[new & np.uint32(role) != 0]
+    # the highest bits of a hash depend on all of a key
+    bits = min(HASH_BITS, (_ROOM * len(deciding)).bit_length())
+    moved, others = np.zeros(1 << bits, np.bool_), np.uint32(32 - bits)
+    moved[deciding >> others] = True
+    return np.flatnonzero(moved.take(tags >> others))
 
 
 def _places(times: Times, own: TimeSlice) -> slice:
     """Return where the times of a slice lie among ascending times."""
     begin, end = (None if at is None else int(np.searchsorted(times, at)) for at in (own.begin, own.end))
-    return slice(begin, end)
+    return slice(*slice(begin, end).indices(len(times)))
 
 
-def _lies_in_one_stream(plan: Plan) -> bool:
-    """Return whether a match depends on nothing but the events of its stream, whose keys are columns of the events."""
-    query = plan.query
-    plain = bool(plan.stream_keys) and all(key < len(query.schema.attributes) for key in plan.stream_keys)
-    # a number of events, and a running count, may be those of a wider stream
-    return plain and isinstance(query.window, TimeWindow) and not any(isinstance(each, ComputedCount) for each in query.computed)
+def _deciding(certain: Certain, horizon: Horizon) -> tuple[TimeSlice | None, Role]:
+    """Return the times of events of which one is in each stream with a match that is reported, and what it is there.
 
-
-def _deciding(certain: Certain, horizon: Horizon) -> TimeSlice | None:
-    """Return the times of events of which one is in each stream with a match that is reported; None if that is not known."""
+    None if the times are not known.
+    """
     if isinstance(horizon.own, TimeSlice) and horizon.own != WHOLE:
-        return horizon.own
+        return horizon.own, Role.FIRST
     with_event = certain in (Certain.WITH_LAST_EVENT, Certain.AT_DETECTION)
-    return horizon.ends if with_event and isinstance(horizon.ends, TimeSlice) and horizon.ends != WHOLE else None
-
+    return horizon.ends if with_event and isinstance(horizon.ends, TimeSlice) and horizon.ends != WHOLE else None, Role.LAST

@@ -59,6 +59,7 @@ class StreamState:
     `held`: matches of earlier runs that decide about later ones, for ``skip_past_last`` (None: there are none).
     `numbering`: how many matches of each stream have been numbered, for ``output="events"`` (None: there are none).
     `settled`: how many of the known events were left when those that decide nothing more were last given up (0: none were).
+    `tags`: those of the events (:mod:`gpu_cep.engine.streaming.event_tags`); None if they are found when they are needed.
     """
 
     events: pa.Table
@@ -69,6 +70,7 @@ class StreamState:
     held: Held | None = None
     numbering: Numbering | None = None
     settled: int = 0
+    tags: npt.NDArray[np.uint32] | None = None
 
 
 def first_state(schema: pa.Schema) -> StreamState:

@@ -1,4 +1,4 @@
-"""Find which of several constants each row of a text column equals, from Arrow's offsets and bytes.
+"""Find which of several constants each row of a text column equals, and hash rows, from Arrow's offsets and bytes.
 
 Texts are compared by length, by first eight and by last eight bytes. Only what
 is longer than both together is compared further. Constants stand in a hash table
@@ -161,3 +161,14 @@ def find_constants(low: int, high: int, offsets: Any, text: Any, validity: Any, 
             bit = np.uint64(first + low + e)
             known = (np.uint64(validity[bit >> np.uint64(3)]) >> (bit & np.uint64(7))) & np.uint64(1)
             found[e] = found[e] if known else null
+
+
+@kernel(writes=("hashes",))
+def hash_texts(low: int, high: int, offsets: Any, text: Any, hashes: Any) -> None:
+    """``hashes[e]``: a hash of all bytes of row e, which is ``text[offsets[e]:offsets[e + 1]]``."""
+    for e in range(low, high):
+        end = offsets[e + 1]
+        found = np.uint64(end - offsets[e]) * SPREAD
+        for place in range(offsets[e], end, 8):
+            found = _mix_word(found, _word(text, place, min(end - place, 8)))
+        hashes[e] = found

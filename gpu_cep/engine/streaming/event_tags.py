@@ -1,0 +1,102 @@
+"""Tag events as they come with what tells later runs which of them to read: the stream of an event, and its place in matches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntFlag
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.analysis.computed_columns import ComputedCount
+from gpu_cep.engine.events.key_hashes import hash_keys
+from gpu_cep.engine.events.label_words import Words, restrict_labels
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.engine.phase_one.label_events import label_events
+from gpu_cep.plan.event_plan import EventPlan, Plan
+
+Tags = npt.NDArray[np.uint32]
+
+
+class Role(IntFlag):
+    """Whether an event may be the first one of a match, and the last one."""
+
+    FIRST = 1
+    LAST = 2
+
+
+# A tag has the highest bits of the hash of its event's key, and two bits for its roles below.
+HASH_BITS = 30
+_ANY = np.uint32(Role.FIRST | Role.LAST)
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging:
+    """How the events of a query are tagged.
+
+    `plan`: that by which they are labelled.
+    `keys`: the columns that tell streams apart; a match lies in one stream.
+    `first`, `last`: the variables that may bind the first event of a match, and the last one.
+    """
+
+    plan: Plan
+    keys: tuple[int, ...]
+    first: tuple[int, ...] = ()
+    last: tuple[int, ...] = ()
+
+
+def tagging_of(plan: Plan) -> Tagging | None:
+    """Return how the events of a query are tagged; None if its matches do not lie in streams that columns tell apart."""
+    query = plan.query
+    plain = bool(plan.stream_keys) and all(key < len(query.schema.attributes) for key in plan.stream_keys)
+    # a number of events, and a running count, may be those of a wider stream
+    counts = any(isinstance(each, ComputedCount) for each in query.computed)
+    if not plain or counts or not isinstance(query.window, TimeWindow):
+        return None
+    if not isinstance(plan, EventPlan):
+        return Tagging(plan, plan.stream_keys)
+    first, last = set(), set()
+    for branch in plan.branches:
+        followed = 0
+        for before in branch.before:
+            followed |= before
+        first |= {number for number, before in zip(branch.positives, branch.before, strict=True) if not before}
+        last |= {number for place, number in enumerate(branch.positives) if not followed >> place & 1}
+    return Tagging(plan, plan.stream_keys, tuple(sorted(first)), tuple(sorted(last)))
+
+
+def bindable_rows(plan: Plan, tagging: Tagging | None, events: pa.Table) -> tuple[Indices, Tags | None]:
+    """Return the rows of events that some variable may bind, or all if the others matter, too; and the tags of these rows.
+
+    There are no tags (None) without `tagging`.
+    """
+    columns = event_columns(plan, events)
+    rows, roles = np.arange(events.num_rows), np.full(events.num_rows, _ANY)
+    if isinstance(plan, EventPlan) and "filter" in plan.pruning and events.num_rows:
+        labelled = label_events(plan, columns, 1)
+        rows = np.concatenate(labelled.rows).astype(np.int64)
+        roles = roles if tagging is None else _roles(tagging, np.concatenate(labelled.labels, axis=1))
+    if tagging is None:
+        return rows, None
+    hashes = hash_keys(columns, tagging.keys)[rows]
+    return rows, (hashes >> np.uint64(32)).astype(np.uint32) & ~_ANY | roles
+
+
+def _roles(tagging: Tagging, labels: Words) -> Tags:
+    """Return the roles that events with these labels may have."""
+    roles = np.zeros(labels.shape[1], np.uint32)
+    for role, variables in ((Role.FIRST, tagging.first), (Role.LAST, tagging.last)):
+        roles[restrict_labels(labels, variables).any(axis=0)] |= np.uint32(role)
+    return roles
+
+
+def tag_events(tagging: Tagging, events: pa.Table) -> Tags:
+    """Return the tags of all events; those that no variable may bind have no role."""
+    tags = np.zeros(events.num_rows, np.uint32)
+    rows, own = bindable_rows(tagging.plan, tagging, events)
+    if own is not None:
+        tags[rows] = own
+    return tags
