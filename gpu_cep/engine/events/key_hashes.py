@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.input.buffers import text_buffers
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep_kernels.phase_one.text import hash_texts
+from gpu_cep.engine.input.text_codes import hash_text
 from gpu_cep_kernels.rules.scalars import SPREAD
 
 Hashes = npt.NDArray[np.uint64]
@@ -35,7 +33,7 @@ def hash_keys(columns: EventColumns, keys: tuple[int, ...]) -> Hashes:
 def _hash_column(columns: EventColumns, column: int) -> Hashes:
     """Return a hash of each value of one column."""
     if columns.type(column).kind is Kind.STRING:
-        return _hash_text(columns.arrow(column))
+        return hash_text(columns.arrow(column), _NULL)
     bits, nulls = _bits(columns.key_values(column)), columns.null_mask(column)
     return bits if nulls is None else np.where(nulls, _NULL, bits)
 
@@ -45,11 +43,3 @@ def _bits(values: Array) -> Hashes:
     if values.dtype.kind != "f":
         return values.astype(np.int64).view(np.uint64)
     return np.where(np.isnan(values), np.nan, values).astype(np.float64).view(np.uint64)
-
-
-def _hash_text(array: pa.Array) -> Hashes:
-    """Return a hash of each text."""
-    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    text, hashes = text_buffers(plain), np.empty(len(plain), np.uint64)
-    hash_texts(0, len(plain), text.offsets, text.bytes, hashes)
-    return np.where(plain.is_null().to_numpy(zero_copy_only=False), _NULL, hashes) if plain.null_count else hashes

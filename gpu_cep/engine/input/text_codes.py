@@ -1,4 +1,4 @@
-"""Encode text as codes of a dictionary: a column's own, or one that several columns share."""
+"""Encode text as codes of a dictionary, a column's own or one that several columns share, or as hashes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.engine.input.buffers import buffer_values
+from gpu_cep.engine.input.buffers import buffer_values, text_buffers
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep_kernels.phase_one.text import hash_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ def encode_text(array: pa.Array) -> Codes:
     """Return the codes of a text array for its own dictionary."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     return Codes(codes_of(encoded, pa.int32()), encoded.dictionary)
+
+
+def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:
+    """Return a hash of each text of a plain or dictionary array, which its bytes decide; `null` is that of NULL."""
+    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    text, hashes = text_buffers(plain), np.empty(len(plain), np.uint64)
+    hash_texts(0, len(plain), text.offsets, text.bytes, hashes)
+    return np.where(plain.is_null().to_numpy(zero_copy_only=False), null, hashes) if plain.null_count else hashes
 
 
 def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
