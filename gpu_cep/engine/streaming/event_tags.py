@@ -73,9 +73,12 @@ def bindable_rows(plan: Plan, tagging: Tagging | None, events: pa.Table) -> tupl
 
     There are no tags (None) without `tagging`.
     """
-    columns = event_columns(plan, events)
     rows, roles = np.arange(events.num_rows), np.full(events.num_rows, _ANY)
-    if isinstance(plan, EventPlan) and "filter" in plan.pruning and events.num_rows:
+    filters = isinstance(plan, EventPlan) and "filter" in plan.pruning and events.num_rows > 0
+    if tagging is None and not filters:
+        return rows, None
+    columns = event_columns(plan, events)
+    if filters:
         labelled = label_events(plan, columns, 1)
         rows = np.concatenate(labelled.rows).astype(np.int64)
         roles = roles if tagging is None else _roles(tagging, np.concatenate(labelled.labels, axis=1))
