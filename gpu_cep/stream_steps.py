@@ -22,10 +22,10 @@ from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import DROP, load_times
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
-from gpu_cep.engine.slices.disjoint import Held, take_decided
+from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
-from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, tag_events
+from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
@@ -234,11 +234,12 @@ def _certain_matches(
         return _counted(live, after, _sum(found) if live.plan.settings.output == "count" else found.num_rows), found
     # further columns are added
     part = PartOfFiles(read.table, live.schema, read.origin.numbers)
+    later = _later(live, state, horizon) if live.sliced.takes else None
     if live.sessions is None or horizon.sessions is None:
-        return _put_together(live, live.sliced, after, run(*add_columns(live.sliced, part), shared=None), horizon)
+        return _put_together(live, live.sliced, after, run(*add_columns(live.sliced, part), shared=None), later)
     table, schema = with_numbers(live.sessions.column, part.table, part.schema, horizon.sessions.numbers)
     found = run(*add_columns(live.sliced, replace(part, table=table, schema=schema)), shared=None)
-    return _put_together(live, live.sliced, after, without_numbers(live.sliced, live.sessions.column, found), horizon)
+    return _put_together(live, live.sliced, after, without_numbers(live.sliced, live.sessions.column, found), later)
 
 
 def _run(
@@ -253,11 +254,11 @@ def _run(
 
 
 def _put_together(
-    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, horizon: Horizon
+    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, later: Later | None
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state that knows of the matches that were found, and the result that these make."""
     if sliced.takes:
-        found, held = _take(live, sliced, state.held, found, horizon)
+        found, held = _take(live, sliced, state.held, found, later)
         state = replace(state, held=held)
     if sliced.totals:
         total = total_of(sliced, [found])
@@ -319,9 +320,20 @@ def _counted(live: LiveQuery, state: StreamState, matches: int) -> StreamState:
     return replace(state, clock=replace(state.clock, reported=reported))
 
 
-def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, horizon: Horizon) -> tuple[pa.Table, Held]:
+def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> Later | None:
+    """Return when a match of a later run may begin, at the earliest (None: there is no later run)."""
+    plan = live.plan
+    if horizon.later is None or horizon.open is None or not isinstance(plan, EventPlan):
+        return None if horizon.later is None else Later(horizon.later)
+    known = state.events.slice(0, horizon.known)
+    starts = horizon.open[may_begin(plan, known)[horizon.open]]
+    keys = known.select(list(plan.query.partition_by)).take(pa.array(starts))
+    return Later(horizon.later, keys, state.times[starts])
+
+
+def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: Later | None) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
     before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
     # what is not closed yet ends with the last event of its stream
-    decided = None if live.certain in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT) else horizon.later
-    return take_decided(sliced, before, found, decided, horizon.later)
+    waits = live.certain not in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT)
+    return take_decided(sliced, before, found, later, waits=waits)

@@ -157,6 +157,30 @@ def test_a_key_may_be_called_match_id(options):
     assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, batch.to_pylist()))
 
 
+@pytest.mark.parametrize("output", ["matches", "events", "indices", "count"])
+def test_a_match_waits_for_no_other_key(output):
+    query = "PARTITION BY k PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 3 EVENTS"
+    schema = EVENTS.set(2, pa.field("k", pa.dictionary(pa.int8(), pa.string())))
+    live = cep.stream(query, schema, time_to_live=1_000, after_match="skip_past_last", output=output)
+
+    def push(time: int, key: str, types: str) -> int:
+        keys = pa.array([key] * len(types)).dictionary_encode().cast(schema.field("k").type)
+        live.push(pa.table({"ts": range(time, time + len(types)), "type": list(types), "k": keys}, schema))
+        return live.clock.reported
+
+    # the window of key x stays open, and that of y is over with its third event
+    assert push(1, "x", "A") == 0
+    assert push(2, "y", "AB") == 0
+    assert push(4, "y", "D") == 1
+    for number in range(1, 30):
+        assert push(10 * number, f"k{number % 5}", "ABD") == 1 + number
+        assert live._state.held is not None
+        assert live._state.held.rows.num_rows <= 2 * 6
+    # y begins anew with an open window, which may hold what has been given out
+    assert push(500, "y", "AB") == 30
+    assert push(502, "x", "BDD") == 31
+
+
 def test_a_saved_stream_knows_its_time_to_live():
     live = cep.stream(OF_KEYS, EVENTS, time_to_live=6)
     live.push(TRADES.slice(0, 1))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.slices.disjoint import Held, keys_of, take_decided
+from gpu_cep.engine.slices.disjoint import Held, Later, keys_of, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
@@ -69,7 +69,7 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
-        taken, held = take_decided(sliced, before, table, end, end)
+        taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
         kept += _number_of_matches(sliced, taken)
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from gpu_cep.engine.events.positions import Positions, choose_disjoint
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import machine_values
+from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
@@ -32,15 +34,25 @@ class Held:
     given: Marks
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Later:
+    """When a match of a later run may begin, at the earliest: at `time`, and in the stream of each row of `keys` at one of `times`.
+
+    `keys` has the columns of `partition_by` (None: the time is that of all streams).
+    """
+
+    time: Tick
+    keys: pa.Table | None = None
+    times: npt.NDArray[Any] = field(default_factory=partial(np.empty, 0, np.int64))
+
+
 def borders_of(plan: Plan, columns: EventColumns, own: FileSlice) -> Borders:
     """Return by which events of a slice its run settles which matches are kept."""
     times = load_times(columns, plan.query.timestamp)
     return Borders(times > np.asarray(own.reached, times.dtype), TimeSlice(own.begin, own.end).holds(times))
 
 
-def take_decided(
-    sliced: SlicedPlan, held: Held, found: pa.Table, end: int | float | None, later: int | float | None
-) -> tuple[pa.Table, Held]:  # fmt: skip
+def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:
     """Return the matches that are kept for certain, in the order of results, and what the next run needs.
 
     Parameters
@@ -51,28 +63,40 @@ def take_decided(
         What was held back of earlier runs.
     found
         The matches of this run. Those that it has settled (:mod:`gpu_cep.engine.events.settling`) are kept, and bear on no others.
-    end
-        Matches that end before this time are decided: no match of a later run completes before them. None: all are decided.
     later
-        The earliest time at which a match of a later run may begin (None: there is none).
+        When a match of a later run may begin (None: there is no later run).
+    waits
+        Whether a match of a later run may complete before one of this run. Then those are decided that end before it can begin.
     """
     rows = pa.concat_tables([held.rows, found])
     given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
-    streams, _ = number_streams(sliced.whole.query, keys_of(sliced, rows), rows.num_rows)
-    settled = rows.column(rows.num_columns - 1).is_null().to_numpy()
     first, last = _positions(sliced, rows)
-    # a match that completes before the end is not overruled by one that begins there
-    decided = given | (np.ones(len(given), np.bool_) if end is None else last[0] < end)
+    streams, begins = _begins(sliced, keys_of(sliced, rows), later, first[0])
+    settled = rows.column(rows.num_columns - 1).is_null().to_numpy()
+    decided = given | (np.ones(len(given), np.bool_) if later is None or not waits else last[0] < begins[streams])
     among = np.flatnonzero(decided & ~settled)
     taken = among[choose_disjoint(streams[among], _at(first, among), _at(last, among))]
     in_order = _by_start(streams, first, np.sort(np.concatenate([taken[~given[taken]], np.flatnonzero(settled)])))
     still_open = np.flatnonzero(~decided)
     # those taken that one still open, or one to come, may overlap
-    begins = [*first[0][still_open].tolist(), *([] if later is None else [later])]
-    near = taken[last[0][taken] >= min(begins)] if begins else still_open
+    np.minimum.at(begins, streams[still_open], first[0][still_open])
+    near = taken[:0] if later is None else taken[last[0][taken] >= begins[streams[taken]]]
     kept = np.concatenate([near, still_open])
     starts = [streams[in_order], *_at(first, in_order)]
     return _numbered(sliced, _rows_at(rows, in_order), starts), Held(rows.take(kept), np.arange(len(kept)) < len(near))
+
+
+def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.NDArray[Any]) -> tuple[Indices, npt.NDArray[Any]]:
+    """Return the stream of each row with these `keys`, and when a later match may begin in each stream; `times` has the type of that."""
+    # results may name keys in another way, and have plain text for dictionaries
+    named = None if later is None or later.keys is None else later.keys.rename_columns(keys.column_names)
+    others = keys.slice(0, 0) if named is None else named.cast(keys.schema)
+    streams, firsts = number_streams(sliced.whole.query, pa.concat_tables([keys, others]), len(times) + others.num_rows)
+    last = LATEST if times.dtype.kind == "i" else np.inf
+    begins = np.full(len(firsts), last if later is None else min(later.time, last), times.dtype)
+    if later is not None:
+        np.minimum.at(begins, streams[len(times) :], later.times)
+    return streams[: len(times)], begins
 
 
 def _by_start(streams: Indices, first: Positions, matches: Indices) -> Indices:

@@ -53,11 +53,18 @@ def tagging_of(plan: Plan) -> Tagging | None:
     query = plan.query
     plain = bool(plan.stream_keys) and all(key < len(query.schema.attributes) for key in plan.stream_keys)
     # a number of events, and a running count, may be those of a wider stream
-    counts = any(isinstance(each, ComputedCount) for each in query.computed)
-    if not plain or counts or not isinstance(query.window, TimeWindow):
+    if not plain or _counts(plan) or not isinstance(query.window, TimeWindow):
         return None
-    if not isinstance(plan, EventPlan):
-        return Tagging(plan, plan.stream_keys)
+    return Tagging(plan, plan.stream_keys, *(_first_and_last(plan) if isinstance(plan, EventPlan) else ()))
+
+
+def _counts(plan: Plan) -> bool:
+    """Return whether conditions ask for a running count, which is that of all events."""
+    return any(isinstance(each, ComputedCount) for each in plan.query.computed)
+
+
+def _first_and_last(plan: EventPlan) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the variables that may bind the first event of a match, and those that may bind the last one."""
     first, last = set(), set()
     for branch in plan.branches:
         followed = 0
@@ -65,7 +72,7 @@ def tagging_of(plan: Plan) -> Tagging | None:
             followed |= before
         first |= {number for number, before in zip(branch.positives, branch.before, strict=True) if not before}
         last |= {number for place, number in enumerate(branch.positives) if not followed >> place & 1}
-    return Tagging(plan, plan.stream_keys, tuple(sorted(first)), tuple(sorted(last)))
+    return tuple(sorted(first)), tuple(sorted(last))
 
 
 def bindable_rows(plan: Plan, tagging: Tagging | None, events: pa.Table) -> tuple[Indices, Tags | None]:
@@ -103,3 +110,13 @@ def tag_events(tagging: Tagging, events: pa.Table) -> Tags:
     if own is not None:
         tags[rows] = own
     return tags
+
+
+def may_begin(plan: EventPlan, events: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return which of all known events may be the first one of a match."""
+    if _counts(plan):
+        return np.ones(events.num_rows, np.bool_)
+    labelled, marks = label_events(plan, event_columns(plan, events), 1), np.zeros(events.num_rows, np.bool_)
+    first, _ = _first_and_last(plan)
+    marks[np.concatenate(labelled.rows)] = restrict_labels(np.concatenate(labelled.labels, axis=1), first).any(axis=0)
+    return marks

@@ -34,7 +34,7 @@ class Horizon:
     `over`: with a window of a number of events, how many of the known ones, in order, have windows that are over; else 0.
     `order`: the known events in the order of the stream, for such a window (None: as they are).
     `sessions`: those of the known events, if keys have a time to live.
-    `needed`: then, the known events that later runs need.
+    `needed`: then, the known events that later runs need. `open`: those whose windows are not over.
     `expired`: then, how many sessions have been closed.
     """
 
@@ -46,6 +46,7 @@ class Horizon:
     order: Indices | None = None
     sessions: Sessions | None = None
     needed: Indices | None = None
+    open: Indices | None = None
     expired: int = 0
 
 
@@ -100,27 +101,29 @@ def _of_sessions(
 ) -> Horizon:  # fmt: skip
     """Return the horizon of a query whose window is a number of events of a key's session."""
     answered = state.clock.answered
-    sessions = _sessions(plan, state, known, time_to_live)
+    streams = streams_of(plan, state.events.slice(0, known))
+    sessions = _sessions(plan, state, streams, time_to_live)
     closed = sessions.are_closed(until, time_to_live)
     over = sessions.are_over(window.events, closed)
     own: Own = WHOLE
     if certain is Certain.WITH_WINDOW:
         before = 0 if answered is None else count_until(state, answered)
-        earlier = _sessions(plan, state, before, time_to_live)
+        earlier = _sessions(plan, state, streams[:before], time_to_live)
         reported = earlier.are_over(window.events, earlier.are_closed(answered, time_to_live))
         own = OwnRows(over & ~np.append(reported, np.zeros(known - before, np.bool_)))
     needed = ~over
     if _looks_back(plan):
         needed |= ~closed[sessions.numbers] & (sessions.behind < 2 * (window.events - 1))
-    later = None if until is None else min([following(until), *state.times[:known][~over][:1].tolist()])
+    later = None if until is None else following(until)
     expired = 0 if until is None else int(np.count_nonzero(closed))
-    return Horizon(known, own, ends, later, sessions=sessions, needed=np.flatnonzero(needed), expired=expired)
+    kept, still_open = np.flatnonzero(needed), np.flatnonzero(~over)
+    return Horizon(known, own, ends, later, sessions=sessions, needed=kept, open=still_open, expired=expired)
 
 
-def _sessions(plan: Plan, state: StreamState, known: int, time_to_live: Tick) -> Sessions:
-    """Return the sessions of the events that are known."""
+def _sessions(plan: Plan, state: StreamState, streams: Indices, time_to_live: Tick) -> Sessions:
+    """Return the sessions of the events that are known, whose `streams` are given."""
+    known = len(streams)
     order = _stream_order(plan, state, known)
-    streams = streams_of(plan, state.events.slice(0, known))
     return find_sessions(streams, state.times[:known], np.arange(known) if order is None else order, time_to_live)
 
 
