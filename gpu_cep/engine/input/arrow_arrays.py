@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -43,8 +45,17 @@ def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: Data
             return pa.array(values.astype(np.int32), mask=mask).view(pa.date32())
         case Kind.NULL:
             return pa.nulls(len(values))
-    plain = pa.array(values, mask=mask)
+    plain = masked_array(values, mask)
     return plain.view(arrow_type(data_type)) if data_type.kind in (Kind.TIMESTAMP, Kind.DURATION) else plain
+
+
+def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """Return numbers as an Arrow array in the same memory, NULL where they are `missing` (None: nowhere)."""
+    if missing is None:
+        return pa.array(values)
+    # from a mask, Arrow would copy the numbers one by one
+    buffers = [pa.py_buffer(np.packbits(~missing, bitorder="little")), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
 
 
 def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:

@@ -1,9 +1,11 @@
-"""Join the chunks of a column, or say that they are long enough to be read one by one."""
+"""Join the chunks of a column, or say that they are long enough to be read one by one; take some of its rows."""
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
+from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.pieces import FEWEST_ROWS
 from gpu_cep.engine.input.text_codes import plain_dictionary
 
@@ -54,3 +56,24 @@ def take_rows(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
         return combine_chunks(column.take(rows))
     taken = combine_chunks(column).take(rows)
     return taken if taken.type == column.type else taken.dictionary_decode().dictionary_encode().cast(column.type)
+
+
+def take_present(array: pa.Array, rows: pa.Array) -> pa.Array:
+    """Return ``array.take(rows)``: the values at `rows`, NULL for a NULL row.
+
+    Arrow looks rows up in twice the time where some are NULL. Row 0 is looked up in their place, and then hidden.
+    """
+    if not rows.null_count or rows.offset or array.null_count or not len(array) or not _has_one_buffer(array.type):
+        return array.take(rows)
+    validity, numbers = rows.buffers()
+    present = np.unpackbits(np.frombuffer(validity, np.uint8), count=len(rows), bitorder="little")
+    taken = array.take(pa.array(buffer_values(numbers, str(rows.type), len(rows)) * present))
+    buffers = [validity, taken.buffers()[1]]
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_buffers(array.type, len(rows), buffers, array.dictionary, rows.null_count)
+    return pa.Array.from_buffers(array.type, len(rows), buffers, rows.null_count)
+
+
+def _has_one_buffer(kind: pa.DataType) -> bool:
+    """Return whether the values of a type lie in one buffer; those of a dictionary are its codes."""
+    return pa.types.is_dictionary(kind) or (pa.types.is_primitive(kind) and not pa.types.is_null(kind))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.input.chunks import LARGE, is_long, one_array, take_rows
+from gpu_cep.engine.input.chunks import LARGE, is_long, one_array, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
@@ -168,7 +168,7 @@ class EventColumns:
         own = self.schema.field(column).type
         try:
             if array.type == own:
-                return array.take(rows)
+                return take_present(array, rows)
             if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
                 return array.take(rows).cast(own)
             return array.take(rows).cast(own) if own in LARGE else take_rows(self.table.column(column), rows)

@@ -16,7 +16,7 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.events.matches import BoundRows, FoundMatches, Indices, Rows, bound_singles
-from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type
+from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
@@ -78,7 +78,7 @@ class BoundEvents(ABC):
             return pa.array(rows[offsets[:-1] if index == 0 else offsets[1:] - 1])
         chosen = np.zeros(len(missing), rows.dtype)
         chosen[~missing] = rows[(offsets[:-1] if index == 0 else offsets[1:] - 1)[~missing]]
-        return pa.array(chosen, mask=missing)
+        return masked_array(chosen, missing)
 
     def take(self, column: int, rows: Indices | pa.Array) -> pa.Array:
         """Return a column's values at input rows; NULL for a NULL row."""
@@ -184,7 +184,7 @@ class MatchedEvents(BoundEvents):
         return self._bindings[v]
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
-        return super().event_row(v, index) if self._has_list(v) else pa.array(self._one(v), mask=self.absent(v))
+        return super().event_row(v, index) if self._has_list(v) else masked_array(self._one(v), self.absent(v))
 
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
         if self.matches.binds_all:
