@@ -47,6 +47,15 @@ def _grouping(size: int, random: Random, slots: int) -> Call:
     return Call(1, (random.integers(0, events, size), np.zeros(events + 2, np.int64), np.zeros(size, np.int64)))
 
 
+def _merging(size: int, random: Random, slots: int) -> Call:
+    """Two lists of matches, each with variables of its own, and one that both have."""
+    sides = [flat_matches(number, random) for number in (size, size // 2)]
+    left, right = [np.sort(random.integers(0, size // 2 + 1, len(found.counts))) for found in sides]
+    number, bound = len(left) + len(right), sum(len(found.events) for found in sides)
+    merged = FlatMatches(np.empty(0, np.int64), np.ones((number, 5), np.int32), np.zeros(bound, np.int64))
+    return Call(1, (left, np.array([0, 2, 3]), sides[0], right, np.array([1, 2, 4]), sides[1], np.zeros(number, np.int64), merged))
+
+
 def _disjoint(size: int, random: Random, slots: int) -> Call:
     first = random.integers(0, size + 1, size)
     last, stream_of = first + random.integers(0, 9, size), np.sort(random.integers(0, 3, size))
@@ -200,6 +209,7 @@ def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
 MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.order_matches, _match_order, {"": {}}),
     *cases(match_kernels.group_matches, _grouping, {"": {}}),
+    *cases(match_kernels.merge_matches, _merging, {"": {}}),
     *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),

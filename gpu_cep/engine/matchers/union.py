@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
 from gpu_cep.engine.matchers.search import Matcher, Search
 
 # Gives a matcher for each branch in a batch.
@@ -27,9 +28,8 @@ class Union:
         found = [matcher.find(batch) for matcher in self.matchers(self.searches, batch)]
         if len(found) == 1:
             return found[0]
-        variables = len(self.searches[0].plan.query.positives)
-        parts = [widen(matches, search, variables) for matches, search in zip(found, self.searches, strict=True)]
-        matches = concatenate_matches(parts, variables).sort_by_starts(batch.low, batch.own)
+        parts = [MatchesOfSome(matches, search.tables.branch.positives) for matches, search in zip(found, self.searches, strict=True)]
+        matches = merge_by_starts(parts, len(self.searches[0].plan.query.positives)).sort_within_starts()
         return matches if self._disjoint else matches.drop_repeated()
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:

@@ -94,6 +94,45 @@ def group_matches(starts: Any, places: Any, order: Any) -> None:
         places[starts[m] + 1] = place + 1
 
 
+@rule
+def _copy_widened(m: int, columns: Any, matches: FlatMatches, target: int, place: int, widened: FlatMatches) -> int:
+    """Copy match m to number `target`, with its events from `place` on; return where the next match's events begin.
+
+    Its variable v becomes number ``columns[v]``. These ascend. The others bind nothing.
+    """
+    offsets, counts, events = matches
+    for u in range(widened.counts.shape[1]):
+        widened.counts[target, u] = 0
+    for v in range(counts.shape[1]):
+        widened.counts[target, columns[v]] = counts[m, v]
+    for e in range(offsets[m], offsets[m + 1]):
+        widened.events[place] = events[e]
+        place += 1
+    return place
+
+
+@sequential(writes=("first", "merged.counts", "merged.events"))
+def merge_matches(
+    left_first: Any, left_columns: Any, left: FlatMatches, right_first: Any, right_columns: Any, right: FlatMatches, first: Any,
+    merged: FlatMatches,
+) -> None:  # fmt: skip
+    """Merge two lists of matches that ascend by first event; among equal ones those of the left list come before.
+
+    ``left_columns[v]`` is the number, in `merged`, of the variable v of the left list; so are those of the right.
+    They ascend. ``first[m]`` is the first event of match m of `merged`, of which the offsets are not read.
+    """
+    i, j, place = 0, 0, 0
+    for m in range(first.size):
+        if i < left_first.size and (j >= right_first.size or left_first[i] <= right_first[j]):
+            first[m] = left_first[i]
+            place = _copy_widened(i, left_columns, left, m, place, merged)
+            i += 1
+        else:
+            first[m] = right_first[j]
+            place = _copy_widened(j, right_columns, right, m, place, merged)
+            j += 1
+
+
 @sequential(writes=("places",))
 def sum_bound(begin: int, end: int, variables: Any, order: Any, counts: Any, places: Any) -> None:
     """``places[k, m + 1]``: how many events the matches from `begin` to m, which is below `end`, bind to variable ``variables[k]``.

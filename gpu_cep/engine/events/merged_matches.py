@@ -1,0 +1,53 @@
+"""Merge the matches of several branches, which ascend by first event."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import starmap
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.input.buffers import new_values
+from gpu_cep_kernels.matches.flat_matches import FlatMatches, merge_matches
+
+_NOT_READ = np.empty(0, np.int64)
+
+
+class MatchesOfSome(NamedTuple):
+    """Matches that bind some variables of a query: their variable v is number ``variables[v]`` there. These ascend."""
+
+    matches: Matches
+    variables: tuple[int, ...]
+
+
+def merge_by_starts(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
+    """Return the matches of all parts, by first event, as matches of all of so many `variables`.
+
+    Those of each part ascend by first event. Among equal ones those of earlier parts come before.
+    """
+    held = [part for part in parts if len(part.matches)] or list(parts[:1])
+    while len(held) > 1:
+        held = [*starmap(_merge, zip(held[::2], held[1::2], strict=False)), *held[len(held) // 2 * 2 :]]
+    ((matches, own),) = held
+    return matches.widen(own, variables)
+
+
+def _merge(left: MatchesOfSome, right: MatchesOfSome) -> MatchesOfSome:
+    """Return the matches of two parts, which bind the variables of either."""
+    variables = tuple(sorted({*left.variables, *right.variables}))
+    number, bound = len(left.matches) + len(right.matches), left.matches.bound + right.matches.bound
+    counts = new_values((number, len(variables)), np.int32)
+    merged = Matches(new_values(number, np.int64), counts, new_values(bound, np.int64))
+    merge_matches(
+        *_side(left, variables), *_side(right, variables), merged.first, FlatMatches(_NOT_READ, merged.counts, merged.events)
+    )  # fmt: skip
+    return MatchesOfSome(merged, variables)
+
+
+def _side(part: MatchesOfSome, variables: tuple[int, ...]) -> tuple[Indices, Indices, FlatMatches]:
+    """Return the first events of a part, which of the `variables` its own are, and its matches."""
+    matches = part.matches
+    columns = np.searchsorted(variables, part.variables)
+    return matches.first, columns, FlatMatches(matches.offsets, np.ascontiguousarray(matches.counts), matches.events)
