@@ -14,6 +14,9 @@ from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.scalars import bit, within
 from gpu_cep_kernels.rules.ties import are_tied
 
+# Events that are looked at one by one for the end of a window.
+_NEAR = 8
+
 
 class WindowLimits(NamedTuple):
     """Say where windows end.
@@ -65,14 +68,24 @@ def is_in_window(start: int, event: int, limits: WindowLimits) -> bool:
 def window_ends(low: int, high: int, starts: Any, inside: Any, limits: WindowLimits, ends: Any) -> None:
     """``ends[w]``: where the window that starts at event ``starts[w]`` ends; ``inside[w]`` is any event in it.
 
-    From there steps are doubled first, and halved then.
+    A window ends no earlier than one of the same stream that starts before. A few events behind
+    that are looked at one by one, since most ends are there. Then steps are doubled first, and halved then.
     """
+    before, reached = 0, -1
     for w in range(low, high):
-        start, reached = starts[w], inside[w]
-        step = 1
-        while is_in_window(start, reached + step, limits):
+        start = starts[w]
+        known = before <= start and start <= reached
+        reached = max(inside[w], reached) if known else inside[w]
+        before = start
+        beyond = reached + _NEAR
+        while reached < beyond and is_in_window(start, reached + 1, limits):
+            reached += 1
+        step = 1 if reached == beyond else 0
+        while step > 0 and is_in_window(start, reached + step, limits):
             reached += step
             step *= 2
+        # a step of this length leads out of the window
+        step //= 2
         while step > 0:
             if is_in_window(start, reached + step, limits):
                 reached += step
