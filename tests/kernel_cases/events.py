@@ -80,7 +80,8 @@ def _kept_rows(size: int, random: Random) -> Array:
 
 
 def _histogram(size: int, random: Random, slots: int) -> Call:
-    return Call(1, (_kept_rows(size, random) + 7, 7, random.integers(0, 5, size).astype(np.int32), np.zeros(5, np.int32)))
+    rows, keys = _kept_rows(size, random), random.integers(0, 5, size).astype(np.int32)
+    return Call(1, (rows + 7, 7, keys, np.zeros(5, np.int32), np.zeros(len(rows), np.int32)))
 
 
 def _first_places(size: int, random: Random, slots: int, ordered: bool) -> Call:
@@ -89,10 +90,8 @@ def _first_places(size: int, random: Random, slots: int, ordered: bool) -> Call:
 
 
 def _placing(size: int, random: Random, slots: int) -> Call:
-    rows = _kept_rows(size, random)
-    keys = random.integers(0, 5, size).astype(np.int32)
-    places = places_of(np.bincount(keys[rows], minlength=5))[:-1].astype(np.int32)
-    return Call(1, (rows + 7, 7, keys, places, np.zeros(len(rows), np.int32)))
+    streams = random.integers(0, 5, size).astype(np.int32)
+    return Call(1, (places_of(np.bincount(streams, minlength=5))[:-1].astype(np.int32), streams))
 
 
 def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
@@ -245,7 +244,7 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(windows.next_occurrences, _occurrences, _WORDS),
     *cases(ordering.histogram, _histogram, {"": {}}),
     *cases(ordering.exclusive_offsets, _first_places, {"": {"ordered": False}, "ordered": {"ordered": True}}),
-    *cases(ordering.find_destinations, _placing, {"": {}}, ("rows", "keys")),
+    *cases(ordering.find_destinations, _placing, {"": {}}, ("destinations",)),
     *cases(ordering.scatter_times, _scattering_times, _KINDS, ("rows", "destinations", "times")),
     *cases(ordering.put, _putting, {"int32": {"kind": np.int32}, "uint8": {"kind": np.uint8}}, ("destinations", "values")),
     *cases(ordering.gather, _gathering, _KINDS, ("rows", "column")),

@@ -14,7 +14,7 @@ from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.order_events import find_stream_places
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, select_between
-from gpu_cep_kernels.phase_one.ordering import find_destinations, put
+from gpu_cep_kernels.phase_one.ordering import put
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,12 @@ def order_by_stream(events: EventSequence, extents: Sequence[Extent], threads: i
 
 def _sort_by_stream(events: EventSequence, streams: Array, parts: Sequence[Array], threads: int) -> StreamOrder:
     """Return the events at the ascending positions of all `parts` in the order of streams, by a counting sort."""
-    offsets, first_places = find_stream_places(parts, Pieces.of([streams]), events.count, _AS_NUMBERED, threads)
-    sorted_positions, places = new_values(int(offsets[-1]), np.int32), new_values(len(events), np.int32)
+    sort_places = find_stream_places(parts, Pieces.of([streams]), events.count, _AS_NUMBERED, threads)
+    sorted_positions, places = new_values(int(sort_places.offsets[-1]), np.int32), new_values(len(events), np.int32)
 
     def sort(part: int) -> None:
         positions = parts[part]
-        destinations = new_values(len(positions), np.int32)
-        find_destinations(positions, 0, streams, first_places[part], destinations)
+        destinations = sort_places.destinations(part)
         put(0, len(positions), destinations, positions, sorted_positions)
         put(0, len(positions), positions, destinations, places)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -120,8 +121,8 @@ def _scatter_by_stream(
     """Sort the events by stream with a stable counting sort; return them as :func:`_group_by_stream`."""
     times, *others = inputs
     parts = range(len(labelled.rows))
-    offsets, places = find_stream_places(labelled.rows, codes, keys.count, keys.order, threads)
-    size = int(offsets[-1])
+    places = find_stream_places(labelled.rows, codes, keys.count, keys.order, threads)
+    size = int(places.offsets[-1])
     ordered_times, ordered_rows = new_values(size, times.dtype), new_values(size, np.int32)
     # where all events have one label, labels are in order as they are
     given = labelled.labels[0]
@@ -132,9 +133,7 @@ def _scatter_by_stream(
     def place(part: int) -> bool:
         rows, labels = labelled.rows[part], labelled.labels[part]
         # column by column: one loop that writes several takes twice as long
-        destinations = new_values(len(rows), np.int32)
-        for own, base, piece in codes.cut(rows):
-            find_destinations(rows[own], base, piece, places[part], destinations[own])
+        destinations = places.destinations(part)
         ascending = [
             scatter_times(rows[own], base, destinations[own], piece, ordered_times) for own, base, piece in times.cut(rows)
         ]  # fmt: skip
@@ -147,13 +146,31 @@ def _scatter_by_stream(
         return all(ascending)
 
     ascending = all(spread(place, parts, threads)) and _pieces_ascend(labelled, times)
-    return offsets, [ordered_times, ordered_rows, *words, *targets], ascending
+    return places.offsets, [ordered_times, ordered_rows, *words, *targets], ascending
+
+
+class StreamPlaces(NamedTuple):
+    """Where the rows of several parts go in a stable sort by stream.
+
+    * `offsets`: where each stream begins, in the order in which streams follow one another, with the end.
+    * ``first[part, stream]``: the first place of each part's rows of a stream.
+    * ``streams[part]``: the stream of each of a part's rows.
+    """
+
+    offsets: Indices
+    first: npt.NDArray[np.int32]
+    streams: list[npt.NDArray[np.int32]]
+
+    def destinations(self, part: int) -> npt.NDArray[np.int32]:
+        """Return the place of each of a part's rows, written over their streams: it may be asked for once."""
+        find_destinations(self.first[part], self.streams[part])
+        return self.streams[part]
 
 
 def find_stream_places(
     parts: Sequence[Array], codes: Pieces, streams: int, order: Indices, threads: int
-) -> tuple[Indices, npt.NDArray[np.int32]]:  # fmt: skip
-    """Return where each stream begins in a stable sort by stream, and the first place of each part's rows, [part, stream].
+) -> StreamPlaces:  # fmt: skip
+    """Return where the rows of all parts go in a stable sort by stream.
 
     `parts` are row numbers, and ``codes[row]`` is a row's stream, below `streams`. Streams follow
     one another in `order` (empty: as they are numbered).
@@ -161,13 +178,15 @@ def find_stream_places(
     places = np.zeros((len(parts), streams), np.int32)
     offsets = np.empty(streams + 1, np.int64)
 
-    def count(part: int) -> None:
-        for own, base, piece in codes.cut(parts[part]):
-            histogram(parts[part][own], base, piece, places[part])
+    def count(part: int) -> npt.NDArray[np.int32]:
+        rows, found = parts[part], new_values(len(parts[part]), np.int32)
+        for own, base, piece in codes.cut(rows):
+            histogram(rows[own], base, piece, places[part], found[own])
+        return found
 
-    spread(count, range(len(parts)), threads)
+    found = spread(count, range(len(parts)), threads)
     exclusive_offsets(places, order, offsets)
-    return offsets, places
+    return StreamPlaces(offsets, places, found)
 
 
 def sort_by_stream(
@@ -177,17 +196,10 @@ def sort_by_stream(
 
     The arguments are those of :func:`find_stream_places`.
     """
-    offsets, places = find_stream_places(parts, Pieces.of([codes]), streams, order, threads)
-    ordered = new_values(int(offsets[-1]), np.int32)
-
-    def place(part: int) -> None:
-        rows = parts[part]
-        destinations = new_values(len(rows), np.int32)
-        find_destinations(rows, 0, codes, places[part], destinations)
-        put(0, len(rows), destinations, rows, ordered)
-
-    spread(place, range(len(parts)), threads)
-    return offsets, ordered
+    places = find_stream_places(parts, Pieces.of([codes]), streams, order, threads)
+    ordered = new_values(int(places.offsets[-1]), np.int32)
+    spread(lambda part: put(0, len(parts[part]), places.destinations(part), parts[part], ordered), range(len(parts)), threads)
+    return places.offsets, ordered
 
 
 def _pieces_ascend(labelled: LabelledEvents, times: Pieces) -> bool:

@@ -13,11 +13,16 @@ from gpu_cep_kernels.rules.tables import Places
 DISORDERED, TIED = 1, 2
 
 
-@sequential(writes=("counts",))
-def histogram(rows: Any, base: int, keys: Any, counts: Any) -> None:
-    """``counts[k]``: raised by the number of `rows` whose stream is k; the first row of `keys` is number `base`."""
+@sequential(writes=("counts", "streams"))
+def histogram(rows: Any, base: int, keys: Any, counts: Any, streams: Any) -> None:
+    """``counts[k]``: raised by the number of `rows` whose stream is k; ``streams[j]``: the stream of row ``rows[j]``.
+
+    The first row of `keys` is number `base`.
+    """
     for j in range(rows.size):
-        counts[keys[rows[j] - base]] += 1
+        k = keys[rows[j] - base]
+        counts[k] += 1
+        streams[j] = k
 
 
 @sequential(writes=("counts", "offsets"))
@@ -40,13 +45,10 @@ def exclusive_offsets(counts: Any, order: Any, offsets: Any) -> None:
 
 
 @sequential(writes=("places", "destinations"))
-def find_destinations(rows: Any, base: int, keys: Any, places: Any, destinations: Any) -> None:
-    """``destinations[j]``: the next free place of the stream of row ``rows[j]``; ``places[k]`` is stream k's, and advances.
-
-    The first row of `keys` is number `base`.
-    """
-    for j in range(rows.size):
-        k = keys[rows[j] - base]
+def find_destinations(places: Any, destinations: Any) -> None:
+    """Replace each stream in `destinations` by the next free place of that stream; ``places[k]`` is stream k's, and advances."""
+    for j in range(destinations.size):
+        k = destinations[j]
         destination = places[k]
         places[k] = destination + 1
         destinations[j] = destination

@@ -42,15 +42,16 @@ def test_counting_sort_is_stable_over_slices(events, cut, order):
     kept = [row for row, (_, keep) in enumerate(events) if keep]
     slices = [integers([row for row in kept if row < cut]), integers([row for row in kept if row >= cut])]
     counts, offsets = np.zeros((2, STREAMS), np.int64), np.empty(STREAMS + 1, np.int64)
+    places = [np.full(len(rows), -1) for rows in slices]
     for part, rows in enumerate(slices):
-        histogram(rows, 0, keys, counts[part])
+        histogram(rows + 7, 7, keys, counts[part], places[part])
+        assert places[part].tolist() == keys[rows].tolist()
     assert counts.sum(axis=0).tolist() == [sum(keys[row] == k for row in kept) for k in range(STREAMS)]
     exclusive_offsets(counts, integers(order), offsets)
     times, column = np.arange(len(events)) * 7, np.arange(len(events)) + 100
     out_times, out_rows, out = (np.full(len(kept), -1) for _ in range(3))
-    for part, rows in enumerate(slices):
-        destinations = np.empty(len(rows), np.int64)
-        find_destinations(rows, 0, keys, counts[part], destinations)
+    for part, (rows, destinations) in enumerate(zip(slices, places, strict=True)):
+        find_destinations(counts[part], destinations)
         assert scatter_times(rows + 7, 7, destinations, times, out_times)
         put(0, len(rows), destinations, rows, out_rows)
         scatter(0, len(rows), rows + 7, 7, destinations, column, out)
