@@ -77,7 +77,7 @@ class OwnRows:
 # The events at which a match that is reported may start.
 Own = TimeSlice | OwnRows
 
-# Runs of own events become batches if they have so many events on average.
+# Runs of own events become batches if they have so many events on average, and each further batch leaves out so many others.
 TOGETHER = 1 << 12
 
 
@@ -89,14 +89,16 @@ def are_all_own(ordered: OrderedEvents, batch: Batch, own: Own) -> bool:
 def cut_at_own(ordered: OrderedEvents, batch: Batch, own: Own) -> list[Batch]:
     """Cut the batch into one batch for each sequence of own events without gaps.
 
-    If they are short on average, return the batch whole.
+    If they are short on average, or few events lie between them, return the batch whole.
     """
     if own == WHOLE:
         return [batch]
     inside = np.concatenate([[False], _own_events(ordered, batch, own), [False]])
     borders = np.flatnonzero(inside[1:] != inside[:-1])
     begins, ends = batch.low + borders[::2], batch.low + borders[1::2]
-    if int((ends - begins).sum()) < TOGETHER * len(begins):
+    held = int((ends - begins).sum())
+    others = batch.own - batch.low - held
+    if held < TOGETHER * len(begins) or others < TOGETHER * (len(begins) - 1):
         return [batch]
     # no window reaches into the next stream
     stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, ends - 1, side="right")]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from operator import itemgetter
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -18,8 +19,8 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine import run
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events import own_events
-from gpu_cep.engine.events.batches import cut_batches
-from gpu_cep.engine.events.own_events import OwnRows
+from gpu_cep.engine.events.batches import Batch, cut_batches
+from gpu_cep.engine.events.own_events import OwnRows, cut_at_own
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
@@ -88,6 +89,28 @@ def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
     plan = make_plan(query, table.schema, options, Settings(output=output, algorithm=algorithm))
     found = answer(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))
     assert found.to_pylist()[-1] == ({"count": 2} if output == "count" else {"match_start": 3, "match_end": 6, "a": 2, "b": 5})
+
+
+@pytest.mark.parametrize(
+    ("marks", "cut"),
+    [
+        # long runs, and as many events between them as a batch is worth
+        ([1, 1, 1, 0, 0, 1, 1, 1], [(0, 3), (5, 8)]),
+        # few events between long runs
+        ([1, 1, 1, 1, 0, 1, 1, 1], [(0, 8)]),
+        # short runs
+        ([1, 0, 0, 0, 0, 0, 0, 1], [(0, 8)]),
+        # one run costs no further batch
+        ([0, 1, 1, 1, 1, 1, 1, 1], [(1, 8)]),
+        ([0, 0, 0, 0, 0, 0, 0, 0], []),
+    ],
+)
+def test_own_events_become_batches_where_that_spares_more_than_batches_cost(marks, cut):
+    own, rows = OwnRows(np.array(marks, np.bool_)), np.arange(len(marks))
+    ordered = SimpleNamespace(times=rows.astype(np.uint64), rows=rows, offsets=np.array([0, 4, 8]))
+    with patch.object(own_events, "TOGETHER", 2):
+        found = cut_at_own(ordered, Batch(0, 8, 8), own)
+    assert [(each.low, each.own) for each in found] == cut
 
 
 def situations_sliced(plan: IntervalPlan, table: pa.Table, length: int, earlier: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
