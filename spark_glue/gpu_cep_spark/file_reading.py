@@ -145,7 +145,7 @@ def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
     """Return the rows whose times are within the share's bounds, and those without a time unless `timed`."""
     lowest, highest = limits_of(times)
     low, high = lowest if share.low is None else share.low, highest if share.high is None else share.high
-    if known.all():
+    if known is None:
         return rows_between(times, low, high)
     near = (times >= low) & (times <= high)
     return near & known if timed else near | ~known
@@ -158,13 +158,16 @@ def _marks(share: Share, times: Any) -> Any:
 
 
 def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
-    """Return times as int64 or float64, and which are not NULL or NaN."""
-    known = column.is_valid().to_numpy() if column.null_count else np.ones(len(column), np.bool_)
+    """Return times as int64 or float64, and which are not NULL or NaN; None in their place if all are."""
     if pa.types.is_floating(column.type):
         times = column.cast(pa.float64()).fill_null(np.nan).to_numpy()
-        return times, known & ~np.isnan(times)
-    whole = column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
-    return whole.cast(pa.int64()).fill_null(0).to_numpy(), known
+        known = ~np.isnan(times)
+        return times, None if known.all() else known
+    whole = (column.cast(pa.int32()) if pa.types.is_date32(column.type) else column).cast(pa.int64())
+    if not column.null_count:
+        # filling would copy
+        return whole.to_numpy(), None
+    return whole.fill_null(0).to_numpy(), column.is_valid().to_numpy()
 
 
 def _refuse_changed(share: Share) -> None:
