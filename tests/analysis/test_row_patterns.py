@@ -93,6 +93,7 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES Q.x AS m PATTERN (A B)", "Q.x", "unknown variable 'Q'; there are A, B"),
         ("MEASURES CLASSIFIER(Q) AS m PATTERN (A)", "CLASSIFIER(Q)", "unknown variable 'Q'"),
         ("MEASURES count(Q.*) AS m PATTERN (A)", "count(Q.*)", "unknown variable 'Q'"),
+        ("MEASURES count(a) AS m PATTERN (A)", "a", "a is a variable: a.x is a column of its last row"),
         ("MEASURES A.dya AS m PATTERN (A)", "A.dya", "unknown column 'dya'; did you mean 'day'?"),
         ('MEASURES "X" AS m PATTERN (A)', '"X"', "unknown column 'X'; did you mean 'x'? a text stands in single quotes: 'X'"),
         ("MEASURES Same AS m PATTERN (A)", "Same", 'Same may be any of same, SAME; write it in quotes: "same" or "SAME"'),

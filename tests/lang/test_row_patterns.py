@@ -254,6 +254,17 @@ def test_expressions(expression, expected):
         ("MEASURES match_number(x) AS m PATTERN (A)", 27, "MATCH_NUMBER takes nothing", None),
         ("MEASURES classifier(A.x) AS m PATTERN (A)", 27, "CLASSIFIER takes a variable or nothing", None),
         ("ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING PATTERN (A)", 30, "found 'ROWS'", "frames are for row patterns in windows"),
+        ("MEASURES CAST(A.x AS double) AS m PATTERN (A)", 36, "found 'AS'", "cast the column in a relation before"),
+        ("MEASURES try_cast(LAST(x) AS int) AS m PATTERN (A)", 44, "found 'AS'", "there are no casts"),
+        ("PATTERN (A) DEFINE A AS extract(year FROM ts) = 1", 55, "found 'FROM'", "year(ts)"),
+        ("MEASURES trim(BOTH 'x' FROM y) AS m PATTERN (A)", 37, 'found "\'x\'"', "trim(x)"),
+        ("MEASURES sum(x) FILTER (WHERE x > 2) AS m PATTERN (A)", 34, "found 'FILTER'", "sum(CASE WHEN"),
+        ("MEASURES LAST(x) IGNORE NULLS AS m PATTERN (A)", 35, "found 'IGNORE'", "pass over NULL"),
+        ("MEASURES LAST(x IGNORE NULLS) AS m PATTERN (A)", 34, "found 'IGNORE'", "pass over NULL"),
+        ("MEASURES sum(x) OVER () AS m PATTERN (A)", 34, "found 'OVER'", "rows of the match"),
+        ("MEASURES x || 'b' AS m PATTERN (A)", 29, "found '|'", "texts are not joined here"),
+        ("PATTERN (A) DEFINE A AS x IS DISTINCT FROM 3", 47, "found 'DISTINCT'", "(x IS NULL) <> (y IS NULL)"),
+        ("MEASURES ts AT TIME ZONE 'UTC' AS m PATTERN (A)", 30, "found 'AT'", "convert the column"),
     ],
 )  # fmt: skip
 def test_syntax_errors(clauses, column, message, hint):

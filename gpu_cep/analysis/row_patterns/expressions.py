@@ -26,8 +26,16 @@ def column_number(identifier: str, span: Span | None, scope: Scope) -> int | Non
         choices = " or ".join(f'"{name}"' for name in alike)
         scope.faults.error(f"{identifier} may be any of {', '.join(alike)}", span, f"write it in quotes: {choices}")
     else:
-        scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=_as_text(identifier, span))
+        also = _as_variable(identifier, scope) or _as_text(identifier, span)
+        scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=also)
     return None
+
+
+def _as_variable(identifier: str, scope: Scope) -> str | None:
+    """Return a hint that a variable of the pattern is no column."""
+    if folded(identifier) not in [folded(variable.name) for variable in scope.variables]:
+        return None
+    return f"{identifier} is a variable: {identifier}.x is a column of its last row, and count({identifier}.*) the number of its rows"
 
 
 def _as_text(identifier: str, span: Span | None) -> str | None:

@@ -27,6 +27,14 @@ _OPERAND = frozenset({"NAME", "INT", "TEXT"})
 # Terminals that no message names, since they stand beside what it names.
 _SILENT = frozenset({"POSITION", "SEMANTICS", "SEMICOLON"})
 
+# What functions of SQL with words between their arguments are called, and what to write instead.
+_FUNCTIONS = {
+    "cast": "there are no casts: cast the column in a relation before, or the measure in the statement around MATCH_RECOGNIZE",
+    "extract": "write year(ts), month(ts), day(ts), hour(ts) and so on",
+    "trim": "write trim(x), which leaves out blanks on both sides",
+}
+_FUNCTIONS["try_cast"] = _FUNCTIONS["cast"]
+
 # Text of other languages, or of later parts of SQL, and what to write instead.
 _FORMS = (
     (r"rows\s+between\b", "frames are for row patterns in windows; in FROM every match is sought"),
@@ -34,6 +42,12 @@ _FORMS = (
     (r"return\b", "what a match returns stands in MEASURES: MEASURES A.x AS x"),
     (r"(seq|every)\s*\(", "rows one after the other are written one after the other: PATTERN (A B+)"),
     (r"->", "rows one after the other are written one after the other: PATTERN (A B+)"),
+    (r"filter\s*\(", "an aggregate passes over NULL: sum(CASE WHEN x > 2 THEN x END)"),
+    (r"(ignore|respect)\s+nulls\b", "FIRST and LAST take the row, also one with NULL; min, max and other aggregates pass over NULL"),
+    (r"over\s*\(", "aggregates cover rows of the match; functions over windows stand in a relation before or around MATCH_RECOGNIZE"),
+    (r"\|\|", "texts are not joined here: join them in a relation before, or in the statement around MATCH_RECOGNIZE"),
+    (r"distinct\s+from\b", "ask for NULL by itself: x <> y OR (x IS NULL) <> (y IS NULL)"),
+    (r"at\s+time\s+zone\b", "convert the column in a relation before MATCH_RECOGNIZE"),
     (r"select\b", "here stands MATCH_RECOGNIZE (…) alone, without the statement around it"),
 )
 
@@ -95,6 +109,13 @@ _KEYWORDS = {
 }  # fmt: skip
 
 
+def _function(mistake: Mistake) -> str:
+    """Return the word before the innermost bracket that is open."""
+    bracket = mistake.opened[-1].start_pos or 0
+    before = [token for token in mistake.read if (token.start_pos or 0) < bracket]
+    return before[-1].lower() if before else ""
+
+
 def _hint(mistake: Mistake) -> str | None:
     if mistake.found.type == "$END" and mistake.opened:
         bracket = mistake.opened[-1]
@@ -103,6 +124,8 @@ def _hint(mistake: Mistake) -> str | None:
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
     if foreign is not None:
         return foreign
+    if mistake.opened and _function(mistake) in _FUNCTIONS:
+        return _FUNCTIONS[_function(mistake)]
     if "_AS" in mistake.expected and mistake.found.type in ("_COMMA", "_RPAR", *_CLAUSES):
         return "a measure is named with AS: MEASURES A.x AS x"
     if mistake.read and mistake.read[-1].lower() in ("final", "running"):
