@@ -71,14 +71,14 @@ FILES = (
     Fault(
         "matches-taken-before-they-are-certain",
         "gpu_cep/engine/slices/disjoint.py",
-        "np.ones(len(given), np.bool_) if end is None else last[0] < end",
-        "np.ones(len(given), np.bool_)",
+        "if later is None or not waits else last[0] < begins[streams]",
+        "",
         _ANSWERS,
     ),
     Fault(
         "taken-matches-forgotten-with-their-slice",
         "gpu_cep/engine/slices/disjoint.py",
-        "taken[last[0][taken] >= min(begins)] if begins else still_open",
+        "taken[:0] if later is None else taken[last[0][taken] >= begins[streams[taken]]]",
         "still_open[:0]",
         _ANSWERS,
     ),

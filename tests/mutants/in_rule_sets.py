@@ -15,7 +15,7 @@ _PART = "        with suppress(CepError):\n            pairs = pair_rows("
 _CROWDED, _LISTS = "gpu_cep/engine/rule_sets/crowded_rows.py", "gpu_cep/engine/rule_sets/row_lists.py"
 
 RULE_SETS = (
-    Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places])", "came.numbers[found])", _STREAM_ALL),
+    Fault("chosen-events-without-their-numbers", _STREAMS, "came.numbers[places], tags", "came.numbers[found], tags", _STREAM_ALL),
     Fault("found-among-chosen-not-placed", _STREAMS, "found if chosen is None else chosen[found]", "found", _STREAM_ALL),
     Fault("late-events-of-many-taken", _STREAMS, "times > clock.watermark", "times >= clock.watermark", _STREAM_ALL),
     Fault("late-events-of-the-first-push-only", _STREAMS, "at_once=False, late=came.late)", "at_once=False)", _STREAM_ALL),
