@@ -18,7 +18,17 @@ from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.streaming.kept_events import add_events
 from gpu_cep.engine.streaming.kinds import with_late
-from gpu_cep.engine.streaming.state import Clock, StreamState, Times, first_state, read_about, read_state, saving_release, write_state
+from gpu_cep.engine.streaming.state import (
+    Clock,
+    StreamState,
+    Times,
+    first_state,
+    read_about,
+    read_state,
+    refuse_other_plan,
+    saving_release,
+    write_state,
+)
 from gpu_cep.errors import CepError, EventError, PatternError
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
@@ -209,7 +219,8 @@ class RuleStream:
             "keywords": _saved(kept),
             "clock": asdict(self._clock),
         }
-        states = [write_state(state, {"plan": self._live[name].fingerprint()}) for name, state in self._states.items()]
+        plans = {name: {"plan": live.fingerprint(), "version": live.plan.version} for name, live in self._live.items()}
+        states = [write_state(state, plans[name]) for name, state in self._states.items()]
         table = pa.table({"state": pa.array(states, pa.large_binary())}).replace_schema_metadata({_MARK: json.dumps(told).encode()})
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -226,7 +237,7 @@ class RuleStream:
         stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:
-                raise EventError(f"state: this release plans pattern {name!r} in another way; load it with {saving_release(told)}")
+                refuse_other_plan(f"pattern {name!r}", live.plan.version, told, saved)
             stream._states[name] = with_tags(live, read_state(each, live.schema))
         stream._clock = Clock(**told["clock"])
         return stream

@@ -13,7 +13,7 @@ from gpu_cep import __version__, api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
-from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, saving_release, write_state
+from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, refuse_other_plan, write_state
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.live_plans import Arrival, plan_live, text_of
@@ -187,6 +187,7 @@ class Stream:
         about = {
             "release": __version__,
             "plan": self._live.fingerprint(),
+            "version": self._live.plan.version,
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
             **{name: getattr(asked.arrival, name) for name in _ARRIVAL},
@@ -217,7 +218,7 @@ class Stream:
         arrival: dict[str, Any] = {name: about[name] for name in _ARRIVAL if name in about}
         stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.fingerprint() != about["plan"]:
-            raise EventError(f"state: this release plans the query in another way; load it with {saving_release(about)}")
+            refuse_other_plan("the query", stream._live.plan.version, about, [state])
         stream._state = with_tags(stream._live, read_state(state, stream._live.kept))
         return stream
 

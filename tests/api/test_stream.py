@@ -327,23 +327,38 @@ def test_only_saved_streams_are_loaded():
             cep.stream.load(wrong)
 
 
-def test_a_stream_saved_by_another_release_is_refused(monkeypatch):
-    saved = cep.stream(PAIRS, EVENTS).save()
+@pytest.mark.parametrize(
+    ("rows", "again"),
+    [(0, "make a new stream$"), (2, "make a new stream and push the events from 3 ticks on; what was certain before comes out again")],
+)
+def test_a_stream_of_another_plan_says_how_to_go_on(monkeypatch, rows, again):
+    live = cep.stream(PAIRS, EVENTS, lateness=1)
+    live.push(TRADES.slice(2, rows))
+    saved = live.save()
     monkeypatch.setattr("gpu_cep.plan.event_plan.Plan.fingerprint", lambda plan: "another")
-    told = f"this release plans the query in another way; load it with gpu_cep {re.escape(cep.__version__)}, which saved it"
-    with pytest.raises(cep.EventError, match=told):
+    told = r"this release plans the query in another way \(plan version (\d+), the state has \1\); load it with the build of gpu_cep "
+    with pytest.raises(cep.EventError, match=f"{told}{re.escape(cep.__version__)} that saved it, or {again}"):
         cep.stream.load(saved)
 
 
 def test_a_state_of_another_format_names_the_release_that_reads_it(monkeypatch):
     saved = cep.stream(PAIRS, EVENTS).save()
     monkeypatch.setattr("gpu_cep.engine.streaming.state.FORMAT", 9)
-    with pytest.raises(cep.EventError, match=r"it has format 3, and this release reads 9; load it with gpu_cep .*, which saved it"):
+    told = "it has format 3, and this release reads 9; load it with the build of gpu_cep .* that saved it"
+    with pytest.raises(cep.EventError, match=told):
         cep.stream.load(saved)
     # as long as the word that an earlier release did not write
     unnamed = saved.replace(b'"release"', b'"another"')
     with pytest.raises(cep.EventError, match="load it with the release that saved it"):
         cep.stream.load(unnamed)
+
+
+def test_a_state_of_a_later_release_is_refused_by_what_it_tells():
+    # as long as a name that this release knows
+    later = cep.stream(PAIRS, EVENTS).save().replace(b'"expired"', b'"extreme"')
+    told = "a later release wrote it, whose clock has 'extreme'; go on with the build of gpu_cep .* that saved it, or a later one, or begin"
+    with pytest.raises(cep.EventError, match=told):
+        cep.stream.load(later)
 
 
 def test_functions_are_given_again_when_a_stream_is_loaded():

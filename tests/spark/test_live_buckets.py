@@ -336,7 +336,7 @@ def test_keys_are_not_spread_anew():
 def test_a_checkpoint_that_spread_keys_otherwise_is_refused():
     operator = operator_of()
     operator.batch(events_at(START, kinds="A"))
-    told = r"written by an earlier release, .*; go on with gpu_cep [0-9.]+, which saved it"
+    told = r"written by an earlier release, .*; go on with the build of gpu_cep [0-9.]+ that saved it"
     with patch.object(live_state, "_SPREAD", "in another way"), pytest.raises(EventError, match=told):
         operator.idle(FOR_EVER)
 

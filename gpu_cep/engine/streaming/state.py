@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep.engine.slices.assembly import Numbering
 from gpu_cep.engine.slices.disjoint import Held
 from gpu_cep.errors import EventError
@@ -111,8 +112,41 @@ def _write_columns(sink: pa.BufferOutputStream, columns: list[pa.ChunkedArray], 
 
 def saving_release(about: dict[str, Any]) -> str:
     """Return which release wrote a state, in words; `about` is what was told of it."""
-    # earlier releases did not tell
-    return f"gpu_cep {about['release']}, which saved it" if "release" in about else "the release that saved it"
+    # earlier releases did not tell; builds of one release may plan a query in different ways
+    return f"the build of gpu_cep {about['release']} that saved it" if "release" in about else "the release that saved it"
+
+
+def refuse_other_plan(what: str, version: int, about: dict[str, Any], states: Sequence[bytes]) -> NoReturn:
+    """Raise EventError, since `what` was planned in another way, and say what helps.
+
+    Parameters
+    ----------
+    what
+        What was planned, in words.
+    version
+        The version of the plan that it has now.
+    about
+        What was told of the stream that was saved.
+    states
+        The states that were saved of it.
+    """
+    read = [_read(state) for state in states]
+    before = read[0][0].get("version", "an unknown one")
+    begins = [begin for told, table, _ in read if (begin := _first_needed(told, table)) is not None]
+    again = f" and push the events from {min(begins):,} ticks on; what was certain before comes out again" if begins else ""
+    raise EventError(
+        f"state: this release plans {what} in another way (plan version {version}, the state has {before}); "
+        f"load it with {saving_release(about)}, or make a new stream{again}"
+    )
+
+
+def _first_needed(about: dict[str, Any], kept: pa.Table) -> Tick | None:
+    """Return the earliest time of an event that a saved stream still needs; None if none has come."""
+    watermark: Tick | None = about["clock"]["watermark"]
+    if kept.num_rows:
+        first: Tick = kept.column(0)[0].as_py()
+        return first
+    return None if watermark is None else following(watermark)
 
 
 def read_about(saved: bytes) -> dict[str, Any]:
@@ -158,6 +192,10 @@ def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
     if about["format"] != FORMAT:
         told_format = f"state: it has format {about['format']}, and this release reads {FORMAT}"
         raise EventError(f"{told_format}; load it with {saving_release(about)}")
+    unknown = set(about["clock"]).difference(each.name for each in fields(Clock))
+    if unknown:
+        told_clock = f"state: a later release wrote it, whose clock has {', '.join(map(repr, sorted(unknown)))}"
+        raise EventError(f"{told_clock}; go on with {saving_release(about)}, or a later one, or begin without the state")
     return about, table, rest
 
 
