@@ -15,6 +15,7 @@ from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.lowering.user_functions import address_of
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.programs import Program, string_predicate_column
+from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.interface import HostArray
 from gpu_cep_kernels.rules.interpreter import CODE, evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable, Registers
@@ -107,6 +108,9 @@ def stack_columns(xp: Any, arrays: Sequence[Any], length: int, dtype: npt.DTypeL
 # Values of a column, and where they are NULL (None: nowhere).
 Column = tuple[Any, Any]
 
+# Rows for which columns are derived at a time, so that these stay in the cache.
+_DERIVED_AT_ONCE = 1 << 15
+
 
 def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length: int, vectors: Any = None) -> ColumnBank:
     """Return columns as the bank that the interpreter reads; arrays are of the module `xp`.
@@ -129,11 +133,43 @@ def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray) -> Col
     return bank_of(layout, ints, floats, columns, rows)
 
 
-def bank_of(layout: BankLayout, ints: Sequence[Column], floats: Sequence[Column], columns: EventColumns, rows: HostArray) -> ColumnBank:
-    """Return the bank of the columns of `layout` at some rows, given the plain ones there; derived ones are computed."""
-    length = len(rows)
-    derived = [derive_column(program, ints, floats, length) for program in layout.derived]
-    return make_bank(np, ints, [*floats, *derived], length, columns.vectors(layout.vectors, rows))
+def bank_of(
+    layout: BankLayout, ints: Sequence[Column], floats: Sequence[Column], columns: EventColumns, rows: HostArray, threads: int = 1
+) -> ColumnBank:  # fmt: skip
+    """Return the bank of the columns of `layout` at some rows, given the plain ones there; `threads` compute derived ones."""
+    bank = make_bank(np, ints, () if layout.derived else floats, len(rows), columns.vectors(layout.vectors, rows))
+    if not layout.derived:
+        return bank
+    matrix, masks = _with_derived(layout.derived, ints, floats, len(rows), threads)
+    return bank._replace(floats=matrix, float_nulls=null_words(np, masks, len(rows)))
+
+
+def _with_derived(
+    programs: Sequence[Program], ints: Sequence[Column], floats: Sequence[Column], length: int, threads: int
+) -> tuple[HostArray, list[HostArray | None]]:  # fmt: skip
+    """Return columns of floats and, behind them, what is derived from all columns, [column, row], and where each is NULL."""
+    matrix = new_values((len(floats) + len(programs), length), np.float64)
+    # whether one is ever NULL does not depend on the rows
+    nullable = [derive_column(program, _cut(ints, 0, 0), _cut(floats, 0, 0), 0)[1] is not None for program in programs]
+    masks = [np.empty(length, np.bool_) if each else None for each in nullable]
+
+    def derive(span: tuple[int, int]) -> None:
+        for low, high in blocks(*span, _DERIVED_AT_ONCE):
+            own_ints, own_floats = _cut(ints, low, high), _cut(floats, low, high)
+            for row, (values, _) in zip(matrix, own_floats, strict=False):
+                row[low:high] = values
+            for row, mask, program in zip(matrix[len(floats) :], masks, programs, strict=True):
+                row[low:high], nulls = derive_column(program, own_ints, own_floats, high - low)
+                if mask is not None:
+                    mask[low:high] = nulls
+
+    spread(derive, slices(length, threads), threads)
+    return matrix, [*(nulls for _, nulls in floats), *masks]
+
+
+def _cut(columns: Sequence[Column], low: int, high: int) -> list[Column]:
+    """Return the rows [low, high) of columns."""
+    return [(values[low:high], None if nulls is None else nulls[low:high]) for values, nulls in columns]
 
 
 def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:

@@ -64,6 +64,7 @@ def order_events(
             [(values, _null_at(columns, column, rows)) for column, values in zip(layout.floats, floats, strict=True)],
             columns,
             rows,
+            threads,
         ),
         keys_ordered=keys.ranks is not None,
         rows_ascend=ascending,
