@@ -15,6 +15,7 @@ from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.engine.output.returns import MatchedEvents, return_array
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
+from gpu_cep_kernels.matches.groups import group_begins
 
 
 def select_matches(
@@ -30,7 +31,7 @@ def select_matches(
         kept = first_of_starts(plan, columns, ordered, matches, plan.settings.limit_per_start)
     elif plan.settings.after_match == "skip_to_next":
         # of the matches with one first event, the first one in result order completes earliest
-        kept = np.flatnonzero(np.diff(matches.first, prepend=-1))
+        kept = group_begins(matches.first)
     else:
         kept = _disjoint_matches(plan, columns, ordered, matches, streams)
     # searches leave out what is dropped where they can

@@ -13,7 +13,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
+from gpu_cep_kernels.matches.groups import group_begins, order_by_group, order_by_row
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults, streams_of
 
 
@@ -102,7 +102,7 @@ def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, fir
         return np.zeros(len(streams), np.int64), 1
     if not plan.derived:
         # streams ascend
-        heads = np.flatnonzero(np.diff(streams, prepend=-1))
+        heads = group_begins(streams)
         ranks = key_ranks(plan, columns, ordered.rows[first[heads]])
         return np.repeat(ranks, np.diff(heads, append=len(streams))), len(heads)
     _, representatives, inverse = np.unique(streams, return_index=True, return_inverse=True)
@@ -128,7 +128,7 @@ def count_by_stream(plan: Plan, columns: EventColumns, ordered: OrderedEvents, s
     if plan.derived:
         by_stream = np.argsort(streams, kind="stable")
         streams, starts, totals = streams[by_stream], starts[by_stream], totals[by_stream]
-    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    borders = group_begins(streams)
     rows = ordered.rows[starts[borders]]
     counts = np.add.reduceat(totals, borders) if len(borders) else totals
     if ordered.keys_ordered and not plan.derived:

@@ -20,6 +20,7 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import spread, threads_for
+from gpu_cep_kernels.matches.groups import group_begins
 
 MATCH_START, MATCH_END = "match_start", "match_end"
 _EVENT_COLUMNS = (("match_id", pa.int64()), ("variable", pa.string()), ("event_index", pa.int64()))
@@ -288,7 +289,7 @@ def _match_counts(
         return _counts_with_ends(plan, columns, rows, streams, matches, final)
     if not plan.query.partition_by:
         return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
-    borders = np.flatnonzero(np.diff(streams, prepend=-1))
+    borders = group_begins(streams)
     return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
@@ -297,7 +298,7 @@ def _counts_with_ends(
 ) -> pa.Table:  # fmt: skip
     """Return a row with the number of the `final` matches of each stream, and rows of 1 with the ends of the others."""
     counted = np.flatnonzero(np.zeros(len(matches), np.bool_) if final is None else final)
-    borders = np.flatnonzero(np.diff(streams[counted], prepend=-1))
+    borders = group_begins(streams[counted])
     others = np.arange(len(matches)) if final is None else np.flatnonzero(~final)
     shown = np.concatenate([counted[borders], others])
     counts = np.concatenate([np.diff(borders, append=len(counted)), np.ones(len(others), np.int64)])

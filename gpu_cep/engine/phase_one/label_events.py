@@ -52,7 +52,7 @@ _PACKED_BITS = 64
 class LabelledEvents:
     """The kept events as a list of slices: ascending row numbers, and labels [word, event].
 
-    `uniform`: whether all events have one label.
+    `uniform`: whether all events have one label, which is then a single one in memory, repeated.
     """
 
     rows: list[npt.NDArray[np.int32]]
@@ -241,8 +241,8 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     spans = slices(len(columns), threads) or [(0, 0)]
     if not labels_of.steps.all():
         everyone = np.array([[word.all()] for word in labels_of.steps.words])
-        labels = [np.tile(everyone, high - low) for low, high in spans]
-        return LabelledEvents([np.arange(low, high, dtype=np.int32) for low, high in spans], labels, uniform=True)
+        labels = [np.broadcast_to(everyone, (len(everyone), high - low)) for low, high in spans]
+        return LabelledEvents(spread(_row_numbers, spans, threads), labels, uniform=True)
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
@@ -259,3 +259,12 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
 
     labelled = spread(label, spans, threads)
     return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
+
+
+def _row_numbers(span: tuple[int, int]) -> npt.NDArray[np.int32]:
+    """Return the numbers of the rows [low, high)."""
+    low, high = span
+    rows, first = new_values(high - low, np.int32), np.arange(BLOCK, dtype=np.int32)
+    for start, end in blocks(low, high, BLOCK):
+        np.add(first[: end - start], np.int32(start), out=rows[start - low : end - low])
+    return rows

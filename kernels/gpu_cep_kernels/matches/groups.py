@@ -1,4 +1,4 @@
-"""Order rows by the group that they belong to."""
+"""Order rows by the group that they belong to, and say where groups begin."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ def order_by_group(groups: Ints | Places, number: int) -> tuple[Ints, Ints]:
     order, places = np.empty(len(groups), np.int64), np.zeros(number + 2, np.int64)
     group_matches(groups, places, order)
     return order, places[:-1]
+
+
+def group_begins(groups: Ints | Places) -> Ints:
+    """Return where each group begins, for rows whose groups stand together; ``groups[r]`` is the group of row r."""
+    behind = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+    return np.concatenate([np.zeros(min(len(groups), 1), np.int64), behind])
 
 
 def order_by_row(rows: Ints | Places, number: int, threads: int = 1) -> Ints:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.matches.groups import order_by_group, order_by_row
+from gpu_cep_kernels.matches.groups import group_begins, order_by_group, order_by_row
 
 ROWS = st.lists(st.integers(0, 199), max_size=60)
 
@@ -23,3 +23,9 @@ def test_groups_in_order(groups):
     order, begins = order_by_group(np.array(groups, np.int64), 200)
     assert order.tolist() == sorted(range(len(groups)), key=groups.__getitem__)
     assert begins.tolist() == [sum(group < number for group in groups) for number in range(201)]
+
+
+@given(ROWS)
+def test_groups_that_stand_together_begin_where_they_change(groups):
+    stand = np.array(sorted(groups), np.int64)
+    assert group_begins(stand).tolist() == [row for row in range(len(stand)) if row == 0 or stand[row] != stand[row - 1]]

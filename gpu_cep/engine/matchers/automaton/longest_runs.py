@@ -20,6 +20,7 @@ from gpu_cep.engine.matchers.union import widen
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.longest_runs import Longest, find_longest_runs
+from gpu_cep_kernels.matches.groups import group_begins
 from gpu_cep_kernels.rules.path_arrays import deepen_path, double_rows, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import Criteria, EventPath, EventTable, MatchTable, PathState, Places, Status
@@ -191,11 +192,11 @@ def _longest(prefixes: Prefixes) -> Prefixes:
     keys = np.stack([bound.first, -np.diff(bound.offsets), missing.sum(axis=1), bound.last])
     order = np.lexsort((*~missing.T[::-1], *keys[::-1]))
     keys = keys[:, order]
-    heads = np.flatnonzero(np.diff(keys[0], prepend=-1))
+    heads = group_begins(keys[0])
     # those that only bindings tell from the first of their start
     alike = order[(keys == np.repeat(keys[:, heads], np.diff(heads, append=len(order)), axis=1)).all(axis=0)]
     bound, missing = bound.reorder(alike), missing[alike]
     by_bindings = bound.order_within_starts()
-    chosen = np.flatnonzero(np.diff(bound.first, prepend=-1))
+    chosen = group_begins(bound.first)
     chosen = chosen if by_bindings is None else by_bindings[chosen]
     return Prefixes(bound.reorder(chosen), missing[chosen])
