@@ -233,10 +233,8 @@ def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents,
 
     Without keys there is one stream, whose number is returned even if it is 0.
     """
-    starts = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in parts)])
-    totals = np.concatenate([np.empty(0, np.int64), *(totals for _, totals in parts)])
-    if float(totals.sum(dtype=np.float64)) > _MOST_MATCHES:
+    if sum(float(totals.sum(dtype=np.float64)) for _, totals in parts) > _MOST_MATCHES:
         raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
     if plan.query.partition_by:
-        return count_table(plan, columns, *count_by_stream(plan, columns, ordered, starts, totals))
-    return count_table(plan, columns, np.empty(0, np.int64), np.array([totals.sum()], np.int64))
+        return count_table(plan, columns, *count_by_stream(plan, columns, ordered, parts))
+    return count_table(plan, columns, np.empty(0, np.int64), np.array([sum(int(totals.sum()) for _, totals in parts)], np.int64))

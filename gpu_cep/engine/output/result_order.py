@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
@@ -118,12 +120,17 @@ def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
     return ranks
 
 
-def count_by_stream(plan: Plan, columns: EventColumns, ordered: OrderedEvents, starts: Indices, totals: Indices) -> tuple[Indices, Indices]:
+def count_by_stream(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, parts: Sequence[tuple[Indices, Indices]]
+) -> tuple[Indices, Indices]:  # fmt: skip
     """Return an input row of each `partition_by` stream with matches, and the number of its matches.
 
-    The streams are in the order of results. ``totals[i]`` matches are counted at ordered event ``starts[i]``; starts ascend.
+    The streams are in the order of results. A part has some ordered events, and the number of matches that start at each of them.
+    These events ascend, also from part to part.
     """
-    starts, totals = starts[totals > 0], totals[totals > 0]
+    found = [_counts_of_part(plan, ordered.offsets, *part) for part in parts]
+    starts = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in found)])
+    totals = np.concatenate([np.empty(0, np.int64), *(totals for _, totals in found)])
     streams = _partition_streams(plan, columns, ordered, starts)
     if plan.derived:
         by_stream = np.argsort(streams, kind="stable")
@@ -135,3 +142,19 @@ def count_by_stream(plan: Plan, columns: EventColumns, ordered: OrderedEvents, s
         return rows, counts
     order = np.argsort(key_ranks(plan, columns, rows))
     return rows[order], counts[order]
+
+
+def _counts_of_part(plan: Plan, offsets: Indices, starts: Indices, totals: Indices) -> tuple[Indices, Indices]:
+    """Return the starts that have matches, and their numbers; of each stream only the first one, with all of the stream's in the part.
+
+    If derived keys split the streams, which do not follow each other then, all of these starts are returned.
+    """
+    if not totals.all():
+        kept = totals > 0
+        starts, totals = starts[kept], totals[kept]
+    if plan.derived or not len(starts):
+        return starts, totals
+    first, last = np.searchsorted(offsets, starts[[0, -1]], side="right")
+    begins = np.concatenate([[0], np.searchsorted(starts, offsets[first:last]), [len(starts)]])
+    borders = begins[:-1][np.diff(begins) > 0]
+    return starts[borders], np.add.reduceat(totals, borders)
