@@ -59,14 +59,14 @@ ROW_PATTERNS = (
     ),
     Fault(
         "first-rows-of-what-comes-again",
-        "gpu_cep/plan/row_patterns/distances.py",
+        "gpu_cep/plan/row_patterns/borders.py",
         "(place.from_first or not covered & entered)",
         "True",
         _PLAN,
     ),
     Fault(
         "counts-of-one-way",
-        "gpu_cep/plan/row_patterns/distances.py",
+        "gpu_cep/plan/row_patterns/borders.py",
         "        if known.get(q, rows) != rows:\n            return None\n",
         "",
         _PLAN,

@@ -11,7 +11,8 @@ import gpu_cep as cep
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
-from gpu_cep.plan.row_patterns.distances import NO_ROW, at_borders, fixed_distances, rows_back, rows_of_others
+from gpu_cep.plan.row_patterns.borders import at_borders, rows_of_others
+from gpu_cep.plan.row_patterns.distances import NO_ROW, fixed_distances, rows_back
 from gpu_cep.plan.row_patterns.places import RowPlace
 from tests.drawn.row_patterns import patterns
 

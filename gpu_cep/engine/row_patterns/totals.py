@@ -21,7 +21,7 @@ from gpu_cep.engine.row_patterns.places import PlaceFinder, is_sorted, reads_lis
 from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import compile_program, leaves
 from gpu_cep.plan.properties import place_leaves
-from gpu_cep.plan.row_patterns.distances import rows_of_others
+from gpu_cep.plan.row_patterns.borders import rows_of_others
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import slices, spread

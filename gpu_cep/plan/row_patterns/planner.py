@@ -20,7 +20,8 @@ from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves,
 from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
 from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.automaton import RowAutomaton, row_automaton
-from gpu_cep.plan.row_patterns.distances import at_borders, fixed_distances
+from gpu_cep.plan.row_patterns.borders import at_borders
+from gpu_cep.plan.row_patterns.distances import fixed_distances
 from gpu_cep.plan.row_patterns.lifting import lifted
 from gpu_cep.plan.row_patterns.places import Placement, kept_total, row_columns
 from gpu_cep.plan.row_patterns.row_plan import (
