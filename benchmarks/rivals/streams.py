@@ -35,7 +35,7 @@ from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
 from benchmarks.spark.streaming import BATCHES, QUERY, ROWS, SETTINGS, SPAN, WINDOW, bare_road, events, run, source, storing, written
 
-KEYS, FEW, REPEATS, PUSH = (1_000, 100_000), 4_000, 3, 10_000
+KEYS, FEW, REPEATS, PUSHES = (1_000, 100_000), 4_000, 3, (10_000, 100_000)
 THREADS = 2
 FLINK = "Flink CEP, two slots, events in the JVM's memory"
 BY_KEY = "transformWithStateInPandas by key, which keeps the rows and matches nothing"
@@ -80,29 +80,29 @@ def in_order(rows: int, batches: int, keys: int) -> pa.Table:
     return table.take(pa.array(order[alone])).set_column(0, "ts", pa.array(times[order[alone]] - times.min()))
 
 
-def in_the_process(table: pa.Table, keys: int, text: str, repeats: int) -> tuple[Followed, int]:
-    """Push the events into `cep.stream`, in the order of time; also return how many matches came out.
+def in_the_process(table: pa.Table, keys: int, text: str, repeats: int, push: int) -> tuple[Followed, int]:
+    """Push the events into `cep.stream`, `push` at a time in the order of time; also return how many matches came out.
 
     As of Flink CEP, the first run is not counted.
     """
-    matches = pushed(table, text)
-    seconds, cores = (median(each) for each in zip(*(timed(table, text) for _ in range(repeats)), strict=True))
-    way = f"cep.stream, pushes of {PUSH:,} events"
+    matches = pushed(table, text, push)
+    seconds, cores = (median(each) for each in zip(*(timed(table, text, push) for _ in range(repeats)), strict=True))
+    way = f"cep.stream, pushes of {push:,} events"
     return Followed(way, keys, len(table), len(table) / seconds, 1e6 * cores / len(table)), matches
 
 
-def timed(table: pa.Table, text: str) -> tuple[float, float]:
+def timed(table: pa.Table, text: str, push: int) -> tuple[float, float]:
     """Return the seconds of the clock and of processors that a run takes."""
     begin, busy = time.perf_counter(), time.process_time()
-    pushed(table, text)
+    pushed(table, text, push)
     return time.perf_counter() - begin, time.process_time() - busy
 
 
-def pushed(table: pa.Table, text: str) -> int:
-    """Push the events into a stream, and return how many matches come out."""
+def pushed(table: pa.Table, text: str, push: int) -> int:
+    """Push the events into a stream, so many at a time, and return how many matches come out."""
     # Events of one time may come in two pushes: those of the second are not late.
     live = gpu_cep.stream(text, table.schema, time_unit="us", lateness=1, threads=THREADS)
-    parts = (table.slice(first, PUSH) for first in range(0, len(table), PUSH))
+    parts = (table.slice(first, push) for first in range(0, len(table), push))
     return sum(live.push(part).num_rows for part in parts) + live.finish().num_rows
 
 
@@ -136,11 +136,14 @@ def in_memory(keys: int, rows: int, batches: int, repeats: int) -> list[Followed
     found = gpu_cep.match(table, text, time_unit="us", output="indices", threads=THREADS)
     times = table["ts"].combine_chunks()
     expected = pa.table({name: times.take(found[name].combine_chunks()) for name in "abc"})
-    ours, matches = in_the_process(table, keys, text, repeats)
-    if matches != expected.num_rows:
-        raise RuntimeError(f"cep.stream found {matches:,} matches, cep.match {expected.num_rows:,}")
+    ways = []
+    for push in PUSHES:
+        ours, matches = in_the_process(table, keys, text, repeats, push)
+        if matches != expected.num_rows:
+            raise RuntimeError(f"cep.stream found {matches:,} matches, cep.match {expected.num_rows:,}")
+        ways.append(ours)
     theirs = by_flink(table, expected, keys, repeats)
-    return [ours, *([] if theirs is None else [theirs])]
+    return [*ways, *([] if theirs is None else [theirs])]
 
 
 def measured(session: SparkSession, place: Path, keys: int, rows: int, batches: int, few: int, repeats: int) -> list[Followed]:

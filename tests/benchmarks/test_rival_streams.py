@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
 import gpu_cep as cep
 from benchmarks.record import followed as record
@@ -24,17 +23,16 @@ def test_events_in_order_are_those_of_all_micro_batches() -> None:
 
 def test_a_stream_in_the_process_has_the_matches_of_a_batch() -> None:
     table, text = streams.in_order(rows=2_000, batches=3, keys=20), QUERY.partition(" RETURN ")[0]
-    followed, matches = streams.in_the_process(table, 20, text, repeats=1)
+    followed, matches = streams.in_the_process(table, 20, text, repeats=1, push=700)
     assert followed.rows == len(table)
     assert matches == cep.match(table, text, time_unit="us", output="indices").num_rows > 0
 
 
-def test_events_of_one_time_may_come_in_two_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "PUSH", 3)
+def test_events_of_one_time_may_come_in_two_pushes() -> None:
     table = pa.table(
         {"ts": pa.array([1, 1, 2, 2, 3, 3], pa.int64()), "type": list("AABBCC"), "k": [0, 1, 0, 1, 0, 1], "x": [1.0, 1, 2, 2, 3, 3]}
     )
-    assert streams.pushed(table, QUERY.partition(" RETURN ")[0]) == 2
+    assert streams.pushed(table, QUERY.partition(" RETURN ")[0], push=3) == 2
 
 
 def test_ratios_say_how_much_faster_gpu_match_is() -> None:
