@@ -181,6 +181,15 @@ def test_a_match_waits_for_no_other_key(output):
     assert push(502, "x", "BDD") == 31
 
 
+def test_a_match_waits_for_one_of_its_key_that_completes_before_it():
+    query = "PARTITION BY k PATTERN SEQ(A a, B b, NOT(C c)) WHERE a.x = b.x WITHIN 4 EVENTS RETURN a.ts AS a, b.ts AS b"
+    # the match from 1 to 4 has its window over first, and that from 2 to 3 is taken before it
+    events = pa.table({"ts": range(1, 7), "type": list("AABBDD"), "k": [7] * 6, "x": [1, 2, 2, 1, 0, 0]})
+    live = cep.stream(query, events.schema, time_to_live=100, after_match="skip_past_last")
+    found = [[(row["a"], row["b"]) for row in live.push(events.slice(row, 1)).to_pylist()] for row in range(6)]
+    assert found == [[], [], [], [], [(2, 3)], []]
+
+
 def test_a_saved_stream_knows_its_time_to_live():
     live = cep.stream(OF_KEYS, EVENTS, time_to_live=6)
     live.push(TRADES.slice(0, 1))
