@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.compile.jit import apart_rule, inline_rule, rule
 from gpu_cep_kernels.rules.conditions import comparison_holds, program_holds
 from gpu_cep_kernels.rules.running import is_null, mean_of
 from gpu_cep_kernels.rules.scalars import compare
@@ -27,6 +27,10 @@ from gpu_cep_kernels.rules.tables import (
     Words,
 )
 from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedEvents
+
+# So many events stand side by side in a block, whose values are compared at once. It pays where a variable has at least DENSE of the
+# NEAR ones.
+BLOCK, NEAR, DENSE = 32, 4, 2
 
 
 class Sieve(NamedTuple):
@@ -135,13 +139,31 @@ def is_sifted_out(group: int, row: int, bank: ColumnBank, sieve: Sieve, slots: I
 
 
 @rule
-def _next_fitting(
+def _any_compares(comparison: int, values: Any, bound: Any) -> bool:
+    """Whether any of some values that stand side by side compares with the bound."""
+    true = False
+    for k in range(values.size):
+        true |= compare(comparison, values[k], bound)
+    return true
+
+
+@rule
+def _skip_blocks(comparison: int, bound: Any, event: int, until: int, base: int, values: Any, occurrence: Places) -> tuple[int, int]:
+    """Return the variable's first event from `event` on in whose block any value compares, and how many blocks are skipped."""
+    skipped = 0
+    while event < until and not _any_compares(comparison, values[base + event : base + min(event + BLOCK, until)], bound):
+        event = int(occurrence[min(event + BLOCK, until)])
+        skipped += 1
+    return event, skipped
+
+
+@inline_rule
+def _next_nearby(
     comparison: int, column: int, bound: Any, event: int, until: int, base: int, values: Any, nulls: Words, occurrence: Places
 ) -> tuple[int, int]:  # fmt: skip
     """Return the first event from `event` on whose value compares with the bound, and how many do not before it.
 
-    If there is none before `until`, return one that is not before it.
-    `occurrence` is the variable's row, `values` the column's.
+    If there is none before `until`, return one that is not before it. `occurrence` is the variable's row, `values` the column's.
     """
     passed = 0
     while event < until and (not compare(comparison, values[base + event], bound) or is_null(nulls, column, base + event)):
@@ -150,29 +172,60 @@ def _next_fitting(
     return event, passed
 
 
+@apart_rule
+def _next_far(
+    comparison: int, column: int, bound: Any, event: int, until: int, base: int, values: Any, nulls: Words, occurrence: Places
+) -> tuple[int, int]:  # fmt: skip
+    """Return what :func:`_next_nearby` does, of many events, and how many looks it took before.
+
+    Where many of them are the variable's, a look is at a block. Its values are compared side by side, whosever they are.
+    """
+    looks, passed, border = 0, 0, event
+    while border <= event < until:
+        if passed >= DENSE:
+            event, skipped = _skip_blocks(comparison, bound, event, until, base, values, occurrence)
+            looks += skipped
+        border = min(event + (BLOCK if passed >= DENSE else NEAR), until)
+        event, passed = _next_nearby(comparison, column, bound, event, border, base, values, nulls, occurrence)
+        looks += passed
+    return event, looks
+
+
+@rule
+def _next_fitting(
+    comparison: int, column: int, bound: Any, event: int, until: int, base: int, values: Any, nulls: Words, occurrence: Places
+) -> tuple[int, int]:  # fmt: skip
+    """Return what :func:`_next_nearby` does, and how many looks it took before."""
+    if until - event > BLOCK:
+        event, looks = _next_far(comparison, column, bound, event, until, base, values, nulls, occurrence)
+    else:
+        event, looks = _next_nearby(comparison, column, bound, event, until, base, values, nulls, occurrence)
+    return event, looks
+
+
 @rule
 def next_sifted(
     v: int, begin: int, until: int, events: WalkedEvents, conditions: JudgedConditions, sieve: Sieve, slots: Ints
 ) -> tuple[int, int]:  # fmt: skip
-    """Return v's next event from `begin` on that the sieve of its first one does not rule out, and how many are ruled out before it.
+    """Return v's next event from `begin` on that the sieve of its first one does not rule out, and how many looks it took before.
 
     If there is none before `until`, return one that is not before it. With NULL nothing fits, and no event is looked at.
     """
     occurrence, bank, base = events.occurrence[v], conditions.bank, conditions.base
     group = 2 * v
     comparison, column, bound_column = sieve.comparison[group], sieve.column[group], sieve.bound_column[group]
-    event, passed, null = int(occurrence[begin]), 0, False
+    event, looks, null = int(occurrence[begin]), 0, False
     if sieve.means[group] == BY_FLOATS:
         row = slots[sieve.bound_slot[group]]
         null = is_null(bank.float_nulls, bound_column, row)
         bound, values = bank.floats[bound_column, row], bank.floats[column]
         stop = begin if null else until
-        event, passed = _next_fitting(comparison, column, bound, event, stop, base, values, bank.float_nulls, occurrence)
+        event, looks = _next_fitting(comparison, column, bound, event, stop, base, values, bank.float_nulls, occurrence)
     elif sieve.means[group] == BY_INTS:
         row = slots[sieve.bound_slot[group]]
         null = is_null(bank.int_nulls, bound_column, row)
         number, numbers = bank.ints[bound_column, row], bank.ints[column]
         stop = begin if null else until
-        event, passed = _next_fitting(comparison, column, number, event, stop, base, numbers, bank.int_nulls, occurrence)
+        event, looks = _next_fitting(comparison, column, number, event, stop, base, numbers, bank.int_nulls, occurrence)
     # the last entry is of no event
-    return int(occurrence[occurrence.size - 1]) if null else event, passed
+    return int(occurrence[occurrence.size - 1]) if null else event, looks

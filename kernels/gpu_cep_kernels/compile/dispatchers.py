@@ -21,6 +21,13 @@ def _widened(given: Any) -> Any:
 class RuleDispatcher(CPUDispatcher):
     """Hold a rule in two forms: kernels call the compiled one, Python calls the source."""
 
+    _compiler: Any
+
+    @property
+    def compiled_how(self) -> str:
+        """The options, and whether the rule is inlined."""
+        return f"{sorted(self.targetoptions.items())} {self._compiler.pipeline_class.__name__}"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.py_func(*args, **kwargs)
 

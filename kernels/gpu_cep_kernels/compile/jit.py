@@ -22,7 +22,7 @@ import numpy as np
 from gpu_cep_kernels.compile import bundles, dispatchers, entries, indexes, kernel_cache, operations, pipelines
 from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
 from gpu_cep_kernels.compile.operations import overload_on_cuda
-from gpu_cep_kernels.compile.pipelines import KernelCompiler, RuleCompiler
+from gpu_cep_kernels.compile.pipelines import ApartRuleCompiler, InlineRuleCompiler, KernelCompiler, RuleCompiler
 from gpu_cep_kernels.compile.source_keys import PACKAGE, describe_code, source_key
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -43,8 +43,8 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
     """
     if isinstance(value, Kernel):
         return cast(types.FunctionType, value.body), "kernel"
-    if isinstance(value, numba.core.dispatcher.Dispatcher):
-        return value.py_func, repr(sorted(value.targetoptions.items()))
+    if isinstance(value, RuleDispatcher):
+        return cast(types.FunctionType, value.py_func), value.compiled_how
     if isinstance(value, types.FunctionType) and value.__module__.partition(".")[0] == PACKAGE:
         return value, "function"
     return None
@@ -76,7 +76,21 @@ def _bind(function: Any, key: str, names: dict[str, Any]) -> Any:
 
 def rule(function: Function) -> Function:
     """Declare a scalar rule; LLVM decides where it is called, and where it is inlined."""
-    return cast(Function, RuleDispatcher(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=RuleCompiler))
+    return _declare_rule(function, RuleCompiler)
+
+
+def inline_rule(function: Function) -> Function:
+    """Declare a scalar rule that the CPU inlines in every caller: its loop is short, and its values are at hand there."""
+    return _declare_rule(function, InlineRuleCompiler)
+
+
+def apart_rule(function: Function) -> Function:
+    """Declare a scalar rule that the CPU inlines nowhere: it is called seldom, and would take registers from its callers' loops."""
+    return _declare_rule(function, ApartRuleCompiler)
+
+
+def _declare_rule(function: Function, compiler: type[RuleCompiler]) -> Function:
+    return cast(Function, RuleDispatcher(function, targetoptions=_OPTIONS_OF_RULES, pipeline_class=compiler))
 
 
 # What a CUDA thread runs, by whether a kernel is parallel, and whether it has a slot or returns something.

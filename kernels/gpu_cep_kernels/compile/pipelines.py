@@ -192,14 +192,30 @@ class RuleLowering(typed_passes.NativeLowering):
         super().run_pass(state)
         entry = RuleEntry()
         state.targetctx.insert_user_function(entry, state.cr.fndesc, [state.library])
+        if state.pipeline.inlining:
+            state.library._final_module.get_function(state.cr.fndesc.mangled_name).add_function_attribute(state.pipeline.inlining)
         state.reload_init.extend(state.library._reload_init)
         state.cr = state.cr._replace(cfunc=entry)
         return True
 
 
 class RuleCompiler(KernelCompiler):
-    """Run the pipeline of rules, which ends at LLVM code."""
+    """Run the pipeline of rules, which ends at LLVM code; `inlining` is LLVM's attribute for where that is put, if it may not choose."""
+
+    inlining = ""
 
     def pass_for(self, standard: Any) -> Any:
         """Return the pass that takes the place of one of numba's."""
         return RuleLowering if standard is typed_passes.NativeLowering else standard
+
+
+class InlineRuleCompiler(RuleCompiler):
+    """Run the pipeline of rules that are inlined in every caller."""
+
+    inlining = "alwaysinline"
+
+
+class ApartRuleCompiler(RuleCompiler):
+    """Run the pipeline of rules that are inlined nowhere."""
+
+    inlining = "noinline"

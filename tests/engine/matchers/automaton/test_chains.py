@@ -117,6 +117,35 @@ def test_a_robust_walk_finds_the_matches_of_the_search(monkeypatch, walked, text
     assert not walked
 
 
+@pytest.mark.parametrize("own", [0.9, 0.3, 0.02])
+@pytest.mark.parametrize("condition", ["c.x > a.y", "c.x >= a.y", "c.k < a.m", "c.k <= a.m", "c.k = a.m", "c.x != a.z"])
+def test_walks_over_many_events_find_the_matches_of_the_search(monkeypatch, walked, condition, own):
+    """The values of neighbours are compared side by side: of other types, NULL and NaN, and up to the end of a stream, too."""
+    random = np.random.default_rng(9)
+    size = 6_000
+    x = np.where(random.random(size) < 0.98, 0, random.integers(1, 5, size)).astype(np.float64)
+    x[random.random(size) < 0.02] = np.nan
+    events = pa.table(
+        {
+            "ts": np.cumsum(random.integers(0, 2, size)),
+            "type": random.choice(["A", "C", "D"], size, p=[0.1, 0.9 * own, 0.9 * (1 - own)]),
+            "x": pa.array(x, mask=random.random(size) < 0.05),
+            "y": random.integers(1, 5, size) * 1.0,
+            "z": np.zeros(size),
+            "k": pa.array(random.integers(0, 200, size), mask=random.random(size) < 0.05),
+            "m": random.integers(0, 3, size),
+            "s": random.choice(["p", "q"], size),
+        }
+    )
+    query = f"PATTERN SEQ(A a, C c) WHERE {condition} WITHIN 700"
+    chains = found(events, query)
+    assert walked
+    assert chains
+    without_chains(monkeypatch, walked)
+    assert found(events, query) == chains
+    assert not walked
+
+
 def test_a_robust_walk_stops_where_a_window_takes_many_steps(walked):
     """No C fits, so that each pair of a and b is tried, and dead ends are worth keeping."""
     types = ["A", *"B" * 100, *"C" * 100]
