@@ -35,7 +35,8 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
     dtype, held = np.dtype(kind), pa.py_buffer(b"") if buffer is None else buffer
     size = held.size // dtype.itemsize - first if count is None else count
     # a buffer without values may have no address
-    return np.require(_Memory(held, dtype, size, first), requirements="A") if size else np.empty(0, dtype)
+    values = np.asarray(_Memory(held, dtype, size, first)) if size else np.empty(0, dtype)
+    return values if values.flags.aligned else values.copy()
 
 
 class TextBuffers(NamedTuple):
