@@ -16,7 +16,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import window_clock
 from gpu_cep.engine.events.label_words import Words
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Indices, concatenate_arrays
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
@@ -39,10 +39,12 @@ def _labelled_events(labels: Words, v: int, threads: int) -> Indices:
     def select(span: tuple[int, int]) -> Indices:
         low, high = span
         found = new_values(high - low + 1, np.int64)
-        return found[: select_starts(marked_events(labels[:, low:high], 1 << v), found)] + low
+        events = found[: select_starts(marked_events(labels[:, low:high], 1 << v), found)]
+        events += low
+        return events
 
     parts = spread(select, slices(labels.shape[1], threads), threads)
-    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+    return concatenate_arrays([np.empty(0, np.int64), *parts], threads) if len(parts) != 1 else parts[0]
 
 
 def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
@@ -59,7 +61,7 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
     return NegationTable(
         variable=np.array([negation.variable for negation in negations], np.uint16),
         place_first=offsets([len(own) for own in places]),
-        places=np.concatenate([np.empty(0, np.int64), *places]),
+        places=places[0] if len(places) == 1 else np.concatenate(places),
         after_first=offsets([len(after) for after, _ in bounds]),
         after=np.array([v for after, _ in bounds for v in after], np.int64),
         before_first=offsets([len(before) for _, before in bounds]),
