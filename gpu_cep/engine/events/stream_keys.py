@@ -13,6 +13,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.input.text_codes import ascends
 from gpu_cep.engine.lowering.text_predicates import Values
 from gpu_cep_kernels.phase_one.distinct import count_marked, mark_distinct, number_distinct
 
@@ -21,7 +22,7 @@ SPARSE = 4
 _ROOM = 1 << 16
 # Pairs are numbered by a bit for each that there may be, up to so many bits for each event; beyond, they are sorted.
 _BITS = 64
-# Up to so many keys are ranked before streams are formed; if there are more, only those with matches are, at the end.
+# Up to so many keys are sorted before streams are formed; if there are more, only those with matches are, at the end.
 RANKED = 1 << 16
 
 
@@ -80,7 +81,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
         codes, distinct = columns.code_pieces(column)
         count = len(distinct) + 1
         # the last code is NULL's
-        return StreamKeys(codes, count, text_ranks(distinct) if count <= RANKED else None)
+        return StreamKeys(codes, count, text_ranks(distinct) if count <= RANKED or ascends(distinct) else None)
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -93,7 +94,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
 
 def text_ranks(values: Values) -> Indices:
     """Return the rank of each of a dictionary's values and, last, of NULL, which comes first."""
-    return np.append(dense_rank(values) + 1, 0)
+    return np.append((np.arange(len(values)) if ascends(values) else dense_rank(values)) + 1, 0)
 
 
 def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[Any, int]:

@@ -13,6 +13,9 @@ from gpu_cep.engine.input.buffers import buffer_values, text_buffers
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep_kernels.phase_one.text import hash_texts
 
+# Values that tell of most dictionaries that they do not ascend.
+_FEW = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Codes:
@@ -53,11 +56,13 @@ def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
 
     If the indices have that width and no NULLs, they are not copied.
     """
-    indices = encoded.indices
+    codes = encoded.indices
     # no code is negative, so a sign's bit is free
-    codes = indices.view(kind) if indices.type.bit_width == kind.bit_width else indices.cast(kind)
+    if codes.type.bit_width != kind.bit_width:
+        codes = codes.cast(kind)
     # filling copies, whether there is a NULL or not
-    codes = codes.fill_null(len(encoded.dictionary)) if codes.null_count else codes
+    if codes.null_count:
+        codes = codes.view(kind).fill_null(len(encoded.dictionary))
     # by its name: for to_pandas_dtype() some releases of pyarrow import pandas
     return buffer_values(codes.buffers()[1], str(kind), len(codes), codes.offset)
 
@@ -76,5 +81,11 @@ def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
 def plain_dictionary(array: pa.Array) -> pa.Array:
     """Return a dictionary array with NULLs among its indices only, and with distinct values."""
     values = array.dictionary
-    plain = values.null_count == 0 and len(values.unique()) == len(values)
+    plain = values.null_count == 0 and (ascends(values) or len(values.unique()) == len(values))
     return array if plain else array.dictionary_decode().dictionary_encode()
+
+
+def ascends(values: pa.Array) -> bool:
+    """Return whether each of a dictionary's values is greater than the one before; none is NULL. To compare costs less than to hash."""
+    few = values.slice(0, _FEW)
+    return all(len(own) < 2 or pc.all(pc.less(own.slice(0, len(own) - 1), own.slice(1))).as_py() for own in (few, values))

@@ -6,12 +6,17 @@ import math
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.events import stream_keys
+from gpu_cep.engine.input.text_codes import ascends
 
 NAN = math.nan
 COLUMNS = {
@@ -118,3 +123,29 @@ def test_streams_of_two_keys_come_in_the_order_of_the_first(condition):
     assert matches.to_pylist() == [{"a": 2, "b": 3}, {"a": 0, "b": 1}]
     counts = cep.match(events, f"PATTERN SEQ(A a, B b){condition}", output="count", **options)
     assert counts.to_pylist() == [{"p": 1, "q": 2, "count": 1}, {"p": 2, "q": 1, "count": 1}]
+
+
+DICTIONARIES = {
+    "ascending": ["", "a", "b", "é"],
+    "descending": ["é", "b", "a", ""],
+    "repeating": ["a", "a", "b", "é"],
+    "with NULL": ["a", None, "b"],
+}
+
+
+@pytest.mark.parametrize("ranked", [1, stream_keys.RANKED])
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_streams_come_in_the_order_of_their_keys_whatever_that_of_the_dictionary(name, ranked, monkeypatch):
+    monkeypatch.setattr(stream_keys, "RANKED", ranked)
+    codes, values = np.array([2, 0, 1, 2, 0, 1, 0]), DICTIONARIES[name]
+    keys = pa.DictionaryArray.from_arrays(pa.array(codes, mask=np.arange(7) == 6), pa.array(values))
+    found = cep.match(events(k=keys), PATTERN, partition_by="k", output="indices").to_pylist()
+    assert found == [match for stream in streams(keys) for match in paired(stream)]
+
+
+@given(st.lists(st.integers(0, 3), max_size=6), st.integers(0, 100))
+def test_values_ascend_if_each_is_greater_than_the_one_before(steps, before):
+    """Also behind the first ones, which tell of most that they do not."""
+    numbers = np.concatenate([np.arange(before), before + np.cumsum(steps)]).astype(int)
+    values = pa.array([f"{number:04}" for number in numbers], pa.string())
+    assert ascends(values) == all(earlier < later for earlier, later in pairwise(numbers))
