@@ -27,20 +27,16 @@ MOST_PARAMETERS = 4_096
 MOST_SECONDS = 10
 # One thread runs a whole search, or a program: their registers are recorded (benchmarks/results/kernel-resources.md), not bounded.
 SEARCHES = {
-    "count_buffer",
     "count_matches",
     "enumerate_chain",
     "enumerate_iterations",
     "enumerate_matches",
     "enumerate_negated_chain",
     "enumerate_paths",
-    "evaluate_rows",
     "filter_partners",
     "find_longest_runs",
-    "grow_graph",
     "grow_runs",
     "judge_rows",
-    "mask_by_rows_beside",
     "order_matches",
     "search_row_matches",
     "walk_chain_windows",
