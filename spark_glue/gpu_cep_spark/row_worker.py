@@ -110,26 +110,23 @@ def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Tabl
     for part in parts:
         profile.add("parts", 1)
         profile.add("events", part.num_rows)
-        with profile.stage("matching"):
-            rows = _named(work, part)
-            found = _of_slices(work, rows, cores) if work.sliced else _of_partitions(work, rows, cores)
-        if work.bound.query.rows == "one":
-            profile.add("matches", found.num_rows)
+        rows = _named(work, part)
+        found = (_of_slices if work.sliced else _of_partitions)(work, rows, cores, profile)
         # freed before the next part is gathered
         del part, rows
         yield from in_batches(found)
         del found
 
 
-def _of_partitions(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
-    return answer_row_pattern(work.bound, work.options, rows, work.settings, threads=cores, ties=work.ties)
+def _of_partitions(work: RowWork, rows: pa.Table, cores: int, profile: Profile) -> pa.Table:
+    return answer_row_pattern(work.bound, work.options, rows, work.settings, threads=cores, profile=profile, ties=work.ties)
 
 
-def _of_slices(work: RowWork, rows: pa.Table, cores: int) -> pa.Table:
+def _of_slices(work: RowWork, rows: pa.Table, cores: int, profile: Profile) -> pa.Table:
     """Return what the pattern returns for slices, without their numbers."""
     own = rows.column(rows.num_columns - 1).to_numpy()
     given = rows.select(range(rows.num_columns - 1))
-    return answer_slices(work.bound, given, own, work.settings, threads=cores, ties=work.ties).remove_column(0)
+    return answer_slices(work.bound, given, own, work.settings, threads=cores, profile=profile, ties=work.ties).remove_column(0)
 
 
 def _named(work: RowWork, batches: pa.Table) -> pa.Table:

@@ -24,13 +24,13 @@ from gpu_cep_spark.row_metrics import rows_read_and_shuffled
 # In the order in which a run counts them; what a query does not count is 0, and not shown.
 COUNTS = (
     "tasks", "rows read", "row groups read", "bytes read",
-    "parts", "events", "copies", "filtered", "windows", "summarised", "candidates", "situations", "pivots", "pairs", "matches",
-    "steps",
+    "parts", "events", "copies", "rows", "partitions", "filtered", "windows", "summarised", "candidates", "left", "situations", "pivots",
+    "pairs", "nodes", "matches", "timeouts", "steps",
 )  # fmt: skip
 ENGINES = ("cpu", "gpu")
 STAGES = (
     "reading", "trial", "columns", "timestamps", "labels", "keys", "order", "windows", "occurrences", "starts", "summary", "chain",
-    "candidates", "candidates back", "lift", "situations", "graph", "buffers", "planning", "matching", "results",
+    "candidates", "candidates back", "lift", "situations", "graph", "buffers", "planning", "reach", "matching", "results",
 )  # fmt: skip
 
 _WHOLE = (*COUNTS, *(f"on {engine}" for engine in ENGINES))

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
 from gpu_cep_spark.row_metrics import first_execution
-from gpu_cep_spark.run_report import STAGES
+from gpu_cep_spark.run_report import COUNTS, STAGES
 from tests.spark import test_intervals
 from tests.spark.conftest import ROOT
 from tests.spark.samples import QUERIES, as_set, streams
@@ -72,6 +72,17 @@ def test_every_stage_that_the_engine_times_is_reported() -> None:
     sources = [path for folder in ("gpu_cep", "spark_glue") for path in (ROOT / folder).rglob("*.py")]
     timed = {stage for path in sources for stage in re.findall(r'profile\.stage\("([a-z ]+)"\)', path.read_text(encoding="utf-8"))}
     assert timed == {*STAGES}
+    counted = {name for path in sources for name in re.findall(r'profile\.add\("([a-z ]+)"', path.read_text(encoding="utf-8"))}
+    assert counted <= {*COUNTS}
+
+
+def test_rows_of_match_recognize_are_counted(spark: SparkSession) -> None:
+    report, profile = cep.RunReport(), cep.Profile()
+    text = "MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts MEASURES A.ts AS begun PATTERN (A B+) DEFINE B AS B.x > PREV(B.x))"
+    found = cep.gpu_match(spread(spark, EVENTS, 3), text, report=report)
+    expected = cep.match(EVENTS, text, profile=profile)
+    assert found.count() == expected.num_rows > 0
+    assert {name: report.counts[name] for name in ("rows", "partitions", "matches")} == profile.counts
 
 
 def test_slices_tell_of_their_copies(spark: SparkSession) -> None:

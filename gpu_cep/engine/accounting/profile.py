@@ -24,8 +24,11 @@ class Profile:
     * ``summarised`` and ``candidates``: windows left after each condition;
     * ``pivots``: events of the rarest variable, if the lazy chain ran (on the CPU in place of windows);
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
+    * ``nodes``: nodes of NFA^b's buffer, if that ran;
     * ``matches``, and ``steps`` (those that ``max_steps`` bounds);
-    * ``left``: candidate windows that a device left to the CPU, if it did.
+    * ``timeouts``: starts whose window ended without a match, where a stream returns these;
+    * ``left``: candidate windows that a device left to the CPU, if it did;
+    * ``rows`` and ``partitions``: those of MATCH_RECOGNIZE, in place of events and what follows.
 
     `seconds` are summed over the batches and parts that threads work on. `engines` counts the runs
     on ``cpu`` and on ``gpu``. `answers` says by which algorithm each batch was answered, and why.

@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
@@ -43,8 +45,9 @@ def skips_rows(bound: BoundRowPattern) -> bool:
 
 
 def answer_slices(
-    bound: BoundRowPattern, table: pa.Table, own: Flags, settings: Settings = DEFAULT_SETTINGS, *, threads: int, ties: tuple[int, ...] = ()
-) -> pa.Table:
+    bound: BoundRowPattern, table: pa.Table, own: Flags, settings: Settings = DEFAULT_SETTINGS, *, threads: int,
+    profile: Profile | None = None, ties: tuple[int, ...] = (),
+) -> pa.Table:  # fmt: skip
     """Return the rows of the result that the matches of slices show, with :data:`ENDS` behind them if they are candidates.
 
     Parameters
@@ -55,6 +58,8 @@ def answer_slices(
         The rows of slices.
     own
         Whether a row belongs to its slice, and is no copy.
+    profile
+        Receives the counts of the slices' own rows and of copies, of matches or candidates, and the seconds of each stage.
     settings, threads, ties
         As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern` takes them.
 
@@ -64,15 +69,33 @@ def answer_slices(
         As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern`.
     """
     plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))), settings)
-    columns = row_columns(plan, table)
-    ordered = order_rows(bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, settings.max_steps)
+    profile = Profile() if profile is None else profile
+    with profile.stage("columns"):
+        columns = row_columns(plan, table)
+    with profile.stage("order"):
+        ordered = order_rows(bound, columns, threads, ties)
+    profile.add("rows", int(np.count_nonzero(own)))
+    profile.add("copies", int(np.count_nonzero(~own)))
+    matches = find_matches(plan, columns, ordered, threads, settings.max_steps, profile)
+    with profile.stage("results"):
+        if skips_rows(bound):
+            return _candidates(plan, columns, ordered, matches, table, own, threads, profile)
+        chosen = matches.chosen(ordered.take(own)[matches.firsts])
+        profile.add("matches", len(chosen))
+        return returned_rows(plan, columns, ordered, chosen, None, table, threads)
+
+
+def _candidates(
+    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, matches: RowMatches, table: pa.Table, own: Flags, threads: int,
+    profile: Profile,
+) -> pa.Table:  # fmt: skip
+    """Return the rows of the matches to which the search may come, with :data:`ENDS` behind them."""
+    bound = plan.bound
     kept = ordered.take(own)[matches.firsts]
-    if not skips_rows(bound):
-        return returned_rows(plan, columns, ordered, matches.chosen(kept), None, table, threads)
     times = ordered.take(columns.values(bound.order_by[0].column)).astype(np.int64)
     kept &= _reached(plan, ordered, matches, times, ordered.take(own))[matches.firsts]
     chosen = matches.chosen(kept)
+    profile.add("candidates", len(chosen))
     found = returned_rows(plan, columns, ordered, chosen, None, table, threads)
     owners = np.arange(len(chosen)) if bound.query.rows == "one" else shown_rows(plan, chosen).owners
     places = _places_at_times(ordered, times)
