@@ -135,7 +135,16 @@ def check_row_settings(settings: Settings) -> None:
 
 
 def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> BoundRowPattern:
-    """Return MATCH_RECOGNIZE, given as text or as a tree, bound to rows of `schema`; raises as :func:`bind_row_pattern`."""
+    """Return MATCH_RECOGNIZE, given as text or as a tree, bound to rows of `schema`; raises as :func:`bind_row_pattern`.
+
+    The same text, schema and options give the same object, by which its plan is remembered.
+    """
+    if isinstance(pattern, str) and _is_remembered(schema, options):
+        return _rows_of_text(pattern, schema, options)
+    return _newly_bound(pattern, schema, options)
+
+
+def _newly_bound(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> BoundRowPattern:
     from gpu_cep.engine.input.read_tables import schema_of
 
     check_column_names(schema.names)
@@ -225,6 +234,9 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 
 # Over few events planning is most of the work, and the same queries are often asked of the next events: those of a whole rule set.
 _plan_of_text = lru_cache(maxsize=1024)(_new_plan)
+
+
+_rows_of_text = lru_cache(maxsize=256)(_newly_bound)
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
 from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_rows, with_unmatched
 from gpu_cep.engine.row_patterns.totals import with_fixed_counts
 from gpu_cep.errors import MatchLimitExceeded, ending_in
+from gpu_cep.identity import Identity
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings
@@ -70,7 +71,7 @@ def answer_row_pattern(
     """
     threads = available_threads() if threads is None else threads
     profile = Profile() if profile is None else profile
-    plan = plan_row_pattern(bound, settings)
+    plan = _plan(bound, options, settings)
     with profile.stage("columns"):
         columns = row_columns(plan, table)
     with profile.stage("order"):
@@ -83,6 +84,17 @@ def answer_row_pattern(
     with profile.stage("results"):
         unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if bound.query.rows == "with unmatched" else None
         return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
+
+
+def _plan(bound: BoundRowPattern, options: Options, settings: Settings) -> RowPlan:
+    """Return the plan, of the same bound pattern the same one."""
+    # a cache must not keep the caller's functions alive
+    return plan_row_pattern(bound, settings) if options.functions else _plan_of(Identity(bound), settings)
+
+
+@lru_cache(maxsize=256)
+def _plan_of(bound: Identity[BoundRowPattern], settings: Settings) -> RowPlan:
+    return plan_row_pattern(bound.value, settings)
 
 
 def returned_rows(
