@@ -52,6 +52,10 @@ _FORMS = (
 )
 
 
+# A word that stands as the name of a column or variable would.
+_AS_NAME = re.compile(r"\w+\s*([,.)+*/%<>=?{-]|(as|and|or|is|in|between|like|asc|desc|nulls)\b)", re.IGNORECASE)
+
+
 def unexpected_in_rows(mistake: Mistake) -> DiagnosedError:
     """Return the error for a token that cannot stand where it does."""
     found = mistake.found
@@ -124,6 +128,8 @@ def _hint(mistake: Mistake) -> str | None:
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
     if foreign is not None:
         return foreign
+    if "NAME" in mistake.expected and _AS_NAME.match(mistake.text, start):
+        return f'in quotes it is the name of a column or a variable: "{mistake.found}"'
     if mistake.opened and _function(mistake) in _FUNCTIONS:
         return _FUNCTIONS[_function(mistake)]
     if "_AS" in mistake.expected and mistake.found.type in ("_COMMA", "_RPAR", *_CLAUSES):
