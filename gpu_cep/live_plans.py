@@ -22,7 +22,7 @@ from gpu_cep.lang.ast import UNITS
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
-from gpu_cep.live_queries import LATE, Idle, InSessions, LiveQuery, check_live, needs_slices, row_query
+from gpu_cep.live_queries import EMIT, LATE, Idle, InSessions, LiveQuery, check_live, needs_slices, row_query
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class Arrival:
     """How events come: how late they may be, what becomes of later ones, how often the engine runs, and when time moves without events.
 
-    `lateness`, `late`, `every`, `idle`, `time_to_live`: the keywords of :class:`gpu_cep.Stream`.
+    `lateness`, `late`, `every`, `idle`, `time_to_live`, `emit`: the keywords of :class:`gpu_cep.Stream`.
     `in_order`: whether they come in order of time.
     `asked`: what is asked for, for errors.
     """
@@ -61,6 +61,22 @@ class Arrival:
     asked: str = "a stream"
     idle: str | None = None
     time_to_live: float | str | None = None
+    emit: str = "certain"
+
+    @property
+    def by_window(self) -> bool:
+        """Whether matches come out when their windows are over."""
+        return self.emit == "window"
+
+
+def check_choices(emit: object, late: object) -> None:
+    """Raise PatternError if a keyword of a stream has a value that it does not take."""
+    faults = []
+    for name, given, taken in (("emit", emit, EMIT), ("late", late, LATE)):
+        if given not in taken:
+            faults.append(Diagnostic(f"{name}={given!r} is unknown; expected one of {', '.join(taken)}", hint=nearest(str(given), taken)))
+    if faults:
+        raise PatternError(faults)
 
 
 def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings, arrival: Arrival) -> LiveQuery:
@@ -73,14 +89,13 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     UnsupportedError
         A stream cannot answer the query.
     """
-    if arrival.late not in LATE:
-        hint = nearest(str(arrival.late), LATE)
-        raise PatternError([Diagnostic(f"late={arrival.late!r} is unknown; expected one of {', '.join(LATE)}", hint=hint)])
+    check_choices(arrival.emit, arrival.late)
     if is_row_pattern(pattern):
         return _plan_live_rows(pattern, schema, options, settings, arrival)
     settings, of_timeouts = by_kind(settings) if settings.timeouts else (settings, None)
     whole = make_plan(pattern, schema, options, settings)
     check_live(whole, settings, arrival.asked, expires=arrival.time_to_live is not None)
+    refuse_order(whole, arrival)
     read = [schema.names[column] for column in columns_read(whole.query, settings)]
     narrow, chosen = with_wide_codes(pa.schema([schema.field(name) for name in read])), narrow_settings(settings, read)
     # of its text, so that a stream which is loaded has the same plan
@@ -93,7 +108,7 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
         sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
     timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
     assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
-    decisive = None if arrival.in_order else decisive_of(plan, text, narrow, options, settings)
+    decisive = None if arrival.in_order or arrival.by_window else decisive_of(plan, text, narrow, options, settings)
     live = _of_arrival(LiveQuery(plan, narrow, sliced, timeouts, decisive=decisive, sessions=sessions), arrival, options.time_unit)
     if live.returns_late:
         check_late_rows(live, settings)
@@ -163,13 +178,23 @@ def _plan_live_rows(
 
 
 def refuse_of_rows(arrival: Arrival, settings: Settings) -> None:
-    """Raise UnsupportedError if a row pattern is to be matched on a card as rows come, or its keys are to have a time to live."""
+    """Raise UnsupportedError if a row pattern is to be matched on a card as rows come, or has what only other patterns have."""
     if settings.engine == "gpu":
         message = "engine='gpu' is not supported for MATCH_RECOGNIZE over a stream, or over files in slices; supported: 'auto' and 'cpu'"
         raise UnsupportedError([Diagnostic(message)])
+    if arrival.by_window:
+        message = "emit='window' is not supported for MATCH_RECOGNIZE"
+        raise UnsupportedError([Diagnostic(message, hint="leave it out: the matches of a partition come out in order")])
     if arrival.time_to_live is not None:
         message = "time_to_live= is not supported for MATCH_RECOGNIZE"
         raise UnsupportedError([Diagnostic(message, hint="leave it out; WITHIN a length of time bounds what is kept")])
+
+
+def refuse_order(plan: AnyPlan, arrival: Arrival) -> None:
+    """Raise UnsupportedError if situations are to come out in the order of first events."""
+    if arrival.by_window and isinstance(plan, IntervalPlan):
+        message = "emit='window' is not supported for situations, of which matches come out when they are detected"
+        raise UnsupportedError([Diagnostic(message, hint="leave it out; sort what comes out by match_start")])
 
 
 def text_of(pattern: Pattern) -> str:
@@ -185,7 +210,10 @@ def _of_arrival(live: LiveQuery, arrival: Arrival, time_unit: str | None) -> Liv
     every = None if arrival.every is None else _length(live.plan, "every", arrival.every, time_unit)
     idle = None if arrival.idle is None else _idle(live.plan, arrival.idle, time_unit)
     refuses, returns = arrival.late == "error", arrival.late == "rows"
-    return replace(live, lateness=lateness, every=every, refuses_late=refuses, returns_late=returns, in_order=arrival.in_order, idle=idle)
+    return replace(
+        live, lateness=lateness, every=every, refuses_late=refuses, returns_late=returns, by_window=arrival.by_window,
+        in_order=arrival.in_order, idle=idle,
+    )  # fmt: skip
 
 
 def check_late_rows(live: LiveQuery, settings: Settings) -> None:

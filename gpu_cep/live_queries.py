@@ -29,6 +29,8 @@ from gpu_cep.plan.settings import Settings
 
 # What `late=` may be.
 LATE = ("drop", "error", "rows")
+# What `emit=` may be.
+EMIT = ("certain", "window")
 # Where it is known which events make a match certain.
 _OF_FEW_KEYS = (Certain.WITH_LAST_EVENT, Certain.WITH_WINDOW, Certain.AT_DETECTION)
 
@@ -57,6 +59,7 @@ class LiveQuery:
     `lateness`: how far, in ticks, the watermark lies behind the latest event.
     `every`: how far it must have moved before the engine runs again (None: it runs whenever it has moved).
     `refuses_late`, `returns_late`: whether a late event is an error, or comes out as a row; else it is dropped and counted.
+    `by_window`: whether matches come out when their windows are over, in the order of first events.
     `in_order`: whether events come in order of time; then the watermark is right before the latest one.
     `idle`: when the watermark moves with the clock (None: never).
     `decisive`: on which of the known events later matches depend (None: on all of the window).
@@ -72,6 +75,7 @@ class LiveQuery:
     every: Tick | None = None
     refuses_late: bool = False
     returns_late: bool = False
+    by_window: bool = False
     in_order: bool = False
     idle: Idle | None = None
     decisive: Decisive | None = None
@@ -122,8 +126,8 @@ class LiveQuery:
 
     @cached_property
     def certain(self) -> Certain:
-        """When a match is certain; of events in order, matches come in the order of first events."""
-        return Certain.WITH_WINDOW if self.in_order else certainty_of(self.plan)
+        """When a match is reported: as soon as it is certain, or in the order of first events; so it is where events come in order."""
+        return Certain.WITH_WINDOW if self.in_order or self.by_window else certainty_of(self.plan)
 
     @cached_property
     def result(self) -> pa.Schema:

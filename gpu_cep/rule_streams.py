@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")
 # Those that say how events come.
-_ARRIVAL = ("lateness", "late", "every", "idle")
+_ARRIVAL = ("lateness", "late", "every", "idle", "emit")
 _MARK = b"gpu_cep.rule_stream"
 _FORMAT = 2
 
@@ -105,7 +105,7 @@ class RuleStream:
     ----------
     patterns
         As in :func:`gpu_cep.match_all`.
-    schema, lateness, every, idle
+    schema, lateness, every, idle, emit
         As in :class:`gpu_cep.Stream`.
     late
         As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL for the pattern; with `split` it is a row
@@ -135,11 +135,12 @@ class RuleStream:
         late: str = "drop",
         every: float | str | None = None,
         idle: str | None = None,
+        emit: str = "certain",
         split: bool = False,
         **keywords: Unpack[StreamOptions],
     ) -> None:
         rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(schema)
-        arrival = Arrival(lateness, late, every, idle=idle)
+        arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
         self._live = _plan_rules(rules, plain, given, arrival)
         if not split:
             same_columns({name: live.result for name, live in self._live.items()})

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")
 # Those that say how events come.
-_ARRIVAL = ("lateness", "late", "every", "idle", "time_to_live")
+_ARRIVAL = ("lateness", "late", "every", "idle", "time_to_live", "emit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,9 @@ class Stream:
     time_to_live
         For a window of a number of events with `partition_by`: after how long without an event a key begins anew, so that nothing is
         kept of it, a number or text such as ``"1 day"``. Its matches are those among events without a longer silence between them.
+    emit
+        When a match comes out. ``certain``: as soon as no event that may still come can change it. ``window``: when its window is
+        over, so that matches come out in the order of their first events, as :meth:`push` goes on.
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 
@@ -102,10 +105,12 @@ class Stream:
         every: float | str | None = None,
         idle: str | None = None,
         time_to_live: float | str | None = None,
+        emit: str = "certain",
         **keywords: Unpack[StreamOptions],
     ) -> None:
         given: dict[str, Any] = dict(keywords)
-        arrival, plain = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live), decode_schema(schema)
+        arrival = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live, emit=emit)
+        plain = decode_schema(schema)
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
         self._asked = _Asked(text_of(pattern), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")

@@ -12,29 +12,17 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
-from gpu_cep.live_queries import LATE
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.row_patterns.certainty import refuse_uncertain
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.row_patterns import NarrowRows
 
-EMIT = ("certain",)
 OUTPUTS = ("matches", "events")
 # How a column's metadata say that Spark keeps a watermark of it.
 DELAY = "spark.watermarkDelayMs"
 STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-def check_choices(emit: object, late: object) -> None:
-    """Raise PatternError if a keyword has a value that it does not take."""
-    faults = []
-    for name, given, taken in (("emit", emit, EMIT), ("late", late, LATE)):
-        if given not in taken:
-            faults.append(Diagnostic(f"{name}={given!r} is unknown; expected one of {', '.join(taken)}", hint=nearest(str(given), taken)))
-    if faults:
-        raise PatternError(faults)
 
 
 def refuse_for_batch(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:

@@ -21,7 +21,7 @@ from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.lang.format import format_query
-from gpu_cep.live_plans import Arrival, check_late_rows, decisive_of, in_sessions, plan_runs
+from gpu_cep.live_plans import Arrival, check_late_rows, decisive_of, in_sessions, plan_runs, refuse_order
 from gpu_cep.live_queries import LiveQuery, check_live, needs_slices
 from gpu_cep.plan.certainty import is_reported_in_time
 from gpu_cep.plan.event_plan import EventPlan
@@ -83,7 +83,7 @@ def _is_event_time(live: LiveQuery) -> bool:
 
     Rows must be after the watermark that Spark had one micro-batch before, or it drops them.
     """
-    return DETECTED_AT in live.result.names and live.every is None and is_reported_in_time(live.plan)
+    return DETECTED_AT in live.result.names and live.every is None and not live.by_window and is_reported_in_time(live.plan)
 
 
 def live_work(
@@ -107,15 +107,18 @@ def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
 
 def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> LiveQuery:
     plan = check_live(query.plan, query.settings, expires=arrival.time_to_live is not None)
+    refuse_order(plan, arrival)
     every = ticks_of(plan, arrival.every, query.options.time_unit)
     sliced, sessions = None, in_sessions(plan, query.events, arrival.time_to_live, query.options.time_unit)
     if isinstance(plan, EventPlan) and (sessions is not None or needs_slices(query.settings)):
         sliced = plan_runs(query.pattern, query.events, query.options, query.settings, sessions)
     of_timeouts = [each.plan for each in timeouts if isinstance(each.plan, EventPlan)]
-    decisive = decisive_of(plan, query.pattern, query.events, query.options, query.settings)
+    asked = query.pattern, query.events, query.options, query.settings
+    decisive = None if arrival.by_window else decisive_of(plan, *asked)
     live = LiveQuery(
         plan, query.events, sliced, of_timeouts[0] if of_timeouts else None,
-        every=every, refuses_late=arrival.late == "error", returns_late=arrival.late == "rows", decisive=decisive, sessions=sessions,
+        every=every, refuses_late=arrival.late == "error", returns_late=arrival.late == "rows", by_window=arrival.by_window,
+        decisive=decisive, sessions=sessions,
     )  # fmt: skip
     if live.returns_late:
         check_late_rows(live, query.settings)
@@ -161,6 +164,7 @@ def _digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:
     options, settings = query.options, query.settings
     asked = [settings.after_match, settings.output, settings.columns, options.detect, options.allen, options.gap]
     kept = [str(query.events.remove_metadata()), sorted(codes.items()), *([] if live.sessions is None else [live.sessions.time_to_live])]
+    kept += ["by window"] if live.by_window else []
     text = format_query(as_query(query.pattern))
     return digest_of(text, options, _MEANING, *asked, settings.kind, settings.detected_at, *kept)
 

@@ -17,7 +17,7 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
-from gpu_cep.live_plans import Arrival
+from gpu_cep.live_plans import Arrival, check_choices
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.query_plans import is_row_pattern, refuse_swapped
@@ -26,7 +26,7 @@ from gpu_cep_spark.codes import coded_columns
 from gpu_cep_spark.file_matching import match_files
 from gpu_cep_spark.heartbeat_rows import without_heartbeats
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
-from gpu_cep_spark.live_checks import check_choices, refuse_for_batch, refuse_keywords
+from gpu_cep_spark.live_checks import refuse_for_batch, refuse_keywords
 from gpu_cep_spark.live_frames import ZONE, match_stream
 from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
@@ -131,7 +131,8 @@ def gpu_match(
     report
         Receives the counts and times of the workers, once an action has computed the result; of matches only, beside timeouts.
     emit
-        When a match of a streaming DataFrame comes out: ``certain``, once, when no event that may still come can change it.
+        When a match of a streaming DataFrame comes out. ``certain``: once no event that may still come can change it. ``window``:
+        when its window is over, as of :class:`gpu_cep.Stream`.
     every
         Of a streaming DataFrame, how far the watermark must have moved before the engine runs again: text such as
         ``"10 seconds"``. Default: whenever it has moved.
@@ -169,7 +170,7 @@ def gpu_match(
     check_scan(scan, slices)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
-    arrival = Arrival(late=late, every=every, time_to_live=time_to_live)
+    arrival = Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit)
     if is_row_pattern(asked) and frame.isStreaming:
         return match_row_stream(frame, asked, options, settings, arrival)
     frame = without_heartbeats(frame, options.timestamp)

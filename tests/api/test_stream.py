@@ -84,7 +84,8 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     unit = "" if in_numbers(case) else " seconds"
     lateness = data.draw(st.sampled_from((0, 1, 3)), "lateness")
     every = data.draw(st.sampled_from((None, None, 2)), "every")
-    live = live_of(case, lateness=f"{lateness}{unit}", every=every and f"{every}{unit}")
+    emit = data.draw(st.sampled_from(("certain", "certain", "window")), "emit")
+    live = live_of(case, lateness=f"{lateness}{unit}", every=every and f"{every}{unit}", emit=emit)
     order = data.draw(st.one_of(st.just("sorted"), st.randoms(use_true_random=False)), "order")
     rows = np.argsort(ticks_of(case.events), kind="stable")
     if order != "sorted":
@@ -139,6 +140,20 @@ def test_a_match_comes_out_with_its_last_event():
 def test_a_match_waits_for_its_window_if_later_events_may_change_it(pattern, strategy, rows):
     live = cep.stream(f"PATTERN {pattern} WITHIN 4", EVENTS, strategy=strategy)
     assert [live.push(TRADES.slice(row, 1)).num_rows for row in range(6)] == rows
+
+
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
+def test_matches_come_in_the_order_of_first_events_if_that_is_asked_for(after_match):
+    crossed = pa.table({"ts": [1, 2, 3, 4, 5, 20], "type": list("AABBAA"), "k": [1, 2, 2, 1, 3, 4]}, EVENTS)
+    live = cep.stream(PAIRS, EVENTS, emit="window", after_match=after_match)
+    with patch.object(decisive, "_FEWEST", 0):
+        given = [live.push(crossed.slice(row, 1)).to_pylist() for row in range(5)]
+        live = cep.stream.load(live.save())
+        # the windows of the first two events are over at 6 and 7
+        given += [live.advance(6).to_pylist(), live.advance(7).to_pylist(), live.finish().to_pylist()]
+    batch = cep.match(crossed, PAIRS, after_match=after_match).to_pylist()
+    assert [row for rows in given for row in rows] == batch
+    assert [len(rows) for rows in given] == [0] * 5 + ([1, 1, 0] if after_match != "skip_past_last" else [0, 0, 1])
 
 
 @pytest.mark.parametrize(("after_match", "rows"), [("all", [0, 1, 0, 0, 1, 1]), ("skip_to_next", [0, 0, 0, 0, 1, 1])])
@@ -287,6 +302,7 @@ SITUATIONS = "DEFINE H AS k > 1, L AS k <= 1 PATTERN H meets L WITHIN 5"
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {"partition_by": "k"}, "a window of a number of events and partition_by is not supp"),
         (PAIRS, {"output": "compressed"}, "a stream with output='compressed' is not supported; supported: matches, events, indices, count"),
         (SITUATIONS, {"output": "events"}, "a stream with output='events' over situations is not supported; supported: matches, in"),
+        (SITUATIONS, {"emit": "window"}, "emit='window' is not supported for situations"),
         (SITUATIONS, {"gap": 3}, "a stream with gap= and detect='final' is not supported"),
         (PAIRS, {"algorithm": "brute_force"}, "a stream with algorithm='brute_force' is not supported"),
     ],
@@ -300,6 +316,7 @@ def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message
     ("options", "message"),
     [
         ({"late": "drpo"}, "late='drpo' is unknown; expected one of drop, error, rows"),
+        ({"emit": "windwo"}, "emit='windwo' is unknown; expected one of certain, window"),
         ({"lateness": "soon"}, "lateness='soon' is no length of time"),
         ({"every": "3 seconds"}, "needs the length of its ticks"),
         ({"idle": 5}, "idle=5 is no length of time that a clock tells\n.*hint: write it with a unit"),

@@ -180,6 +180,7 @@ def test_each_start_of_a_stream_has_the_row_that_it_has_in_a_batch(spark: SparkS
     [
         (LEVELS, {"partition_by": "k", "detect": "early"}),
         (PAIRS, {"partition_by": "k", "output": "events"}),
+        (PAIRS, {"partition_by": "k", "emit": "window"}),
         ("PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}),
         # so far apart are no two events that a match may bind
         ("PARTITION BY k PATTERN SEQ(A a, B b+) WITHIN 3 EVENTS", {"time_to_live": "900 seconds"}),
@@ -192,7 +193,7 @@ def test_other_questions_than_those_of_one_window_of_time(
     write(tmp_path / "in", told, 2)
     write(tmp_path / "in", end().set_column(0, "ts", pa.array([START + 2_000 * SECOND], INSTANT)), 1)
     run(cep.gpu_match(source(spark, tmp_path / "in"), query, **options), tmp_path)
-    of_batch = {name: value for name, value in options.items() if name != "time_to_live"}
+    of_batch = {name: value for name, value in options.items() if name not in ("time_to_live", "emit")}
     expected = cep.gpu_match(spark.createDataFrame(told), query, **of_batch).toArrow()
     assert expected.num_rows > 5
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
