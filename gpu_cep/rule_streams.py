@@ -51,7 +51,7 @@ from gpu_cep.stream_steps import (
     times_of,
     with_tags,
 )
-from gpu_cep.streams import fit_events
+from gpu_cep.streams import arrow_schema, fit_events
 
 if TYPE_CHECKING:
     from gpu_cep.query_plans import Pattern
@@ -139,7 +139,7 @@ class RuleStream:
         split: bool = False,
         **keywords: Unpack[StreamOptions],
     ) -> None:
-        rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(schema)
+        rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(arrow_schema(schema))
         arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
         self._live = _plan_rules(rules, plain, given, arrival)
         if not split:

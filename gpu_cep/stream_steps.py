@@ -107,6 +107,9 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     field = live.schema.field(place)
     plain = time.as_py() if isinstance(time, pa.Scalar) else time
     try:
+        if isinstance(plain, float) and not pa.types.is_floating(field.type):
+            # Arrow would cut what is behind the point
+            plain = pa.scalar(plain).cast(field.type).as_py()
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
     except (pa.ArrowException, TypeError, OverflowError) as fault:
         raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault

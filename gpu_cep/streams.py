@@ -90,6 +90,8 @@ class Stream:
         The query or a keyword has an error.
     UnsupportedError
         A stream cannot answer the query; the message says what it can.
+    EventError
+        `schema` is none.
     """
 
     __slots__ = ("_asked", "_came", "_live", "_profile", "_state", "_threads")
@@ -110,7 +112,7 @@ class Stream:
     ) -> None:
         given: dict[str, Any] = dict(keywords)
         arrival = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live, emit=emit)
-        plain = decode_schema(schema)
+        plain = decode_schema(arrow_schema(schema))
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
         self._asked = _Asked(text_of(pattern), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
@@ -267,8 +269,20 @@ class Stream:
         return fit_events(events, self._asked.schema, self._asked.schema if self._live.returns_late else self._live.schema)
 
 
+def arrow_schema(schema: Any) -> pa.Schema:
+    """Return the schema of a stream, or raise EventError if it is none."""
+    if not isinstance(schema, pa.Schema):
+        own = getattr(schema, "schema", None)
+        remedy = "its schema: events.schema" if isinstance(own, pa.Schema) else "pyarrow.schema({'ts': pyarrow.timestamp('us'), …})"
+        raise EventError(f"schema: expected that of an Arrow table, not {type(schema).__name__}; give {remedy}")
+    return schema
+
+
 def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Table:
     """Return the `wanted` columns of events in their types; raise EventError if `events` do not fit the `schema` of a stream."""
+    repeated = [name for name in schema.names if events.column_names.count(name) > 1]
+    if repeated:
+        raise EventError(f"events: there is more than one column {repeated[0]!r}; rename all but one")
     missing = [name for name in schema.names if name not in events.column_names]
     if missing:
         near = nearest(missing[0], events.column_names)

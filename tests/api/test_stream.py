@@ -269,6 +269,30 @@ def test_the_engine_runs_as_seldom_as_is_asked_for():
     assert live.advance(20).num_rows == 0
 
 
+@pytest.mark.parametrize(
+    ("schema", "remedy"),
+    [(None, "not NoneType; give pyarrow.schema"), ({"ts": pa.int64()}, "not dict; give pyarrow"), (TRADES, "not Table; give its schema")],
+)
+@pytest.mark.parametrize("make", [lambda schema: cep.stream(PAIRS, schema), lambda schema: cep.stream_all({"pairs": PAIRS}, schema)])
+def test_what_is_no_schema_is_refused(make, schema, remedy):
+    with pytest.raises(cep.EventError, match=f"schema: expected that of an Arrow table, {remedy}"):
+        make(schema)
+
+
+def test_a_column_that_is_there_twice_is_refused():
+    twice = pa.table([*TRADES.columns, TRADES.column("k")], names=[*TRADES.column_names, "k"])
+    with pytest.raises(cep.EventError, match="events: there is more than one column 'k'; rename all but one"):
+        cep.stream(PAIRS, EVENTS).push(twice)
+
+
+def test_no_part_of_a_time_is_cut_off():
+    live = cep.stream(PAIRS, EVENTS)
+    with pytest.raises(cep.EventError, match=r"time: -7\.5 is no value of the column 'ts' of type int64"):
+        live.advance(-7.5)
+    live.advance(-7.0)
+    assert live.clock.watermark == -7
+
+
 def test_a_finished_stream_takes_no_events():
     live = cep.stream(PAIRS, EVENTS)
     live.finish()
