@@ -28,6 +28,7 @@ from gpu_cep.engine.matchers.search import Matcher, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
+from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.device.searched_plans import JOINED
@@ -123,7 +124,8 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             account_for(len(matches), matches.bound, lambda match: int(matches.first[match]), run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(matches):,} matches", LESS_MEMORY):
             beside = beside_matches(plan, columns, ordered, matches)
-            return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final)
+            held = ordered_values(plan, columns, ordered)
+            return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final, held)
 
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts:
@@ -213,7 +215,8 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
         beside = beside_matches(plan, columns, ordered, matches)
-        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final)
+        held = ordered_values(plan, columns, ordered)
+        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final, held)
 
 
 def _reported(

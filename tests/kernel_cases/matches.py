@@ -85,7 +85,8 @@ def _placing(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     sparse = (found.counts * (random.random(found.counts.shape) < 0.7)).astype(np.int32)
     rows = np.arange(6, dtype=np.int32) * 7
-    return Call(size, (np.array([0, 2]), found._replace(counts=sparse), rows, np.zeros((size, 2), np.int32)))
+    ends = np.array([0, 2, 2]), np.array([True, False, True])
+    return Call(size, (*ends, found._replace(counts=sparse), rows, np.zeros((size, 3), np.int32)))
 
 
 def _singles(size: int, random: Random, slots: int) -> Call:

@@ -135,7 +135,8 @@ def _listing_rows(size: int, random: Random, slots: int) -> Call:
 
 
 def _picking(size: int, random: Random, slots: int) -> Call:
-    return Call(size, (np.array([0, 2]), *_ranges(size, random), np.zeros((2, size), np.int64)))
+    ends = np.array([0, 2, 2]), np.array([True, False, True])
+    return Call(size, (*ends, *_ranges(size, random), np.zeros((3, size), np.int64)))
 
 
 def _gathering(size: int, random: Random, slots: int) -> Call:

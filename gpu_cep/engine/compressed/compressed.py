@@ -20,8 +20,8 @@ from gpu_cep.engine.compressed.paths import PathGraph, count_paths, each_path
 from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_tables import result_schema
-from gpu_cep.engine.output.returns import MatchedEvents
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.plan.event_plan import EventPlan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,13 @@ BoundRows = tuple[Indices, Rows]
 # What 32 bits number.
 _MOST_PLACES = 2**31 - 1
 _Number = TypeVar("_Number", bound=np.generic)
+
+
+class Ends(NamedTuple):
+    """Ask for events of variables: for the last one that ``variables[k]`` binds if ``last[k]``, else for the first; variables ascend."""
+
+    variables: Indices
+    last: Flags
 
 
 class FoundMatches(Protocol):
@@ -71,11 +78,8 @@ class FoundMatches(Protocol):
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables."""
 
-    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match].
-
-        These variables bind one event at most. Where one binds none, the row is −1.
-        """
+    def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
@@ -145,9 +149,9 @@ class Matches:
             return bound_singles(self.rows_of_singles(rows, threads)[variables])
         return self.bound_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
 
-    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""
-        return self.some_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
+    def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
+        return self.ends_in_order(ends, rows, AS_THEY_ARE, len(self), threads)
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
@@ -164,11 +168,11 @@ class Matches:
         spread(lambda span: place_rows(*span, events, rows, placed), slices(len(self), threads), threads)
         return order_rows(order, number, placed, threads)
 
-    def some_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
-        """Return what :meth:`rows_of_some` does, for so many matches in the given order (empty: as they are)."""
-        placed = new_values((len(self), len(variables)), rows.dtype)
+    def ends_in_order(self, ends: Ends, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+        """Return what :meth:`rows_of_ends` does, for so many matches in the given order (empty: as they are)."""
+        placed = new_values((len(self), len(ends.variables)), rows.dtype)
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        spread(lambda span: place_bound(*span, variables, matches, rows, placed), slices(len(self), threads), threads)
+        spread(lambda span: place_bound(*span, *ends, matches, rows, placed), slices(len(self), threads), threads)
         return order_rows(order, number, placed, threads)
 
     def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:

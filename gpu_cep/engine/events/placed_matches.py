@@ -16,6 +16,8 @@ from gpu_cep.engine.events.matches import (
     AS_THEY_ARE,
     BoundRows,
     Counts,
+    Ends,
+    FoundMatches,
     Indices,
     Matches,
     Rows,
@@ -90,9 +92,9 @@ class SinglesInParts:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, as lists of one."""
         return bound_singles(self.rows_of_singles(rows, threads)[variables])
 
-    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
-        return self.rows_of_singles(rows, threads)[variables]
+    def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the one event e bound to each of some variables, [end, match]."""
+        return self.rows_of_singles(rows, threads)[ends.variables]
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]."""
@@ -182,11 +184,11 @@ class OrderedMatches:
         assert not isinstance(self.source, SinglesInParts), "parts are of matches of single variables"
         return self.source.bound_in_order(variables, rows, self.order, len(self), threads)
 
-    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]; −1 where there is none."""
+    def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
         if isinstance(self.source, SinglesInParts):
-            return self.rows_of_singles(rows, threads)[variables]
-        return self.source.some_in_order(variables, rows, self.order, len(self), threads)
+            return self.rows_of_singles(rows, threads)[ends.variables]
+        return self.source.ends_in_order(ends, rows, self.order, len(self), threads)
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
@@ -202,3 +204,11 @@ def join_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> 
     if len(parts) > 1 and all(part.of_singles for part in parts):
         return SinglesInParts(tuple(parts))
     return concatenate_matches(parts, variables, threads)
+
+
+def rows_of_match(matches: FoundMatches, rows: Rows, *, last: bool) -> Rows:
+    """Return ``rows[e]`` of the first or last event e of each match."""
+    if isinstance(matches, OrderedMatches):
+        # looked up before they are moved: the events of matches ascend as these were found
+        return rows_of_match(matches.source, rows, last=last)[matches.order]
+    return rows[matches.last if last else matches.first]

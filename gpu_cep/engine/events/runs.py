@@ -13,6 +13,7 @@ from gpu_cep.engine.events.matches import (
     AS_THEY_ARE,
     BoundRows,
     Counts,
+    Ends,
     Indices,
     Matches,
     Rows,
@@ -77,7 +78,7 @@ class Runs:
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
-            return bound_singles(self.rows_of_some(variables, rows, threads))
+            return bound_singles(self.rows_of_singles(rows, threads)[variables])
         places = binding_places(variables, AS_THEY_ARE, len(self), self, threads)
         begins = np.concatenate([[0], np.cumsum(places[:, -1], dtype=np.int64)])
         lists: Indices = new_values(int(begins[-1]), np.int64)
@@ -85,16 +86,17 @@ class Runs:
         spread(lambda span: list_rows(*span, variables, first, counts, rows, places, begins, lists), slices(len(self), threads), threads)
         return [(lists[low:high], own) for low, high, own in zip(begins, begins[1:], places, strict=False)]
 
-    def rows_of_some(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of the one event e bound to each of some ascending variables, [variable, match]."""
-        bound: npt.NDArray[np.int64] = new_values((len(variables), len(self)), np.int64)
+    def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]."""
+        bound: npt.NDArray[np.int64] = new_values((len(ends.variables), len(self)), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: pick_rows(*span, variables, first, counts, rows, bound), slices(len(self), threads), threads)
+        spread(lambda span: pick_rows(*span, *ends, first, counts, rows, bound), slices(len(self), threads), threads)
         return bound
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self.rows_of_some(np.arange(self.counts.shape[1]), rows, threads)
+        variables = self.counts.shape[1]
+        return self.rows_of_ends(Ends(np.arange(variables), np.zeros(variables, np.bool_)), rows, threads)
 
     def reorder(self, order: Indices, threads: int = 1) -> Runs:
         """Return the matches in the order given, gathered by `threads`; some may be left out."""

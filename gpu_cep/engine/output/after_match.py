@@ -11,8 +11,9 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_order import positions_in_streams
-from gpu_cep.engine.output.returns import MatchedEvents, return_array
+from gpu_cep.engine.output.returns import return_array
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
 from gpu_cep_kernels.matches.groups import group_begins

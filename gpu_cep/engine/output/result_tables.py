@@ -15,7 +15,9 @@ from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
-from gpu_cep.engine.output.returns import MatchedEvents, return_array, return_type, variables_read, whole_type
+from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, events_read
+from gpu_cep.engine.output.ordered_values import OrderedValues
+from gpu_cep.engine.output.returns import return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import Plan
@@ -179,7 +181,7 @@ ColumnOf = Callable[[], pa.Array]
 
 def match_table(
     plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1,
-    beside: Beside | None = None, final: Flags | None = None,
+    beside: Beside | None = None, final: Flags | None = None, held: OrderedValues | None = None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 
@@ -187,12 +189,13 @@ def match_table(
     stream number (ascending). `threads` columns are made at a time. `beside` is
     what stands beside matches that say when they are certain. `final` are the
     matches that are settled, which is told by NULL in the last column of ends (None: none).
+    `held` are columns in the order of events, from which values are read (None: from the input alone).
     """
     if plan.settings.output == "count":
         return _match_counts(plan, columns, rows, streams, matches, final)
     schema = result_schema(plan, columns.schema)
     threads = threads_for(len(matches) * len(plan.query.positives), threads)
-    events = MatchedEvents(columns, rows, matches, threads)
+    events = MatchedEvents(columns, rows, matches, threads, held or {})
     carried = carried_columns(plan, columns.schema)
     made = _TABLES[plan.settings.output](plan, events, streams, carried)
     if beside is not None:
@@ -221,11 +224,10 @@ def _rows_of_ends(plan: Plan, first: Indices, last: Indices, final: Flags | None
 
 
 def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    query, rows = plan.query, events.rows
-    events.gather(variables_read(plan))
-    first, last = rows[events.matches.first], rows[events.matches.last]
-    ends = [(column, first) for column in query.partition_by] + [(query.timestamp, first), (query.timestamp, last)]
-    columns: list[ColumnOf] = [partial(events.take, column, taken) for column, taken in ends]
+    query = plan.query
+    events.gather(events_read(plan, events.held))
+    ends = [(column, False) for column in query.partition_by] + [(query.timestamp, False), (query.timestamp, True)]
+    columns: list[ColumnOf] = [partial(events.value_of_match, column, last=last) for column, last in ends]
     if query.returns:
         items = zip(query.returns, plan.returns, strict=True)
         return columns + [partial(return_array, item.expression, planned, events, carried) for item, planned in items]
@@ -254,7 +256,7 @@ def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices,
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    events.gather(range(len(plan.query.positives)))
+    events.gather(all_events(plan))
     of_variables = (
         partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)
     )

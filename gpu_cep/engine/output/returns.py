@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +13,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
-from gpu_cep.engine.events.matches import BoundRows, FoundMatches, Indices, Rows, bound_singles
+from gpu_cep.engine.events.matches import BoundRows, Indices, Rows
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
@@ -24,7 +22,7 @@ from gpu_cep.engine.lowering.column_programs import derive_column, is_float_prog
 from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
-from gpu_cep.plan.event_plan import Plan, ReturnProgram
+from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
 
@@ -64,6 +62,10 @@ class BoundEvents(ABC):
     def binding(self, v: int) -> BoundRows:
         """Return the input rows bound to v, match after match, and where each match's begin (with the end)."""
 
+    def numbers_bound(self, v: int) -> npt.NDArray[np.integer[Any]]:
+        """Return how many events v binds in each match."""
+        return np.diff(self.binding(v)[1])
+
     def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
         """Return bool [match]: whether v binds nothing there; None if it always binds an event."""
         return None
@@ -79,6 +81,10 @@ class BoundEvents(ABC):
         chosen = np.zeros(len(missing), rows.dtype)
         chosen[~missing] = rows[(offsets[:-1] if index == 0 else offsets[1:] - 1)[~missing]]
         return masked_array(chosen, missing)
+
+    def value(self, v: int, column: int, index: int = 0) -> pa.Array:
+        """Return a column's value at v's first (`index` 0) or last (−1) event; NULL where v is absent."""
+        return self.take(column, self.event_row(v, index))
 
     def take(self, column: int, rows: Indices | pa.Array) -> pa.Array:
         """Return a column's values at input rows; NULL for a NULL row."""
@@ -114,13 +120,13 @@ class BoundEvents(ABC):
         """Return the value of a field or an aggregate in each match."""
         match leaf:
             case Field(variable=v, column=column):
-                return self.take(column, self.event_row(v))
+                return self.value(v, column)
             case Aggregation(function="first" | "last" as function, variable=v, column=int() as column):
-                return self.take(column, self.event_row(v, 0 if function == "first" else -1))
+                return self.value(v, column, 0 if function == "first" else -1)
             case Aggregation(function=function, variable=v, column=column):
-                rows, offsets = self.binding(v)
                 if column is None:
-                    return pa.array(np.diff(offsets).astype(np.int64, copy=False))
+                    return pa.array(self.numbers_bound(v).astype(np.int64, copy=False))
+                rows, offsets = self.binding(v)
                 return _AGGREGATES[function](self, column, rows, offsets, leaf.type)
         raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
 
@@ -150,84 +156,6 @@ class BoundEvents(ABC):
 def too_many_rows(number: int) -> str:
     """Return the message for a list column of so many values."""
     return f"the matches bind {number:,} events to one variable; a list column holds at most {np.iinfo(np.int32).max:,}"
-
-
-@dataclass
-class MatchedEvents(BoundEvents):
-    """The events of matches, split by variable: by :meth:`gather`, or when those of a variable are first asked for.
-
-    ``rows[e]`` is the input row of ordered event e. Two threads that ask for a variable at
-    one time both split its events off, with the same result.
-    """
-
-    columns: EventColumns
-    rows: Indices
-    matches: FoundMatches
-    threads: int = 1
-    _bindings: dict[int, BoundRows] = field(default_factory=dict)
-    _ones: dict[int, Indices] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.matches)
-
-    def gather(self, variables: Iterable[int]) -> None:
-        """Split the events of some ascending variables off together, by all threads: threads that make columns would wait for it."""
-        asked = list(variables)
-        self._pick([v for v in asked if not self._has_list(v)])
-        self._list([v for v in asked if self._has_list(v)])
-
-    def binding(self, v: int) -> BoundRows:
-        if self.matches.single:
-            return bound_singles(self._one(v)[np.newaxis])[0]
-        if v not in self._bindings:
-            self._list([v])
-        return self._bindings[v]
-
-    def event_row(self, v: int, index: int = 0) -> pa.Array:
-        return super().event_row(v, index) if self._has_list(v) else masked_array(self._one(v), self.absent(v))
-
-    def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
-        if self.matches.binds_all:
-            return None
-        if self._has_list(v):
-            _, places = self.binding(v)
-            missing = places[1:] == places[:-1]
-        else:
-            missing = self._one(v) < 0
-        return missing if missing.any() else None
-
-    def _has_list(self, v: int) -> bool:
-        """Return whether v binds several events in some match."""
-        return self.columns.query.variables[v].quantified and not self.matches.single
-
-    def _one(self, v: int) -> Indices:
-        """Return the input row that v binds in each match; −1 where it binds none."""
-        if v not in self._ones:
-            self._pick([v])
-        return self._ones[v]
-
-    def _pick(self, variables: list[int]) -> None:
-        """Gather the input rows of ascending variables that bind one event at most."""
-        if variables and self.matches.single:
-            self._ones.update(enumerate(self.matches.rows_of_singles(self.rows, self.threads)))
-        elif variables:
-            found = self.matches.rows_of_some(np.array(variables, np.int64), self.rows, self.threads)
-            self._ones.update(zip(variables, found, strict=True))
-
-    def _list(self, variables: list[int]) -> None:
-        """Gather the input rows of ascending variables that bind several events."""
-        if variables:
-            found = self.matches.bound_rows(np.array(variables, np.int64), self.rows, self.threads)
-            self._bindings.update(zip(variables, found, strict=True))
-
-
-def variables_read(plan: Plan) -> list[int]:
-    """Return the variables, ascending, of which RETURN reads events; all if there is no RETURN."""
-    if not plan.query.returns:
-        return list(range(len(plan.query.positives)))
-    items = zip(plan.query.returns, plan.returns, strict=True)
-    read = [leaf for item, planned in items for leaf in read_leaves(item.expression, planned)]
-    return sorted({leaf.variable for leaf in read if isinstance(leaf, Binding | Field | Aggregation)})
 
 
 def read_leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound, ...]:

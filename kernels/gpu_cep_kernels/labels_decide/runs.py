@@ -180,15 +180,19 @@ def list_rows(
 
 
 @kernel(writes=("out",))
-def pick_rows(low: int, high: int, variables: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
-    """``out[k, m]``: ``rows[e]`` of the only event e that match m binds to variable ``variables[k]``; `variables` ascend."""
+def pick_rows(low: int, high: int, variables: Any, last: Any, first: Any, counts: Any, rows: Any, out: Any) -> None:
+    """``out[k, m]``: ``rows[e]`` of the first event e that match m binds to variable ``variables[k]``.
+
+    It is the last one where ``last[k]`` is true. No variable is less than the one before.
+    """
     for m in range(low, high):
         event, v = first[m], 0
         for k in range(variables.size):
             while v < variables[k]:
                 event += counts[m, v]
                 v += 1
-            out[k, m] = rows[event]
+            behind = counts[m, v] - 1 if last[k] else 0
+            out[k, m] = rows[event + behind]
 
 
 @sequential(writes=("starts", "last"))

@@ -186,10 +186,10 @@ def split_binding(low: int, high: int, v: int, matches: FlatMatches, rows: Any, 
 
 
 @kernel(writes=("placed",))
-def place_bound(low: int, high: int, variables: Any, matches: FlatMatches, rows: Any, placed: Any) -> None:
-    """``placed[m, k]``: ``rows[e]`` of the only event e that variable ``variables[k]`` binds in match m; −1 if it binds none.
+def place_bound(low: int, high: int, variables: Any, last: Any, matches: FlatMatches, rows: Any, placed: Any) -> None:
+    """``placed[m, k]``: ``rows[e]`` of the first event e of variable ``variables[k]`` in match m; −1 if it binds none.
 
-    `variables` ascend.
+    It is the last one where ``last[k]`` is true. No variable is less than the one before.
     """
     offsets, counts, events = matches
     for m in range(low, high):
@@ -198,7 +198,8 @@ def place_bound(low: int, high: int, variables: Any, matches: FlatMatches, rows:
             while v < variables[k]:
                 place += counts[m, v]
                 v += 1
-            placed[m, k] = rows[events[place]] if counts[m, v] > 0 else -1
+            behind = counts[m, v] - 1 if last[k] else 0
+            placed[m, k] = rows[events[place + behind]] if counts[m, v] > 0 else -1
 
 
 @kernel(writes=("out",))

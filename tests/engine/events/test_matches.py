@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.matches import Matches, concatenate_matches, ones
+from gpu_cep.engine.events.matches import Ends, Matches, concatenate_matches, ones
 from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_matches
 
 # two variables, of which one may be absent
@@ -56,9 +56,8 @@ def test_matches_in_an_order_of_their_own(matches, data, threads):
             assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in expected]
         if found.single:
             assert found.rows_of_singles(np.arange(100), threads).T.tolist() == [bound(match) for match in expected]
-        ones = [v for v in range(2) if all(len(match[v]) < 2 for match in matches)]
-        events = found.rows_of_some(np.array(ones, np.int64), np.arange(100), threads)
-        assert events.tolist() == [[sum(match[v]) if match[v] else -1 for match in expected] for v in ones]
+        events = found.rows_of_ends(Ends(np.array([0, 0, 1, 1]), np.array([False, True] * 2)), np.arange(100), threads)
+        assert events.tolist() == [[match[v][-last] if match[v] else -1 for match in expected] for v in range(2) for last in (0, 1)]
         assert found.counts.tolist() == [[len(binding) for binding in match] for match in expected]
         assert (found.first.tolist(), found.last.tolist()) == ([min(bound(m)) for m in expected], [max(bound(m)) for m in expected])
         assert listed(found) == expected
@@ -126,7 +125,8 @@ def test_single_variables_in_parts_are_those_of_one(pairs, parts, threads, data)
         for array in ("first", "last", "counts", "events", "offsets"):
             assert np.array_equal(getattr(made, array), getattr(wanted, array))
         assert np.array_equal(made.rows_of_singles(rows, threads), wanted.rows_of_singles(rows, threads))
-        assert np.array_equal(made.rows_of_some(np.array([1]), rows, threads), wanted.rows_of_some(np.array([1]), rows, threads))
+        ends = Ends(np.array([1]), np.array([False]))
+        assert np.array_equal(made.rows_of_ends(ends, rows, threads), wanted.rows_of_ends(ends, rows, threads))
         (one,), (other,) = (each.bound_rows(np.array([1]), rows, threads) for each in (made, wanted))
         assert all(map(np.array_equal, one, other))
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.matches import ones
+from gpu_cep.engine.events.matches import Ends, ones
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.output.after_match import take_runs_apart
 
@@ -52,13 +52,13 @@ def test_rows_of_variables(matches, variables, threads, data):
         assert found.binds_all
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 3), st.just(1), st.just(1)), max_size=9), st.integers(1, 3), st.data())
-def test_rows_of_variables_that_bind_one_event(matches, threads, data):
+@given(MATCHES, st.sets(st.tuples(st.integers(0, 2), st.booleans())).map(sorted), st.integers(1, 3), st.data())
+def test_rows_of_the_first_and_last_events_of_variables(matches, ends, threads, data):
     order = data.draw(st.permutations(range(len(matches))))
-    runs = runs_of(matches)
+    runs, asked = runs_of(matches), Ends(np.array([v for v, _ in ends], np.int64), np.array([last for _, last in ends], np.bool_))
     for found, wanted in ((runs, matches), (runs.reorder(np.array(order, np.int64)), [matches[m] for m in order])):
-        picked = found.rows_of_some(np.array([1, 2]), ROWS, threads)
-        assert picked.tolist() == [[bindings(match)[v][0] for match in wanted] for v in (1, 2)]
+        picked = found.rows_of_ends(asked, ROWS, threads)
+        assert picked.tolist() == [[bindings(match)[v][-last] for match in wanted] for v, last in ends]
 
 
 @given(st.lists(st.integers(0, 9), max_size=9), st.integers(1, 3), st.data())

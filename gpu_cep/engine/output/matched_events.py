@@ -1,0 +1,151 @@
+"""Look up the input rows of the events that matches bind, no more of them than a result reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Field
+from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, bound_singles
+from gpu_cep.engine.events.placed_matches import rows_of_match
+from gpu_cep.engine.input.arrow_arrays import masked_array
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.output.ordered_values import OrderedValues
+from gpu_cep.engine.output.returns import BoundEvents, read_leaves
+from gpu_cep.plan.event_plan import Plan
+
+# A variable, and whether its last event is meant, not its first.
+End = tuple[int, bool]
+
+
+class EventsRead(NamedTuple):
+    """What a result reads of the events of matches: all of some variables', ascending, and the ends of others."""
+
+    whole: list[int]
+    ends: list[End]
+
+
+@dataclass
+class MatchedEvents(BoundEvents):
+    """The events of matches, looked up by variable: by :meth:`gather`, or when those of a variable are first asked for.
+
+    ``rows[e]`` is the input row of ordered event e, and `held` are the columns that lie in that order. Two
+    threads that ask for a variable at one time both look its events up, with the same result.
+    """
+
+    columns: EventColumns
+    rows: Indices
+    matches: FoundMatches
+    threads: int = 1
+    held: OrderedValues = field(default_factory=dict)
+    _bindings: dict[int, BoundRows] = field(default_factory=dict)
+    _ends: dict[End, Indices] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def gather(self, read: EventsRead) -> None:
+        """Look events up together, by all threads: threads that make columns would wait for it."""
+        lists = [v for v in read.whole if self._has_list(v)]
+        self._list(lists)
+        ends = {self._end(v, last) for v, last in [*((v, False) for v in read.whole), *read.ends] if v not in lists}
+        self._pick(sorted(ends))
+
+    def binding(self, v: int) -> BoundRows:
+        if self.matches.single:
+            return bound_singles(self._row(v)[np.newaxis])[0]
+        if v not in self._bindings:
+            self._list([v])
+        return self._bindings[v]
+
+    def event_row(self, v: int, index: int = 0) -> pa.Array:
+        return super().event_row(v, index) if v in self._bindings else masked_array(self._row(v, index == -1), self.absent(v))
+
+    def value(self, v: int, column: int, index: int = 0) -> pa.Array:
+        if column not in self.held or v in self._bindings:
+            return super().value(v, column, index)
+        (bits,) = self.matches.rows_of_ends(_asked([self._end(v, index == -1)]), self.held[column], self.threads)
+        return self._as_column(column, masked_array(bits, self.absent(v)))
+
+    def value_of_match(self, column: int, *, last: bool) -> pa.Array:
+        """Return a column's value at the first or last event of each match."""
+        if column in self.held:
+            return self._as_column(column, pa.array(rows_of_match(self.matches, self.held[column], last=last)))
+        return self.take(column, rows_of_match(self.matches, self.rows, last=last))
+
+    def _as_column(self, column: int, bits: pa.Array) -> pa.Array:
+        """Return 64 bits of each value as values of a column."""
+        return bits.view(self.columns.schema.field(column).type)
+
+    def numbers_bound(self, v: int) -> npt.NDArray[np.integer[Any]]:
+        return super().numbers_bound(v) if v in self._bindings else np.ascontiguousarray(self.matches.counts[:, v])
+
+    def absent(self, v: int) -> npt.NDArray[np.bool_] | None:
+        if self.matches.binds_all:
+            return None
+        missing = self.numbers_bound(v) == 0 if v in self._bindings else self._row(v) < 0
+        return missing if missing.any() else None
+
+    def _has_list(self, v: int) -> bool:
+        """Return whether v binds several events in some match."""
+        return self.columns.query.variables[v].quantified and not self.matches.single
+
+    def _end(self, v: int, last: bool) -> End:
+        """Return an end of v; where it binds one event at most, both are the first."""
+        return v, last and self._has_list(v)
+
+    def _row(self, v: int, last: bool = False) -> Indices:
+        """Return the input row of the first or last event that v binds in each match; −1 where it binds none."""
+        end = self._end(v, last)
+        if end not in self._ends:
+            self._pick([end])
+        return self._ends[end]
+
+    def _pick(self, ends: list[End]) -> None:
+        """Look up the input rows of ascending ends."""
+        if ends and self.matches.single:
+            found = self.matches.rows_of_singles(self.rows, self.threads)
+            self._ends.update(((v, False), rows) for v, rows in enumerate(found))
+        elif ends:
+            self._ends.update(zip(ends, self.matches.rows_of_ends(_asked(ends), self.rows, self.threads), strict=True))
+
+    def _list(self, variables: list[int]) -> None:
+        """Look up the input rows of all events of ascending variables that bind several."""
+        if variables:
+            found = self.matches.bound_rows(np.array(variables, np.int64), self.rows, self.threads)
+            self._bindings.update(zip(variables, found, strict=True))
+
+
+def _asked(ends: list[End]) -> Ends:
+    """Return ends as arrays."""
+    variables, last = zip(*ends, strict=True)
+    return Ends(np.array(variables, np.int64), np.array(last, np.bool_))
+
+
+def all_events(plan: Plan) -> EventsRead:
+    """Return that the events of all variables are read."""
+    return EventsRead(list(range(len(plan.query.positives))), [])
+
+
+def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
+    """Return of which events RETURN reads the input rows; all if there is no RETURN. Those of `held` columns need none."""
+    if not plan.query.returns:
+        return all_events(plan)
+    items = zip(plan.query.returns, plan.returns, strict=True)
+    whole: set[int] = set()
+    ends: set[End] = set()
+    for leaf in (leaf for item, planned in items for leaf in read_leaves(item.expression, planned)):
+        match leaf:
+            case Field(column=column) | Aggregation(function="first" | "last", column=int() as column) if column in held:
+                pass
+            case Field(variable=v):
+                ends.add((v, False))
+            case Aggregation(function="first" | "last" as function, variable=v, column=int()):
+                ends.add((v, function == "last"))
+            case Binding(variable=v) | Aggregation(variable=v, column=int()):
+                whole.add(v)
+    return EventsRead(sorted(whole), sorted(ends))
