@@ -137,3 +137,15 @@ def test_a_row_without_timeline_says_so(tmp_path, html):
     assert stepped.pictures == 0
     assert "match 2" in stepped.words
     assert "This page holds 2 timelines, none of this match." in stepped.words
+
+
+def test_rows_of_row_patterns_are_called_rows(tmp_path):
+    text = "MATCH_RECOGNIZE (ORDER BY ts MEASURES CLASSIFIER() AS c ALL ROWS PER MATCH PATTERN (S U+) DEFINE U AS v > PREV(v))"
+    html = cep.report(EVENTS, text).html
+    rows = cep.match(EVENTS, text).num_rows
+    opened = rendered(tmp_path, html, "#row=1")
+    assert opened.rows == list(range(25))
+    assert opened.open
+    assert "row 1" in opened.words
+    assert f"{rows} rows, page 1 of {-(-rows // 25)}" in opened.words
+    assert rendered(tmp_path, html, script=typed("#filter", "no such words")).rows == []
