@@ -16,9 +16,10 @@ none. It keeps no dead ends, so it stops where a window takes many steps.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, is_sifted_out, next_sifted
+from gpu_cep_kernels.automaton.chain_growth import fits, grow
+from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, next_sifted
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.automaton.single_runs import Walk
@@ -26,7 +27,7 @@ from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.cut import CutState, begin_cut, cuts_searches, is_ruled_out_by
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import Criteria, EventPath, EventTable, Ints, MatchTable, PathState, Status, Strategy
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, Criteria, EventPath, EventTable, Ints, MatchTable, PathState, Status, Strategy
 from gpu_cep_kernels.rules.ties import first_behind
 from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedCriteria, WalkedEvents, WrittenMatches
 
@@ -57,40 +58,43 @@ class WalkTask(NamedTuple):
 
 
 @rule
-def _find_event(
-    v: int, own: int, following: int, stop: int, until: int, events: WalkedEvents, conditions: JudgedConditions, chain: Chain, slots: Ints,
-    path: JudgingPath,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Return the run's next event, the variable that binds it, and how many events are passed over before.
+def _find_follower(
+    v: int, own: int, following: int, stop: int, room: int, last: int, place: int, counting: bool, events: WalkedEvents,
+    conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath, bound_events: Any,
+) -> tuple[int, int, int, int, int]:  # fmt: skip
+    """Let variable v bind events up to the first one that the variable behind it may bind; return how far the run comes.
 
-    Variable v may bind `own` next, the variable behind it `following`; both must be before `until`. No event from
-    `stop` on is looked at: without one to bind before, the event is the next one to look at.
+    Variable v may bind `own` next, `room` events at most, the variable behind it `following`. No event from `stop` on is looked
+    at. The run's last event is `last`; further ones are written from `place` on. Return the event to look at next, the variable
+    behind v if it may bind that one, the run's last event, how many v binds, and how many looks took none.
     """
-    occurrence, current, base, further, first = events.occurrence, slots.size - 1, conditions.base, 2 * v + 1, 2 * v + 2
-    bank, sieve = conditions.bank, chain.sieve
-    event, found, passed = min(own, following), _NONE, 0
-    while event < stop and found == _NONE:
-        row = base + event
-        slots[current] = row
-        # the sieve and its flag are read here, so that most events take no call
-        fits = event == own and not is_sifted_out(further, row, bank, sieve, slots)
-        if fits and (sieve.alone[further] or all_hold(further, conditions, chain, slots, path)):
-            found = v
-        follows = event == following and not is_sifted_out(first, row, bank, sieve, slots)
-        if follows:
-            slots[first] = slots[first + 1] = row
-        if follows and (sieve.alone[first] or all_hold(first, conditions, chain, slots, path)):
-            found = v + 1 if found == _NONE else _SEVERAL
-        if found == _NONE:
-            passed += 1
-            if own < until:
-                following = int(occurrence[v + 1, event + 1]) if event == following else following
-                own = int(occurrence[v, event + 1]) if event == own else own
-            else:
-                following, sifted = next_sifted(v + 1, event + 1, stop, events, conditions, sieve, slots)
-                passed += sifted
-            event = min(own, following)
-    return event, found, passed
+    occurrence, after, first = events.occurrence, events.after, 2 * v + 2
+    found, grown, passed, going = _NONE, 0, 0, True
+    while going and min(own, following) < stop:
+        if own < following and grown == room:
+            going = False
+        elif own < following:
+            own, last, bound, looks = grow(
+                v, own, min(following, stop), room - grown, last, place + grown, counting, events, conditions, chain, slots, path,
+                bound_events,
+            )  # fmt: skip
+            grown += bound
+            passed += looks - bound
+            if after.size and bound > 0 and following < stop:
+                following = int(occurrence[v + 1, max(following, first_behind(after, last))])
+        else:
+            if chain.sieve.means[first] != BY_PROGRAM:
+                following, looks = next_sifted(v + 1, following, min(stop, own + 1), events, conditions, chain.sieve, slots)
+                passed += looks
+            if following < stop and following <= own:
+                slots[first] = slots[first + 1] = slots[slots.size - 1] = conditions.base + following
+                if chain.sieve.alone[first] or all_hold(first, conditions, chain, slots, path):
+                    several = own == following and fits(2 * v + 1, conditions, chain, slots, path)
+                    found, going = _SEVERAL if several else v + 1, False
+                else:
+                    following = int(occurrence[v + 1, following + 1])
+                    passed += 1
+    return min(own, following), found, last, grown, passed
 
 
 @rule
@@ -119,44 +123,54 @@ def follow_run(
     last, steps, rejected = slots[2 * v + 1] - base, 0, 0
     found, status, complete, going = v if depth == 0 else _NONE, Status.FINISHED, False, True
     while going:
-        if found >= 0 and depth >= task.room:
-            status, going = Status.OUTPUT_FULL, False
-        else:
-            begins = found >= 0
-            if begins:
-                row = base + event
-                if found != v:
-                    if not counting:
-                        matches.counts[task.match, v] = bound
-                    v, bound = found, 0
-                    slots[2 * v] = row
-                slots[2 * v + 1] = row
-                if kept[v + 1] > kept[v]:
-                    accumulate(v, v if bound > 0 else -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
+        if found >= 0:
+            if found != v:
                 if not counting:
-                    matches.events[task.place + depth] = event
-                bound += 1
-                depth += 1
-                last = event
-                event += 1
-            behind = bound >= pattern.minimum[v]
-            complete = behind and v + 1 == variables
-            steps += 1 if begins and not (complete and bound == pattern.maximum[v]) else 0
-            own = int(occurrence[v, event]) if bound < pattern.maximum[v] else end
+                    matches.counts[task.match, v] = bound
+                v, bound = found, 0
+            row = base + event
+            slots[2 * v] = slots[2 * v + 1] = row
+            if kept[v + 1] > kept[v]:
+                accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
+            if not counting:
+                matches.events[task.place + depth] = event
+            bound += 1
+            depth += 1
+            last = event
+            event += 1
+        low, high = pattern.minimum[v], pattern.maximum[v]
+        behind = bound >= low
+        complete = behind and v + 1 == variables
+        going = not complete or bound < high
+        if going:
+            steps += 1 if found >= 0 else 0
+            own = int(occurrence[v, event]) if bound < high else end
             following = int(occurrence[v + 1, max(event, first_behind(events.after, last))]) if behind and not complete else end
             until = task.cut_last + 1 if task.cut_last < end and not complete else end
             nearest, spare = min(own, following), max(task.limit - steps, 1)
             stop = until if until - nearest <= spare else nearest + spare
-            event, found, passed = _find_event(v, own, following, stop, until, events, conditions, chain, slots, path)
-            steps += passed
+            room = min((high if behind else low) - bound, task.room - depth)
+            if complete and task.cut_last < end:
+                # one event behind the cut is enough to rule the match out
+                stop, room = (min(stop, task.cut_last + 1), room) if nearest <= task.cut_last else (stop, min(room, 1))
+            event, found, last, grown, passed = _find_follower(
+                v, own, following, stop, room, last, task.place + depth, counting, events, conditions, chain, slots, path, matches.events
+            )
+            bound += grown
+            depth += grown
+            steps += grown + passed
             rejected += passed
+            # the variable behind v is looked for from here on
+            event = last + 1 if not behind and bound == low else event
             if found == _SEVERAL:
                 status = Status.CHOICE
-            elif event < until and (found == _NONE or steps >= task.limit):
+            elif is_ruled_out_by(task.start, last, task.cut_first, task.cut_last):
+                complete, event = False, until
+            elif event < until and depth >= task.room:
+                status = Status.OUTPUT_FULL
+            elif event < until and steps >= task.limit:
                 status = Status.STEPS_SPENT
-            elif found >= 0 and is_ruled_out_by(task.start, event, task.cut_first, task.cut_last):
-                found, complete = _NONE, False
-            going = found >= 0 and status == Status.FINISHED
+            going = event < until and status == Status.FINISHED
     return v, bound, depth, event, steps, rejected, complete, status
 
 

@@ -111,6 +111,29 @@ def accumulate(v: int, before: int, depth: int, row: int, aggregates: AggregateT
 
 
 @rule
+def accumulate_run(
+    v: int, place: int, event: int, number: int, base: int, occurrence: Any, aggregates: AggregateTable, bank: ColumnBank,
+    values: AggregateValues,
+) -> None:  # fmt: skip
+    """Let v's aggregates at `place` go on by a `number` of events, `event` and those behind it.
+
+    ``occurrence[e]`` is the first of them from e on; event e stands in row ``base + e`` of the bank.
+    """
+    for k in range(aggregates.first[v], aggregates.first[v + 1]):
+        aggregation, each = aggregates.step[k], event
+        if aggregation == Aggregation.COUNT_EVENTS:
+            values.counts[k, place] += number
+        elif aggregation <= Aggregation.MAX_INTS:
+            for _ in range(number):
+                _accumulate_ints(k, place, place, base + each, aggregates, bank, values)
+                each = int(occurrence[each + 1])
+        else:
+            for _ in range(number):
+                _accumulate_floats(k, place, place, base + each, aggregates, bank, values)
+                each = int(occurrence[each + 1])
+
+
+@rule
 def mean_of(k: int, place: int, values: AggregateValues) -> tuple[float, bool]:
     """Return (the mean of the values that sum k of float64 has at a place, whether it is NULL): there may be none."""
     count = values.counts[k, place]
