@@ -25,8 +25,7 @@ def new_bounds(table: JumpTable) -> Bounds:
 
 def no_jumps(table: JumpTable) -> Jumps:
     """Return jumps without indexes, which no search ever uses."""
-    zones = ZoneMaps(_NO_INTS.reshape(0, 0), np.empty((0, 0)), np.zeros(1, np.int64))
-    return Jumps(table, zones, _join_buckets([]), new_bounds(table), UNBOUNDED)
+    return Jumps(table, _NO_ZONES, _NO_BUCKETS, new_bounds(table), UNBOUNDED)
 
 
 def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:
@@ -109,3 +108,7 @@ def _join_buckets(buckets: list[tuple[Ints, Places]]) -> ValueBuckets:
 def _offsets(sizes: list[int]) -> Ints:
     """Return where each part of the given size begins, with the end of the last one."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+_NO_ZONES = ZoneMaps(_NO_INTS.reshape(0, 0), np.empty((0, 0)), np.zeros(1, np.int64))
+_NO_BUCKETS = _join_buckets([])
