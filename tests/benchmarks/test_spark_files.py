@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("pyspark")
@@ -30,3 +34,21 @@ def test_counts_differ_by_no_more_than_ties() -> None:
     for way, count in ((spark_files.SHUFFLED, 70_953), (spark_files.PATH, 71_100), (spark_files.SQL, 71_100)):
         with pytest.raises(AssertionError, match="runs: the ways count"):
             spark_files.refuse_other_counts("runs", counted | {way: count})
+
+
+def test_workers_do_not_wait_for_sql(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQL is asked when all ways of Python are done, and only chosen ways are asked."""
+    asked: list[str] = []
+
+    def ask(way: str) -> int:
+        asked.append(way)
+        return 7
+
+    def answers(_: object) -> dict[str, Callable[[], int]]:
+        return {way: partial(ask, way) for way in spark_files.WAYS}
+
+    monkeypatch.setattr(spark_files, "ways", answers)
+    chosen = (spark_files.SQL, spark_files.FILES, spark_files.PATH)
+    best = spark_files.measured(SimpleNamespace(kind=SimpleNamespace(name="runs")), 1, chosen)
+    assert asked == [spark_files.FILES, spark_files.PATH] * 2 + [spark_files.SQL] * 2
+    assert set(best) == set(chosen)
