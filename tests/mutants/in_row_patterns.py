@@ -263,7 +263,7 @@ ROW_PATTERNS = (
     Fault(
         "a-place-is-fixed-on-one-way",
         "gpu_cep/plan/row_patterns/distances.py",
-        "return distinct.pop() if len(distinct) == 1 else _UNLIKE",
+        "return distinct.pop() if len(distinct) == 1 else UNLIKE",
         "return max(distinct)",
         ("tests/plan/test_row_patterns.py",),
     ),
