@@ -52,7 +52,7 @@ def node_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, c
         pa.array(graph.latest),
         pa.array(graph.earliest, mask=graph.earliest == NONE),
         columns.numbers_of(rows),
-        MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried, None),
+        MatchedEvents(columns, ordered.rows, _NO_MATCHES).structs(rows, carried),
     ]
     return pa.Table.from_arrays(arrays, schema=result_schema(plan, columns.schema))
 

@@ -23,10 +23,15 @@ End = tuple[int, bool]
 
 
 class EventsRead(NamedTuple):
-    """What a result reads of the events of matches: all of some variables', ascending, and the ends of others."""
+    """What a result reads of the events of matches.
+
+    It reads the rows of all events of some variables, ascending, the rows of the ends of others, and
+    values of columns that are held in the order of events.
+    """
 
     whole: list[int]
     ends: list[End]
+    held: list[int]
 
 
 @dataclass
@@ -44,6 +49,7 @@ class MatchedEvents(BoundEvents):
     held: OrderedValues = field(default_factory=dict)
     _bindings: dict[int, BoundRows] = field(default_factory=dict)
     _ends: dict[End, Indices] = field(default_factory=dict)
+    _singles: dict[int, Indices] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -54,6 +60,8 @@ class MatchedEvents(BoundEvents):
         self._list(lists)
         ends = {self._end(v, last) for v, last in [*((v, False) for v in read.whole), *read.ends] if v not in lists}
         self._pick(sorted(ends))
+        for column in read.held if self.matches.single else ():
+            self._bits_of_singles(column)
 
     def binding(self, v: int) -> BoundRows:
         if self.matches.single:
@@ -68,8 +76,16 @@ class MatchedEvents(BoundEvents):
     def value(self, v: int, column: int, index: int = 0) -> pa.Array:
         if column not in self.held or v in self._bindings:
             return super().value(v, column, index)
+        if self.matches.single:
+            return self._as_column(column, pa.array(self._bits_of_singles(column)[v]))
         (bits,) = self.matches.rows_of_ends(_asked([self._end(v, index == -1)]), self.held[column], self.threads)
         return self._as_column(column, masked_array(bits, self.absent(v)))
+
+    def _bits_of_singles(self, column: int) -> Indices:
+        """Return the bits of a held column at all events, [variable, match], of matches that bind one to every variable."""
+        if column not in self._singles:
+            self._singles[column] = self.matches.rows_of_singles(self.held[column], self.threads)
+        return self._singles[column]
 
     def value_of_match(self, column: int, *, last: bool) -> pa.Array:
         """Return a column's value at the first or last event of each match."""
@@ -127,25 +143,26 @@ def _asked(ends: list[End]) -> Ends:
 
 
 def all_events(plan: Plan) -> EventsRead:
-    """Return that the events of all variables are read."""
-    return EventsRead(list(range(len(plan.query.positives))), [])
+    """Return that the rows of all events are read."""
+    return EventsRead(list(range(len(plan.query.positives))), [], [])
 
 
 def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
-    """Return of which events RETURN reads the input rows; all if there is no RETURN. Those of `held` columns need none."""
+    """Return what RETURN reads of the events, of which `held` columns need no rows; all if there is no RETURN."""
     if not plan.query.returns:
-        return all_events(plan)
+        return all_events(plan)._replace(held=[*held])
     items = zip(plan.query.returns, plan.returns, strict=True)
     whole: set[int] = set()
     ends: set[End] = set()
+    columns: set[int] = set()
     for leaf in (leaf for item, planned in items for leaf in read_leaves(item.expression, planned)):
         match leaf:
             case Field(column=column) | Aggregation(function="first" | "last", column=int() as column) if column in held:
-                pass
+                columns.add(column)
             case Field(variable=v):
                 ends.add((v, False))
             case Aggregation(function="first" | "last" as function, variable=v, column=int()):
                 ends.add((v, function == "last"))
             case Binding(variable=v) | Aggregation(variable=v, column=int()):
                 whole.add(v)
-    return EventsRead(sorted(whole), sorted(ends))
+    return EventsRead(sorted(whole), sorted(ends), sorted(columns))

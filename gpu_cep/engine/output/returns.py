@@ -109,8 +109,9 @@ class BoundEvents(ABC):
         They are a struct, or a list of structs if v is quantified.
         """
         if self.columns.query.variables[v].quantified:
-            return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names, None))
-        return self.structs(self.event_row(v), names, self.absent(v))
+            return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names))
+        values = [self.value(v, self.columns.query.schema.index(name)) for name in names]
+        return self._join(values, names, len(self), self.absent(v))
 
     def attribute(self, v: int, column: int) -> pa.Array:
         """Return a column's values at all events bound to v, as one list for each match."""
@@ -142,15 +143,18 @@ class BoundEvents(ABC):
             codes = pc.fill_null(pc.index_in(found, values), len(values)).to_numpy()
         return codes, codes == len(values)
 
-    def structs(self, rows: pa.Array, names: tuple[str, ...], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
-        """Return the events at input rows as structs of the named columns; NULL where they are `missing`."""
-        schema = self.columns.schema
-        picked = [self.take(self.columns.query.schema.index(name), rows) for name in names]
+    def structs(self, rows: pa.Array, names: tuple[str, ...]) -> pa.Array:
+        """Return the events at input rows as structs of the named columns."""
+        values = [self.take(self.columns.query.schema.index(name), rows) for name in names]
+        return self._join(values, names, len(rows), None)
+
+    def _join(self, values: list[pa.Array], names: tuple[str, ...], length: int, missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+        """Return the values of the named columns as so many structs; NULL where they are `missing`."""
         if not names:
             validity = None if missing is None else pa.array(~missing).buffers()[1]
-            return pa.Array.from_buffers(pa.struct([]), len(rows), [validity])
-        fields = [pa.field(name, schema.field(name).type) for name in names]
-        return pa.StructArray.from_arrays(picked, fields=fields, mask=None if missing is None else pa.array(missing))
+            return pa.Array.from_buffers(pa.struct([]), length, [validity])
+        fields = [pa.field(name, self.columns.schema.field(name).type) for name in names]
+        return pa.StructArray.from_arrays(values, fields=fields, mask=None if missing is None else pa.array(missing))
 
 
 def too_many_rows(number: int) -> str:

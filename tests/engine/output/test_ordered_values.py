@@ -80,6 +80,11 @@ def test_values_of_some_matches_by_key(after_match):
     _check(_events(_CLOCKS["timestamp"], _COLUMNS["int64"]), query, partition_by="k", after_match=after_match)
 
 
+@pytest.mark.parametrize("query", _QUERIES.values(), ids=_QUERIES)
+def test_whole_events(query):
+    _check(_events(_CLOCKS["timestamp"], _COLUMNS["float64"]), query.partition(" RETURN")[0])
+
+
 def test_columns_that_are_at_hand():
     held = []
 
