@@ -24,6 +24,8 @@ _ROOM = 1 << 16
 _BITS = 64
 # Up to so many keys are sorted before streams are formed; if there are more, only those with matches are, at the end.
 RANKED = 1 << 16
+# Of more than a few keys only those are, which have so many events each on average: sorting fewer matches costs less than ranking.
+_EVENTS_OF_RANKED, _FEW = 64, 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
         codes, distinct = columns.code_pieces(column)
         count = len(distinct) + 1
         # the last code is NULL's
-        return StreamKeys(codes, count, text_ranks(distinct) if count <= RANKED or ascends(distinct) else None)
+        return StreamKeys(codes, count, text_ranks(distinct) if _are_ranked(count, len(columns)) or ascends(distinct) else None)
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -113,7 +115,13 @@ def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for the distinct values of a column."""
     codes, values = columns.distinct_codes(column)
-    return StreamKeys(Pieces.of([codes]), len(values), dense_rank(values) if len(values) <= RANKED else None)
+    ranked = _are_ranked(len(values), len(columns))
+    return StreamKeys(Pieces.of([codes]), len(values), dense_rank(values) if ranked else None)
+
+
+def _are_ranked(keys: int, events: int) -> bool:
+    """Return whether so many keys of so many events are ranked before streams are formed."""
+    return keys <= min(RANKED, max(_FEW, events // _EVENTS_OF_RANKED))
 
 
 def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:

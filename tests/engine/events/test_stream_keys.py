@@ -58,8 +58,11 @@ def paired(stream):
     return [{"a": a, "b": b} for a, b in zip(stream, stream[1:], strict=False)]
 
 
+@pytest.mark.parametrize("ranked", [True, False])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_partition_by_one_column(name):
+def test_partition_by_one_column(name, ranked, monkeypatch):
+    # keys that are not ranked before are so at the end
+    monkeypatch.setattr(stream_keys, "_FEW", 1 << 10 if ranked else 0)
     table = events(k=COLUMNS[name])
     found = cep.match(table, PATTERN, partition_by="k", output="indices").to_pylist()
     assert found == [match for stream in streams(COLUMNS[name]) for match in paired(stream)]
