@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from gpu_cep.engine.input.event_files import reading, shorten_name
-from gpu_cep.engine.input.parquet_files import each_at_once
+from gpu_cep.engine.input.parquet_files import each_at_once, pick_groups
 from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_scans import FileScan, NoScanError
@@ -102,7 +102,8 @@ def fragment_of(
     """Return a local file, or some of its row groups, as a part of a data set; `folder` says what the names of folders hold."""
     from pyarrow import dataset, fs
 
-    return dataset.ParquetFileFormat().make_fragment(path, fs.LocalFileSystem(), folder, row_groups=groups)
+    whole = dataset.ParquetFileFormat().make_fragment(path, fs.LocalFileSystem(), folder)
+    return whole if groups is None else pick_groups(whole, groups)
 
 
 def said_by_folders(folders: Mapping[str, pa.Scalar]) -> dataset.Expression | None:

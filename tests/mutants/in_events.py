@@ -93,6 +93,13 @@ OUTPUT = (
         (f"{CONFORMANCE}::test_order_by_orders_the_results_across_derived_keys",),
     ),
     Fault(
+        "counts-of-two-streams-in-one",
+        "gpu_cep/engine/output/result_order.py",
+        'np.searchsorted(offsets, starts[[0, -1]], side="right")',
+        'np.searchsorted(offsets, starts[[0, -1]], side="left")',
+        ("tests/engine/output/test_counts_by_stream.py",),
+    ),
+    Fault(
         "streams-by-the-last-key-first",
         "gpu_cep/engine/output/result_order.py",
         "np.lexsort(by_key[::-1])",

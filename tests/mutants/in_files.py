@@ -14,6 +14,13 @@ _SETTLING, _SETTLED = "gpu_cep/engine/events/settling.py", ("tests/engine/events
 
 FILES = (
     Fault(
+        "row-groups-in-the-order-of-a-set",
+        _PARQUET,
+        "else fragment.subset(row_group_ids=groups)",
+        "else fragment.format.make_fragment(fragment.path, fragment.filesystem, row_groups=groups)",
+        _GROUPS,
+    ),
+    Fault(
         "nan-equals-what-statistics-know",
         _FILTER,
         'column is None or (name == "ne" and _is_float(field))',

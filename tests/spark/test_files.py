@@ -287,6 +287,13 @@ def test_a_file_that_changes_is_named(spark: SparkSession, tmp_path: Path) -> No
         found.collect()
 
 
+def test_tasks_read_row_groups_in_the_order_of_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "events.parquet")
+    pq.write_table(pa.table({"ts": range(20)}), path, row_group_size=2)
+    for groups in ([5, 6, 7, 8], [7, 8], [0, 9]):
+        assert [group.id for group in file_footers.fragment_of(path, None, groups).row_groups] == groups
+
+
 def test_a_broken_footer_is_named_at_the_call(spark: SparkSession, tmp_path: Path) -> None:
     folder = write(in_order(), tmp_path / "t")
     frame = spark.read.parquet(folder)

@@ -202,7 +202,7 @@ def unite_parquet(parts: Sequence[ParquetFiles]) -> ParquetFiles:
 
 
 def parquet_of(data_set: Any) -> ParquetFiles | None:
-    """Return the files of Arrow's data set; None if it is not of Parquet files, or has a filter of its own."""
+    """Return the files of Arrow's data set; None if it is not of Parquet files in order, or has a filter of its own."""
     from pyarrow import dataset
 
     if not isinstance(data_set, dataset.FileSystemDataset) or not isinstance(data_set.format, dataset.ParquetFileFormat):
@@ -212,7 +212,14 @@ def parquet_of(data_set: Any) -> ParquetFiles | None:
     except ValueError:
         # it has a filter, and does not tell its fragments
         return None
-    return ParquetFiles(data_set.schema, fragments, states_of(fragments))
+    states = states_of(fragments)
+    # a fragment may have been made of row groups in another order than that of its file
+    return ParquetFiles(data_set.schema, fragments, states) if all(each_at_once(_in_file_order, fragments)) else None
+
+
+def _in_file_order(fragment: dataset.ParquetFileFragment) -> bool:
+    groups = [group.id for group in fragment.row_groups]
+    return groups == sorted(set(groups))
 
 
 def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
@@ -271,8 +278,14 @@ def _encoding(fragment: dataset.ParquetFileFragment, encoded: Sequence[str]) -> 
     names = {*own.read_options.dictionary_columns, *encoded}
     options = dataset.ParquetReadOptions(names, own.read_options.coerce_int96_timestamp_unit)
     encoding = dataset.ParquetFileFormat(read_options=options, default_fragment_scan_options=own.default_fragment_scan_options)
-    groups = [group.id for group in fragment.row_groups]
-    return encoding.make_fragment(fragment.path, fragment.filesystem, fragment.partition_expression, groups)
+    again = encoding.make_fragment(fragment.path, fragment.filesystem, fragment.partition_expression)
+    return pick_groups(again, [group.id for group in fragment.row_groups])
+
+
+def pick_groups(fragment: dataset.ParquetFileFragment, groups: Sequence[int]) -> dataset.ParquetFileFragment:
+    """Return the row groups of a file that have these numbers, in the order of the file."""
+    # make_fragment() puts the numbers that it is given in the order of a set
+    return fragment if len(groups) == fragment.num_row_groups else fragment.subset(row_group_ids=groups)
 
 
 def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Iterator[dataset.ParquetFileFragment]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import dataset, parquet
+from pyarrow import dataset, fs, parquet
 
 import gpu_cep as cep
 from gpu_cep.engine.input import parquet_files
@@ -361,6 +361,39 @@ def test_text_of_few_values_comes_as_dictionaries(tmp_path):
         assert cep.match(path, text, **asked).equals(cep.match(table, text, **asked))
     parquet.write_table(table, tmp_path / "plain.parquet", use_dictionary=False)
     assert read_types(tmp_path / "plain.parquet", "type") == [pa.string()]
+
+
+@pytest.fixture
+def ten_groups(tmp_path, monkeypatch):
+    """A file of ten row groups, whose text comes as dictionaries, and its rows."""
+    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 10)
+    table = pa.table({"ts": np.arange(100), "type": np.array(["A", "B", "N"])[np.arange(100) ** 2 % 3]})
+    parquet.write_table(table, tmp_path / "events.parquet", row_group_size=10)
+    return tmp_path / "events.parquet", table
+
+
+@pytest.mark.parametrize(("low", "high"), [(70, 90), (50, 90), (0, 20), (20, 100)])
+def test_row_groups_keep_their_order_if_others_are_left_out(ten_groups, low, high):
+    path, table = ten_groups
+    text = f"PATTERN SEQ(A a, B b) WHERE a.ts >= {low} AND b.ts >= {low} AND a.ts < {high} AND b.ts < {high} WITHIN 3"
+    profile = cep.Profile()
+    found = cep.match(path, text, output="indices", profile=profile)
+    assert profile.groups == ((high - low) // 10, 10)
+    assert found.num_rows
+    assert found.equals(cep.match(table, text, output="indices"))
+
+
+@pytest.mark.parametrize("groups", [[7, 8], [5, 6, 7, 8], [2, 3]])
+def test_a_data_set_of_some_row_groups_is_read_in_its_own_order(ten_groups, groups):
+    """Arrow does not keep the order in which it is given row groups."""
+    path, _ = ten_groups
+    kind = dataset.ParquetFileFormat()
+    fragment = kind.make_fragment(str(path), fs.LocalFileSystem(), row_groups=groups)
+    given = dataset.FileSystemDataset([fragment], fragment.physical_schema, kind, fs.LocalFileSystem())
+    text = "PATTERN SEQ(A a, B b) WHERE a.ts < 86 AND b.ts < 86 WITHIN 3"
+    found = cep.match(given, text, output="indices")
+    assert found.num_rows
+    assert found.equals(cep.match(given.to_table(), text, output="indices"))
 
 
 def test_short_files_are_opened_once(levels, monkeypatch):
