@@ -178,8 +178,8 @@ def markdown(rows: list[list[str]], where: Mapping[str, str], events: int, repea
         f"{events:,} events in Parquet in the order of time, in row groups of at most {min(GROUP, events // 10):,}; local[{cores}]; "
         f"matches are counted; seconds of the best of {repeats} warm runs, turn by turn. Ratios are times over those of the tasks that "
         "read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. The bare "
-        "hand-over shuffles all rows by key to Python, which counts them. A way without a figure cannot answer the question, or was not asked. Written by "
-        "`python -m benchmarks.rivals.spark_files`.",
+        "hand-over shuffles all rows by key to Python, which counts them. A way without a figure cannot answer the question, or "
+        "was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
         pages.table([head, *rows], figures=len(head) - 1),
     ]
     return "\n\n".join(sections) + "\n"
