@@ -28,8 +28,8 @@ DEVICE = (
     Fault(
         "a-run-that-finds-events-never-rests",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "elif event < until and (found == _NONE or steps >= task.limit):",
-        "elif event < until and found == _NONE:",
+        "elif event < until and steps >= task.limit:",
+        "elif event < until and steps >= task.limit and found == _NONE:",
         (WALKS,),
     ),
     Fault(

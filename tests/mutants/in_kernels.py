@@ -218,22 +218,22 @@ KERNELS = (
     Fault(
         "chain-takes-one-of-two",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "found = v + 1 if found == _NONE else _SEVERAL",
-        "found = v + 1 if found == _NONE else v",
+        "_SEVERAL if several else v + 1",
+        "v + 1",
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
     Fault(
         "chain-sifts-more-than-it-may",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "next_sifted(v + 1, event + 1, stop",
-        "next_sifted(v + 1, event + 2, stop",
+        "next_sifted(v + 1, following, min(stop, own + 1)",
+        "next_sifted(v + 1, following + 1, min(stop, own + 1)",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(
         "chain-keeps-the-last-aggregate",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "v if bound > 0 else -1, v, row",
-        "v, v, row",
+        "accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)\n            if not",
+        "accumulate(v, v, v, row, conditions.aggregates, conditions.bank, path.aggregates)\n            if not",
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
     Fault(

@@ -160,17 +160,18 @@ def follow_run(
             depth += grown
             steps += grown + passed
             rejected += passed
-            # the variable behind v is looked for from here on
-            event = last + 1 if not behind and bound == low else event
+            # v has enough from here on: the run may be complete, or the variable behind it may bind the next event
+            enough = not behind and bound == low
+            event = last + 1 if enough else event
             if found == _SEVERAL:
                 status = Status.CHOICE
             elif is_ruled_out_by(task.start, last, task.cut_first, task.cut_last):
-                complete, event = False, until
+                complete, enough, event = False, False, until
             elif event < until and depth >= task.room:
                 status = Status.OUTPUT_FULL
             elif event < until and steps >= task.limit:
                 status = Status.STEPS_SPENT
-            going = event < until and status == Status.FINISHED
+            going = (event < until or enough) and status == Status.FINISHED
     return v, bound, depth, event, steps, rejected, complete, status
 
 

@@ -72,6 +72,8 @@ QUERIES = [
     "SEQ(A a, B b, C c) WHERE b.x < a.x AND a.k <= c.k",
     "SEQ(A a, B b, C c) WHERE b.k = a.k AND c.x != a.x",
     "SEQ(A a, B b{2,3}, C c) WHERE b.x >= first(b.x) AND c.k > a.k",
+    "SEQ(A a, B b{2}) WHERE b.x > a.x",
+    "SEQ(A a, B b{2,3}) WHERE b.k > a.k",
     "SEQ(A a+, B b) WHERE a[i].k >= a[i-1].k AND b.k > first(a.k)",
     "SEQ(A a, B b+) WHERE b.x > a.x",
     "SEQ(A a, b, C c) WHERE b.x < a.x AND c.k * 2 > b.k",
