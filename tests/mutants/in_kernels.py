@@ -230,6 +230,20 @@ KERNELS = (
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(
+        "chain-binds-without-room",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "if found >= 0 and depth >= task.room:",
+        "if found >= 0 and depth > task.room:",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "chain-gives-up-at-a-null",
+        "kernels/gpu_cep_kernels/automaton/chain_judgements.py",
+        "int(occurrence[max(begin, until)]) if null",
+        "int(occurrence[occurrence.size - 1]) if null",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
         "chain-keeps-the-last-aggregate",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
         "accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)\n            if not",

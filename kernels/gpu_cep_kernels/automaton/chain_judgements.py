@@ -227,5 +227,4 @@ def next_sifted(
         number, numbers = bank.ints[bound_column, row], bank.ints[column]
         stop = begin if null else until
         event, looks = _next_fitting(comparison, column, number, event, stop, base, numbers, bank.int_nulls, occurrence)
-    # the last entry is of no event
-    return int(occurrence[occurrence.size - 1]) if null else event, looks
+    return int(occurrence[max(begin, until)]) if null else event, looks

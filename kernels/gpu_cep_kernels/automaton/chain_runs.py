@@ -71,7 +71,7 @@ def _find_follower(
     occurrence, after, first = events.occurrence, events.after, 2 * v + 2
     found, grown, passed, going = _NONE, 0, 0, True
     while going and min(own, following) < stop:
-        if own < following and grown == room:
+        if own < following and grown >= room:
             going = False
         elif own < following:
             own, last, bound, looks = grow(
@@ -115,13 +115,15 @@ def follow_run(
     without events binds it to variable 0. Return these four for where the run stands then, its steps, how many
     of them rejected an event, whether a match ends it, and why it stopped.
 
-    It is not FINISHED where an event leaves a choice, where it would bind more events than there is room for,
+    It is not FINISHED where an event leaves a choice, where it may bind more events than there is room for,
     and after `task.limit` steps, of which the first binds an event. It can go on from there.
     """
     pattern, conditions, end = criteria.pattern, criteria.conditions, task.end
     kept, occurrence, variables, base = conditions.aggregates.first, events.occurrence, pattern.minimum.size, conditions.base
     last, steps, rejected = slots[2 * v + 1] - base, 0, 0
     found, status, complete, going = v if depth == 0 else _NONE, Status.FINISHED, False, True
+    if found >= 0 and depth >= task.room:
+        status, going = Status.OUTPUT_FULL, False
     while going:
         if found >= 0:
             if found != v:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.matchers.automaton import ses_automaton
+from gpu_cep.engine.matchers.match_tables import new_match_table
 from gpu_cep_kernels.rules.tables import Status
 from tests.effort import examples
 from tests.results import matches_of
@@ -75,6 +76,8 @@ QUERIES = [
     "SEQ(A a, B b{2}) WHERE b.x > a.x",
     "SEQ(A a, B b{2,3}) WHERE b.k > a.k",
     "SEQ(A a+, B b) WHERE a[i].k >= a[i-1].k AND b.k > first(a.k)",
+    "SEQ(A a+, B b) WHERE last(a.x) < b.x",
+    "SEQ(A a, B b+, C c+) WHERE last(b.k) >= c.k",
     "SEQ(A a, B b+) WHERE b.x > a.x",
     "SEQ(A a, b, C c) WHERE b.x < a.x AND c.k * 2 > b.k",
     "SEQ(A a, b+, C c) WHERE b.k > a.k AND c.x > a.x",
@@ -201,6 +204,35 @@ def test_long_matches_get_room(walked):
     (match,) = found(events, f"PATTERN SEQ(A a, B b+, C c) WHERE sum(b.k) = {size} * a.k WITHIN {2 * size}")
     assert [len(rows) for rows in match.values()] == [1, size, 1]
     assert {Status.PATH_FULL, Status.OUTPUT_FULL, Status.FINISHED} == set(walked)
+
+
+def test_a_bound_that_is_null_may_be_followed_by_one_that_is_not(walked):
+    """With the second A as the last one no B fits; with the third one a B does."""
+    events = pa.table({"ts": range(5), "type": list("AABAB"), "x": [1.0, None, 0, 2, 5], "s": ["p"] * 5})
+    matches = found(events, "PATTERN SEQ(A a+, B b) WHERE last(a.x) < b.x WITHIN 10")
+    assert [match["a"] for match in matches] == [(0, 1, 3), (1, 3), (3,)]
+    assert walked
+
+
+def test_nothing_is_written_behind_output_that_is_full(monkeypatch, walked):
+    """Windows begin while the output has room for no event, for one or for some."""
+    behind = []
+
+    def table(matches, events, variables):
+        made = new_match_table(matches, events + 1, variables)
+        made.events[-1] = -7
+        behind.append(made.events)
+        return made._replace(events=made.events[:-1])
+
+    monkeypatch.setattr(ses_automaton, "new_match_table", table)
+    groups, query = 400, "PATTERN SEQ(A a+, C c) WHERE last(a.k) >= c.k WITHIN 900"
+    for length in range(2, 20):
+        types = [*"A" * length, "C"] * groups
+        size = len(types)
+        events = pa.table({"ts": range(size), "type": types, "k": [1] * size, "s": ["p"] * size})
+        assert len(found(events, query, after_match="skip_past_last")) == groups
+    assert Status.OUTPUT_FULL in walked
+    assert all(events[-1] == -7 for events in behind)
 
 
 def test_an_overflow_in_a_chain_names_its_condition(walked):
