@@ -3,7 +3,8 @@
 ``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--ways WAY …] [--cores N]`` checks that all ways
 count the same matches, prints the page and writes it with its record to ``results/``: each way's seconds and, per question, how many times
 as long as reading the files the others take, by the clock and in the CPU time of all processes. A job of Spark's takes a few tenths of a
-second by itself, so ratios grow with the number of events; a record of another number than usual has it in its name.
+second by itself, so ratios grow with the number of events; a record of another number than usual has it in its name, and one of the usual
+number has the kinds and ways that were chosen, unless these are all.
 """
 
 from __future__ import annotations
@@ -185,6 +186,14 @@ def markdown(rows: list[list[str]], where: Mapping[str, str], events: int, repea
     return "\n\n".join(sections) + "\n"
 
 
+def record_name(events: int, kinds: Collection[str], words: Collection[str]) -> str:
+    """Return what a record is called, so that one of some `kinds`, or of the ways of some `words`, leaves that of all of them."""
+    if events != EVENTS:
+        return f"spark-files-{events}"
+    choices = ((IN_SQL, kinds), (WORDS, words))
+    return "-".join(["spark-files", *(word for known, chosen in choices if {*chosen} < {*known} for word in known if word in chosen)])
+
+
 def asked_of(name: str, count: int, folder: Path, spark: SparkSession) -> Asked:
     kind, path = KindInSql(KINDS[name], count), folder / f"{name}.parquet"
     pq.write_table(kind.stored(kind.events(count)), path, row_group_size=min(GROUP, count // 10))
@@ -196,8 +205,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--cores", type=int, default=CORES)
-    parser.add_argument("--kinds", nargs="*", choices=IN_SQL, default=IN_SQL)
-    parser.add_argument("--ways", nargs="*", choices=WORDS, default=tuple(WORDS))
+    parser.add_argument("--kinds", nargs="+", choices=IN_SQL, default=IN_SQL)
+    parser.add_argument("--ways", nargs="+", choices=WORDS, default=tuple(WORDS))
     options = parser.parse_args(argv)
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
@@ -215,7 +224,7 @@ def main(argv: list[str]) -> int:
     page = markdown([row(name, best) for name, best in found.items()], where, options.events, options.repeats, options.cores)
     taken_by = {name: {way: asdict(spent) for way, spent in best.items()} for name, best in found.items()}
     record = {"environment": where, "events": options.events, "questions": taken_by}
-    name = "spark-files" if options.events == EVENTS else f"spark-files-{options.events}"
+    name = record_name(options.events, options.kinds, options.ways)
     print(page)
     print(*pages.write(RESULTS, f"{name}-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
     return 0

@@ -36,6 +36,16 @@ def test_counts_differ_by_no_more_than_ties() -> None:
             spark_files.refuse_other_counts("runs", counted | {way: count})
 
 
+def test_a_record_of_some_leaves_that_of_all() -> None:
+    kinds, words, usual = spark_files.IN_SQL, tuple(spark_files.WORDS), spark_files.EVENTS
+    name = spark_files.record_name
+    assert name(usual, kinds, words) == name(usual, kinds[::-1], words[::-1]) == "spark-files"
+    assert name(40_000_000, kinds[:1], words) == "spark-files-40000000"
+    assert name(usual, kinds, ("sql", "files")) == "spark-files-files-sql"
+    assert name(usual, kinds[:1], words) == f"spark-files-{kinds[0]}"
+    assert name(usual, kinds[:1], ("sql",)) == f"spark-files-{kinds[0]}-sql"
+
+
 def test_workers_do_not_wait_for_sql(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQL is asked when all ways of Python are done, and only chosen ways are asked."""
     asked: list[str] = []
