@@ -267,6 +267,7 @@ def test_expressions(expression, expected):
         ("MEASURES sum(x) OVER () AS m PATTERN (A)", 34, "found 'OVER'", "rows of the match"),
         ("MEASURES x || 'b' AS m PATTERN (A)", 29, "found '|'", "texts are not joined here"),
         ("PATTERN (A) DEFINE A AS x IS DISTINCT FROM 3", 47, "found 'DISTINCT'", "(x IS NULL) <> (y IS NULL)"),
+        ("PATTERN (A) DEFINE A AS x IS NOT DISTINCT FROM 3", 51, "found 'DISTINCT'", "x = y OR x IS NULL AND y IS NULL"),
         ("MEASURES ts AT TIME ZONE 'UTC' AS m PATTERN (A)", 30, "found 'AT'", "convert the column"),
     ],
 )  # fmt: skip

@@ -50,7 +50,8 @@ _FORMS = (
     (r"at\s+time\s+zone\b", "convert the column in a relation before MATCH_RECOGNIZE"),
     (r"select\b", "here stands MATCH_RECOGNIZE (…) alone, without the statement around it"),
 )
-
+# Matched from the word before the mistake: IS NOT is known.
+_NOT_DISTINCT = re.compile(r"not\s+distinct\s+from\b", re.IGNORECASE)
 
 # A word that stands as the name of a column or variable would.
 _AS_NAME = re.compile(r"\w+\s*([,.)+*/%<>=?{-]|(as|and|or|is|in|between|like|asc|desc|nulls)\b)", re.IGNORECASE)
@@ -124,6 +125,8 @@ def _hint(mistake: Mistake) -> str | None:
     if mistake.found.type == "$END" and mistake.opened:
         bracket = mistake.opened[-1]
         return f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
+    if mistake.begins(_NOT_DISTINCT):
+        return "ask for NULL by itself: x = y OR x IS NULL AND y IS NULL"
     start = mistake.found.start_pos or 0
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
     if foreign is not None:
