@@ -205,6 +205,26 @@ def test_of_row_patterns_bounds_are_kept_and_errors_are_those_of_match():
         cep.report(TICKS, FALLS, columns="v")
 
 
+@pytest.mark.parametrize(
+    ("query", "algorithm"),
+    [(QUERY, "auto"), (QUERY, "brute_force"), (SITUATIONS, "auto"), (FALLS, "auto"), (FALLS, "brute_force")],
+)
+def test_a_page_shows_its_own_run_alone(query, algorithm):
+    """Whatever runs the caller's profile holds, to which this one is added."""
+    events = TICKS if query is FALLS else EVENTS
+    profile, alone = cep.Profile(), cep.Profile()
+    cep.match(EVENTS, "PATTERN SEQ(A a, B b)", profile=profile)
+    before = dict(profile.counts)
+    page = Page(cep.report(events, query, timelines=0, algorithm=algorithm, profile=profile).html)
+    expected = Page(cep.report(events, query, timelines=0, algorithm=algorithm, profile=alone).html)
+    told, wanted = (re.sub(r"[\d.]+ ms", "", each.texts["plan"]) for each in (page, expected))
+    assert told == wanted
+    assert page.texts["summary"].rpartition(", ")[0] == expected.texts["summary"].rpartition(", ")[0]
+    assert page.of("rect") == expected.of("rect")
+    assert profile.joins == alone.joins
+    assert profile.counts == {name: before.get(name, 0) + alone.counts.get(name, 0) for name in dict.fromkeys([*before, *alone.counts])}
+
+
 def test_row_patterns_by_the_definition_have_no_plan_and_no_counts():
     page = Page(cep.report(TICKS, FALLS, algorithm="brute_force").html)
     assert page.texts["summary"].startswith("6 rows, 5 rows in the result, ")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.analysis.options import Options
     from gpu_cep.plan.interval_plan import AnyPlan
+    from gpu_cep.plan.settings import Settings
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 
@@ -101,10 +102,22 @@ def report(
     _check_bounds(rows=rows, timelines=timelines)
     check_margin(margin)
     options, settings = read_keywords(keywords)
-    threads, given = keywords.get("threads"), keywords.get("profile")
-    profile = Profile() if given is None else given
+    # of its own, since the caller's may hold earlier runs
+    threads, profile, given = keywords.get("threads"), Profile(), keywords.get("profile")
     if is_row_pattern(pattern):
-        return Report(page(row_pattern_content(events, pattern, options, settings, threads, profile, rows)))
+        content = row_pattern_content(events, pattern, options, settings, threads, profile, rows)
+    else:
+        content = _event_content(events, pattern, options, settings, threads, profile, rows, timelines, margin)
+    if given is not None:
+        given.merge(profile)
+    return Report(page(content))
+
+
+def _event_content(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, threads: int | None, profile: Profile, rows: int,
+    timelines: int, margin: float,
+) -> Content:  # fmt: skip
+    """Run a pattern of events or situations and return the content of its page; the empty `profile` receives what was counted."""
     lack = lack_of_matplotlib("timelines") if timelines else None
     table = to_host(read_events(events))
     check_zones(table.schema)
@@ -116,7 +129,7 @@ def report(
     seconds = time.perf_counter() - begin
     drawable = timelines if lack is None else 0
     drawn = tuple(_timeline(question, found, number, margin) for number in range(min(drawable, rows, found.returned.num_rows)))
-    return Report(page(_content(question, profile, seconds, found, rows, drawn, lack)))
+    return _content(question, profile, seconds, found, rows, drawn, lack)
 
 
 @dataclass(frozen=True, slots=True)

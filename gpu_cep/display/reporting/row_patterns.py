@@ -33,7 +33,7 @@ def row_pattern_content(
 ) -> Content:  # fmt: skip
     """Run MATCH_RECOGNIZE, given as text or as a tree, and return the content of its page, with at most so many rows of the result.
 
-    `profile` receives what was counted. Raises as :func:`gpu_cep.query_runs.run_row_pattern`.
+    `profile`, an empty one, receives what was counted. Raises as :func:`gpu_cep.query_runs.run_row_pattern`.
     """
     check_row_settings(settings)
     query, table = as_row_pattern(pattern), read_rows(events, pattern, options)

@@ -89,17 +89,23 @@ class Profile:
         `rows` are the numbers of configurations after each step.
         """
         with self._lock:
-            before = self.joins.get(order, Joined(order, 0, (0,) * len(order)))
-            self.joins[order] = Joined(order, before.chunks + 1, tuple(map(sum, zip(before.rows, rows, strict=True))))
+            self._add_joined(Joined(order, 1, tuple(rows)))
+
+    def _add_joined(self, joined: Joined) -> None:
+        before = self.joins.get(joined.order, Joined(joined.order, 0, (0,) * len(joined.order)))
+        rows = tuple(map(sum, zip(before.rows, joined.rows, strict=True)))
+        self.joins[joined.order] = Joined(joined.order, before.chunks + joined.chunks, rows)
 
     def merge(self, other: Profile) -> None:
-        """Add another profile's counts, seconds and answers."""
+        """Add all that another profile holds."""
         if other.groups is not None:
             self.add_groups(*other.groups)
         if other.slices is not None:
             self.add_slices(*other.slices)
         with self._lock:
             self.answers += other.answers
+            for joined in other.joins.values():
+                self._add_joined(joined)
             for name, count in other.counts.items():
                 self.counts[name] = self.counts.get(name, 0) + count
             for name, seconds in other.seconds.items():
