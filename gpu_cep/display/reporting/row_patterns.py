@@ -57,7 +57,7 @@ def row_pattern_content(
         waterfall=None if counts is None else waterfall(profile).svg,
         stages=dict(profile.seconds),
         shown=shown,
-        short=pa.table({name: short_texts(shown.column(name).combine_chunks()) for name in shown.column_names}),
+        short=pa.Table.from_arrays([short_texts(column.combine_chunks()) for column in shown.columns], shown.column_names),
         timelines=(),
         lack="matches of rows are not drawn",
     )
