@@ -20,7 +20,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, as_row_pattern, bind_rows, check_row_settings
+from gpu_cep.query_plans import as_query, as_row_pattern, check_row_settings, make_row_plan
 from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
@@ -67,8 +67,6 @@ def explain_row_pattern(
 
     Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
     """
-    from gpu_cep.plan.row_patterns.planner import plan_row_pattern
-
     check_row_settings(settings)
     query = as_row_pattern(pattern)
     if events is None:
@@ -81,7 +79,7 @@ def explain_row_pattern(
     if reading is not None and memory is not None:
         return _explain_row_slices(query, reading, memory, threads, profile)
     table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
-    plan = plan_row_pattern(bind_rows(pattern, table.schema, options), settings)
+    plan = make_row_plan(pattern, table.schema, options, settings)
     if profile is not None:
         run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
     return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))

@@ -26,18 +26,17 @@ from gpu_cep.live_queries import EMIT, LATE, Idle, InSessions, LiveQuery, check_
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
-from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import as_open_runs, by_kind, of_open_runs
 from gpu_cep.query_plans import (
     as_query,
     as_row_pattern,
-    bind_rows,
     check_row_settings,
     check_rows,
     columns_of_rows,
     is_row_pattern,
     make_plan,
+    make_row_plan,
 )
 from gpu_cep.sliced_plans import plan_over_slices
 
@@ -166,11 +165,11 @@ def _plan_live_rows(
     check_row_settings(settings)
     refuse_of_rows(arrival, settings)
     narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
-    written = bind_rows(pattern, narrow, options)
-    check_rows(written, narrow, options)
-    live = row_query(plan_row_pattern(written), narrow, settings, arrival.asked, pattern if isinstance(pattern, str) else None)
+    written = make_row_plan(pattern, narrow, options)
+    check_rows(written, narrow)
+    live = row_query(written, narrow, settings, arrival.asked, pattern if isinstance(pattern, str) else None)
     # of its text, so that a stream which is loaded has the same plan
-    plan = plan_row_pattern(bind_rows(text_of(pattern), narrow, options))
+    plan = make_row_plan(text_of(pattern), narrow, options)
     live = _of_arrival(replace(live, rows=plan), arrival, options.time_unit)
     if live.returns_late:
         check_late_rows(live, settings)

@@ -24,13 +24,14 @@ from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import row_columns_read
 from gpu_cep.plan.planner import plan, plan_intervals
-from gpu_cep.plan.settings import Settings, check_settings
+from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings, check_settings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.lang.builder import Buildable
     from gpu_cep.plan.interval_plan import AnyPlan
+    from gpu_cep.plan.row_patterns.row_plan import RowPlan
 
     Pattern = str | Query | IntervalQuery | RowPatternQuery | PatternNode | Buildable
 
@@ -137,7 +138,7 @@ def check_row_settings(settings: Settings) -> None:
 def bind_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options) -> BoundRowPattern:
     """Return MATCH_RECOGNIZE, given as text or as a tree, bound to rows of `schema`; raises as :func:`bind_row_pattern`.
 
-    The same text, schema and options give the same object, by which its plan is remembered.
+    That of a text is remembered.
     """
     if isinstance(pattern, str) and _is_remembered(schema, options):
         return _rows_of_text(pattern, schema, options)
@@ -157,11 +158,44 @@ def columns_of_rows(pattern: str | RowPatternQuery, schema: pa.Schema, options: 
     return [schema.names[number] for number in read[: len(schema.names)]]
 
 
-def check_rows(bound: BoundRowPattern, schema: pa.Schema, options: Options) -> None:
+def make_row_plan(
+    pattern: str | RowPatternQuery, schema: pa.Schema, options: Options, settings: Settings = DEFAULT_SETTINGS
+) -> RowPlan:  # fmt: skip
+    """Return the plan of MATCH_RECOGNIZE, given as text or as a tree, over rows of `schema`; that of either is remembered.
+
+    Raises
+    ------
+    UnsupportedError
+        The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
+    CepError
+        As :func:`bind_row_pattern`.
+    """
+    if not _is_remembered(schema, options):
+        return _new_row_plan(pattern, schema, options, settings)
+    if isinstance(pattern, str):
+        return _row_plan_of_text(pattern, schema, options, settings)
+    return _row_plan_of_tree(Identity(pattern), schema, options, settings)
+
+
+def _new_row_plan(pattern: str | RowPatternQuery, schema: pa.Schema, options: Options, settings: Settings) -> RowPlan:
+    from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+
+    return plan_row_pattern(bind_rows(pattern, schema, options), settings)
+
+
+_row_plan_of_text = lru_cache(maxsize=256)(_new_row_plan)
+
+
+@lru_cache(maxsize=256)
+def _row_plan_of_tree(pattern: Identity[RowPatternQuery], schema: pa.Schema, options: Options, settings: Settings) -> RowPlan:
+    return _new_row_plan(pattern.value, schema, options, settings)
+
+
+def check_rows(plan: RowPlan, schema: pa.Schema) -> None:
     """Raise UnsupportedError if the engine cannot answer a row pattern over rows of `schema`; no row is needed for that."""
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
-    answer_row_pattern(bound, options, schema.empty_table(), threads=1)
+    answer_row_pattern(plan, schema.empty_table(), threads=1)
 
 
 def refuse_swapped(function: str, events: object, pattern: object) -> None:

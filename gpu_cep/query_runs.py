@@ -16,7 +16,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.plan.timeouts import TIMEOUT
-from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan
+from gpu_cep.query_plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan, make_row_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,10 +173,10 @@ def run_row_pattern(
 
     check_row_settings(settings)
     table = read_rows(events, pattern, options)
-    bound = bind_rows(pattern, table.schema, options)
     if settings.algorithm == "brute_force":
-        return brute_force.answer_row_pattern(bound, options, table)
-    return answer_row_pattern(bound, options, table, settings, threads=threads, profile=profile)
+        return brute_force.answer_row_pattern(bind_rows(pattern, table.schema, options), options, table)
+    plan = make_row_plan(pattern, table.schema, options, settings)
+    return answer_row_pattern(plan, table, settings.max_steps, threads=threads, profile=profile)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

@@ -16,7 +16,7 @@ from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows
 from gpu_cep.cli.whole_files import PIPE
 from gpu_cep.keywords import read_keywords
-from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, is_row_pattern
+from gpu_cep.query_plans import check_row_settings, check_rows, is_row_pattern, make_row_plan
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
@@ -53,9 +53,9 @@ def bound_rows(schema: pa.Schema, text: str, asked: Mapping[str, Any]) -> BoundR
     """Return MATCH_RECOGNIZE bound to rows of a schema; raises as matching does before it reads anything."""
     options, settings = read_keywords(asked)
     check_row_settings(settings)
-    bound = bind_rows(text, schema, options)
-    check_rows(bound, schema, options)
-    return bound
+    plan = make_row_plan(text, schema, options)
+    check_rows(plan, schema)
+    return plan.bound
 
 
 def check_query(events: Source | pa.Table | None, text: str, asked: Mapping[str, Any]) -> None:

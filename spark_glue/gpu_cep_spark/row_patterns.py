@@ -15,10 +15,9 @@ from gpu_cep.engine.row_patterns.answers import row_pattern_schema
 from gpu_cep.engine.row_patterns.slices import ENDS, skips_rows
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_caller
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
-from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, columns_of_rows
+from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, columns_of_rows, make_row_plan
 from gpu_cep_spark.jobs import pattern_text, run_stage
 from gpu_cep_spark.pushdown import column, read_columns
 from gpu_cep_spark.rapids import warn_of_types
@@ -52,9 +51,9 @@ class NarrowRows:
         if not rows.names:
             raise PatternError("the rows have no column")
         narrow = pa.schema([rows.field(name) for name in columns_of_rows(pattern, rows, options)])
-        bound = bind_rows(pattern, narrow, options)
-        check_rows(bound, narrow, options)
-        return cls(pattern, narrow, bound, options, settings)
+        plan = make_row_plan(pattern, narrow, options)
+        check_rows(plan, narrow)
+        return cls(pattern, narrow, plan.bound, options, settings)
 
     @property
     def text(self) -> str | None:
@@ -69,7 +68,7 @@ class NarrowRows:
     @property
     def plan(self) -> RowPlan:
         """The plan of the pattern."""
-        return plan_row_pattern(self.bound, self.settings)
+        return make_row_plan(self.pattern, self.rows, self.options, self.settings)
 
     def work(self, memory: int | None = None) -> RowWork:
         """Return the work on each Spark partition; a worker may take `memory` bytes."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,8 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 from gpu_cep.engine.row_patterns.slices import answer_slices
 from gpu_cep.errors import CepError
+from gpu_cep.plan.row_patterns.planner import plan_row_pattern
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.run_report import add_figures
@@ -107,19 +110,20 @@ def _room(work: RowWork, context: TaskContext | None) -> Room:
 def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
     """Give what the pattern returns for one part after the other."""
     cores = 1 if context is None else context.cpus()
+    answer = _of_slices if work.sliced else partial(_of_partitions, plan_row_pattern(work.bound, work.settings))
     for part in parts:
         profile.add("parts", 1)
         profile.add("events", part.num_rows)
         rows = _named(work, part)
-        found = (_of_slices if work.sliced else _of_partitions)(work, rows, cores, profile)
+        found = answer(work, rows, cores, profile)
         # freed before the next part is gathered
         del part, rows
         yield from in_batches(found)
         del found
 
 
-def _of_partitions(work: RowWork, rows: pa.Table, cores: int, profile: Profile) -> pa.Table:
-    return answer_row_pattern(work.bound, work.options, rows, work.settings, threads=cores, profile=profile, ties=work.ties)
+def _of_partitions(plan: RowPlan, work: RowWork, rows: pa.Table, cores: int, profile: Profile) -> pa.Table:
+    return answer_row_pattern(plan, rows, work.settings.max_steps, threads=cores, profile=profile, ties=work.ties)
 
 
 def _of_slices(work: RowWork, rows: pa.Table, cores: int, profile: Profile) -> pa.Table:

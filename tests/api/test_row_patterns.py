@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep import explanations
 from gpu_cep.engine.input.sources import Source
-from gpu_cep.engine.row_patterns import answers
 from gpu_cep.errors import CepError, EventError, PatternError, UnsupportedError
+from gpu_cep.plan.row_patterns import planner
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 
 TICKS = pa.table(
@@ -284,19 +284,22 @@ def test_any_measure_has_values_of_its_type_or_a_fault(expression, rows):
     assert ask(clauses, WIDE.slice(0, 0)).schema == found.schema
 
 
-def test_the_plan_of_a_text_is_remembered(monkeypatch):
+def test_plans_are_remembered_by_text_and_by_tree(monkeypatch):
     planned = []
-    monkeypatch.setattr(answers, "plan_row_pattern", lambda *given: planned.append(given) or plan_row_pattern(*given))
+    monkeypatch.setattr(planner, "plan_row_pattern", lambda *given: planned.append(given) or plan_row_pattern(*given))
     text = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS remembered PATTERN (A+) DEFINE A AS price > 0)"
     found = [cep.match(TICKS.slice(0, rows), text) for rows in (3, 5)]
     assert len(planned) == 1
     assert found == [cep.match(TICKS.slice(0, rows), cep.parse(text)) for rows in (3, 5)]
+    cep.explain(TICKS, text)
+    cep.report(TICKS, cep.parse(text))
+    assert len(planned) == 2
     cep.match(TICKS.append_column("more", TICKS["ts"]), text)
     cep.match(TICKS, text, threads=1, engine="cpu", max_steps=9)
-    assert len(planned) == 5
+    assert len(planned) == 4
     for _ in range(2):
         cep.match(TICKS, text.replace("price > 0", "own(price) > 0"), functions={"own": own})
-    assert len(planned) == 7
+    assert len(planned) == 6
 
 
 def own(x):

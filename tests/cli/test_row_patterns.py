@@ -121,7 +121,7 @@ def test_faults_of_sql(tmp_path, monkeypatch, capsys, arguments, code, told):
 
 
 def test_validate_refuses_what_the_engine_cannot_answer(ticks, capsys, monkeypatch):
-    def refuse(bound, options, table, **_):
+    def refuse(plan, table, **_):
         assert not table.num_rows
         raise UnsupportedError("too many states")
 

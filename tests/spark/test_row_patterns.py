@@ -193,7 +193,7 @@ def test_faults_are_told_on_the_driver(spark: SparkSession, name: str) -> None:
 
 
 def test_what_the_engine_cannot_answer_is_told_on_the_driver(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(bound: Any, options: Any, table: pa.Table, **_: Any) -> None:
+    def refuse(plan: Any, table: pa.Table, **_: Any) -> None:
         assert not table.num_rows
         raise UnsupportedError("too many states")
 

@@ -15,8 +15,7 @@ from gpu_cep.display.reporting.page import Content
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.plan.row_patterns.planner import plan_row_pattern
-from gpu_cep.query_plans import as_row_pattern, bind_rows, check_row_settings
+from gpu_cep.query_plans import as_row_pattern, check_row_settings, make_row_plan
 from gpu_cep.query_runs import read_rows, run_row_pattern
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def row_pattern_content(
     found = run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
     planned = settings.algorithm != "brute_force"
-    plan = plan_row_pattern(bind_rows(pattern, table.schema, options), settings) if planned else None
+    plan = make_row_plan(pattern, table.schema, options, settings) if planned else None
     shown, counts = found.slice(0, rows), dict(profile.counts) or None
     matches = {} if counts is None else {"matches": counts["matches"]}
     return Content(

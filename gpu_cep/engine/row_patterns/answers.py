@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.analysis.options import Options
-from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -22,10 +20,7 @@ from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
 from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_rows, with_unmatched
 from gpu_cep.engine.row_patterns.totals import with_fixed_counts
 from gpu_cep.errors import MatchLimitExceeded, ending_in
-from gpu_cep.identity import Identity
-from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings
 from gpu_cep_kernels.compile.launch import available_threads, spread
 
 __all__ = ["answer_row_pattern", "row_pattern_schema"]
@@ -36,21 +31,19 @@ _MOST_ROWS = 1 << 25
 
 @ending_in(MatchLimitExceeded, "matching", "match fewer rows at a time, whole partitions of them")
 def answer_row_pattern(
-    bound: BoundRowPattern, options: Options, table: pa.Table, settings: Settings = DEFAULT_SETTINGS, *, threads: int | None = None,
+    plan: RowPlan, table: pa.Table, max_steps: int | None = None, *, threads: int | None = None,
     profile: Profile | None = None, ties: tuple[int, ...] = (),
 ) -> pa.Table:  # fmt: skip
     """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
 
     Parameters
     ----------
-    bound
-        The row pattern, bound to the columns of `table`.
-    options
-        What the caller said beside the text.
+    plan
+        The plan of the row pattern, bound to the columns of `table`; it says whether a card labels the rows.
     table
         The rows, on the host.
-    settings
-        ``engine="gpu"`` labels the rows on a card. ``max_steps`` bounds the steps of a search whose conditions read the match.
+    max_steps
+        The most steps of a search whose conditions read the match; None for any number.
     threads
         How many threads share the partitions; None for all that the process may use.
     profile
@@ -66,35 +59,21 @@ def answer_row_pattern(
         The search made more than ``max_steps``, or there is too little memory.
     EngineUnavailable
         A card is asked for, and cannot be used.
-    UnsupportedError
-        The pattern has too many states or variables, or a condition reads what a search cannot keep; the message names it.
     """
     threads = available_threads() if threads is None else threads
     profile = Profile() if profile is None else profile
-    plan = _plan(bound, options, settings)
     with profile.stage("columns"):
         columns = row_columns(plan, table)
     with profile.stage("order"):
-        ordered = order_rows(bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, settings.max_steps, profile)
+        ordered = order_rows(plan.bound, columns, threads, ties)
+    matches = find_matches(plan, columns, ordered, threads, max_steps, profile)
     for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
         profile.add(name, count)
     if plan.search is not None:
         profile.add("steps", matches.steps)
     with profile.stage("results"):
-        unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if bound.query.rows == "with unmatched" else None
+        unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if plan.bound.query.rows == "with unmatched" else None
         return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
-
-
-def _plan(bound: BoundRowPattern, options: Options, settings: Settings) -> RowPlan:
-    """Return the plan, of the same bound pattern the same one."""
-    # a cache must not keep the caller's functions alive
-    return plan_row_pattern(bound, settings) if options.functions else _plan_of(Identity(bound), settings)
-
-
-@lru_cache(maxsize=256)
-def _plan_of(bound: Identity[BoundRowPattern], settings: Settings) -> RowPlan:
-    return plan_row_pattern(bound.value, settings)
 
 
 def returned_rows(
