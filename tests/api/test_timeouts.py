@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -153,6 +154,30 @@ def test_batches_that_come_one_after_the_other_have_timeouts():
     assert cep.match(ORDERS.to_reader(1), PAID, timeouts=True) == cep.match(ORDERS, PAID, timeouts=True)
     assert cep.match(ORDERS, PAID, timeouts=True, complete_until=7).column("match_start").to_pylist() == [1, 2]
     assert cep.match(ORDERS, PAID, timeouts=True, result="reader").read_all() == cep.match(ORDERS, PAID, timeouts=True)
+
+
+def test_matches_of_other_keys_leave_those_of_a_key_alone():
+    """A result of two kinds begins with its kind, and its keys stand behind that."""
+    events = pa.table({"ts": [9, 11, 13, 16], "type": ["C", "A", "A", "A"], "k": ["a", "zz", "a", "zz"]})
+    query = "PATTERN SEQ(a, b) WHERE b.type = 'A' WITHIN 5"
+    options = {"partition_by": "k", "after_match": "skip_past_last", "timeouts": True}
+    batch = cep.match(events, query, **options)
+    assert batch.column("kind").to_pylist() == ["match", "match", "timeout", "timeout"]
+    live = cep.stream(query, events.schema, lateness=40, **options)
+    assert pa.concat_tables([live.push(events), live.finish()]).equals(batch)
+    assert cep.match(events, query, result="reader", **options).read_all().equals(batch)
+    assert cep.match(events, query, complete_until=100, **options).equals(batch)
+
+
+@pytest.mark.parametrize("after_match", sorted(set(AFTER_MATCH)))
+def test_files_have_the_timeouts_of_a_table_in_its_order(tmp_path, after_match):
+    size = 40_000
+    types, keys = ["A", "C", "B", "C", "C"] * (size // 5), ["z", "x", "y", "x"] * (size // 4)
+    events = pa.table({"ts": np.arange(size) // 2, "type": types, "k": keys})
+    pq.write_table(events, tmp_path / "events.parquet", row_group_size=size // 8)
+    options = {"partition_by": "k", "after_match": after_match, "timeouts": True}
+    query = "PATTERN SEQ(A a, B b) WITHIN 5"
+    assert cep.match(tmp_path / "events.parquet", query, memory="1MB", **options).equals(cep.match(events, query, **options))
 
 
 def test_a_window_that_ends_behind_all_times_is_over_with_the_last_one():

@@ -51,6 +51,13 @@ STREAMS = (
         "pass",
         _SILENT_KEYS,
     ),
+    Fault(
+        "kind-of-a-row-is-its-key",
+        "gpu_cep/engine/slices/disjoint.py",
+        "kinds = int(sliced.whole.settings.kind is not None)",
+        "kinds = 0",
+        ("tests/api/test_timeouts.py",),
+    ),
     Fault("matches-wait-for-what-begins-none", _STEPS, "[may_begin(plan, known)[horizon.open]]", "", _SILENT_KEYS),
     Fault("timeouts-of-starts-with-a-match", _LONGEST, "runs.totals[w] = 1", "runs.totals[w] = 0", _RUN_KERNELS),
     Fault("longest-run-that-lacks-more", _LONGEST, "path.state[PathState.UNSATISFIED] - longest.unsatisfied[0]", "0", _RUN_KERNELS),

@@ -126,9 +126,10 @@ def _numbered(sliced: SlicedPlan, rows: pa.Table, starts: list[Any]) -> pa.Table
 
 def keys_of(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
     """Return the stream keys of rows of results."""
-    number = len(sliced.whole.query.partition_by)
-    begin = rows.num_columns - 2 * len(sliced.added) if sliced.keys else 0
-    return rows.select(range(begin, begin + number))
+    # results begin with their keys, or with their kind and then their keys; or what slices add holds these
+    kinds = int(sliced.whole.settings.kind is not None)
+    begin = rows.num_columns - 2 * len(sliced.added) if sliced.keys else kinds
+    return rows.select(range(begin, begin + len(sliced.whole.query.partition_by)))
 
 
 def _positions(sliced: SlicedPlan, rows: pa.Table) -> tuple[Positions, Positions]:
