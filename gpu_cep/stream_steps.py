@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from functools import partial
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,21 +104,31 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     Raises
     ------
     EventError
-        It is no such value.
+        It is no such value, or the ticks do not hold all of it.
     """
     place = live.plan.query.timestamp
     field = live.schema.field(place)
     plain = time.as_py() if isinstance(time, pa.Scalar) else time
     try:
-        if isinstance(plain, float) and not pa.types.is_floating(field.type):
-            # Arrow would cut what is behind the point
-            plain = pa.scalar(plain).cast(field.type).as_py()
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
-    except (pa.ArrowException, TypeError, OverflowError) as fault:
+        whole = _holds_all(value, plain)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
         raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
+    if not whole:
+        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}, which holds a part of it")
     columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
     ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
     return ticks
+
+
+def _holds_all(value: pa.Array, plain: Any) -> bool:
+    """Return whether an array holds all of the one time that it was made of; Arrow cuts what is behind its ticks."""
+    if isinstance(plain, date):
+        # pandas counts nanoseconds, which Arrow looks for only where it is told to
+        own = pa.array([plain], pa.timestamp("ns") if getattr(plain, "nanosecond", 0) else None)
+        return bool(value.cast(own.type).equals(own))
+    in_ticks = pa.types.is_integer(value.type) or pa.types.is_temporal(value.type)
+    return not in_ticks or not isinstance(plain, (Real, Decimal)) or bool(plain % 1 == 0)
 
 
 def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:

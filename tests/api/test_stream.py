@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -285,12 +286,45 @@ def test_a_column_that_is_there_twice_is_refused():
         cep.stream(PAIRS, EVENTS).push(twice)
 
 
-def test_no_part_of_a_time_is_cut_off():
-    live = cep.stream(PAIRS, EVENTS)
-    with pytest.raises(cep.EventError, match=r"time: -7\.5 is no value of the column 'ts' of type int64"):
-        live.advance(-7.5)
-    live.advance(-7.0)
-    assert live.clock.watermark == -7
+HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "time"),
+    [
+        *((pa.int64(), time) for time in (-7.5, np.float32(-7.5), Decimal("-7.5"), float("nan"), float("inf"))),
+        *((pa.timestamp("s", zone), time) for zone in (None, "Europe/Berlin") for time in (HALF, 1.5)),
+        *((kind, time) for kind in (pa.date32(), pa.date64()) for time in (HALF, 1.5)),
+        (pa.timestamp("s"), pa.scalar(HALF, pa.timestamp("us"))),
+        (pa.timestamp("s"), str(HALF)),
+        (pa.timestamp("us"), pa.scalar(1_001, pa.timestamp("ns"))),
+        (pa.timestamp("us"), Decimal("1.5")),
+        (pa.date32(), np.float32(1.5)),
+    ],
+)
+def test_no_part_of_a_time_is_cut_off(kind, time):
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
+    with pytest.raises(cep.EventError, match=f"time: .* is no value of the column 'ts' of type {re.escape(str(kind))}"):
+        live.advance(time)
+    assert live.clock.watermark is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "time", "ticks"),
+    [
+        *((pa.int64(), time, -7) for time in (-7, -7.0, np.float32(-7), Decimal(-7), "-7")),
+        (pa.float64(), -7.5, -7.5),
+        (pa.timestamp("ms"), HALF, 1_577_836_800_500),
+        (pa.timestamp("ms", "Europe/Berlin"), HALF.replace(tzinfo=UTC), 1_577_836_800_500),
+        (pa.timestamp("ns"), pa.scalar(1_001, pa.timestamp("ns")), 1_001),
+        (pa.timestamp("s"), datetime(9000, 1, 1), 221_845_392_000),
+        (pa.date32(), HALF.date(), 18_262),
+    ],
+)
+def test_times_are_counted_in_ticks(kind, time, ticks):
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
+    live.advance(time)
+    assert live.clock.watermark == ticks
 
 
 def test_a_finished_stream_takes_no_events():
