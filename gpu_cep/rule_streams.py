@@ -238,7 +238,7 @@ class RuleStream:
         stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:
-                refuse_other_plan(f"pattern {name!r}", live.plan.version, told, saved)
+                refuse_other_plan(f"pattern {name!r}", live.plan.version, told, each, saved)
             stream._states[name] = with_tags(live, read_state(each, live.schema))
         stream._clock = Clock(**told["clock"])
         return stream

@@ -225,7 +225,7 @@ class Stream:
         arrival: dict[str, Any] = {name: about[name] for name in _ARRIVAL if name in about}
         stream = cls(about["query"], schema, **arrival, **keywords)
         if stream._live.fingerprint() != about["plan"]:
-            refuse_other_plan("the query", stream._live.plan.version, about, [state])
+            refuse_other_plan("the query", stream._live.plan.version, about, state, [state])
         stream._state = with_tags(stream._live, read_state(state, stream._live.kept))
         return stream
 

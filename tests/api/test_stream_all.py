@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep import rule_streams
+from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION, IntervalPlan
 from tests.drawn.rule_sets import families, typed_rule_sets
 from tests.effort import examples
 
@@ -197,3 +198,12 @@ def test_one_pattern_is_asked_for_where_there_are_many(ask):
 def test_what_is_no_state_is_an_error(state):
     with pytest.raises(cep.EventError, match="state: "):
         cep.stream_all.load(state)
+
+
+def test_a_refused_pattern_tells_the_version_of_its_own_plan(monkeypatch):
+    rules = {"events": RULES["left"], "situations": "DEFINE A AS ts > 1, B AS ts <= 1 PATTERN A meets B WITHIN 5 RETURN last(A.ts) AS at"}
+    saved = cep.stream_all(rules, SCHEMA, split=True).save()
+    monkeypatch.setattr(IntervalPlan, "fingerprint", lambda plan: "another")
+    told = rf"plans pattern 'situations' in another way \(plan version {INTERVAL_PLAN_VERSION}, the state has {INTERVAL_PLAN_VERSION}\)"
+    with pytest.raises(cep.EventError, match=told):
+        cep.stream_all.load(saved)

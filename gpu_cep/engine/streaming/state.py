@@ -116,7 +116,7 @@ def saving_release(about: dict[str, Any]) -> str:
     return f"the build of gpu_cep {about['release']} that saved it" if "release" in about else "the release that saved it"
 
 
-def refuse_other_plan(what: str, version: int, about: dict[str, Any], states: Sequence[bytes]) -> NoReturn:
+def refuse_other_plan(what: str, version: int, about: dict[str, Any], refused: bytes, states: Sequence[bytes]) -> NoReturn:
     """Raise EventError, since `what` was planned in another way, and say what helps.
 
     Parameters
@@ -127,12 +127,13 @@ def refuse_other_plan(what: str, version: int, about: dict[str, Any], states: Se
         The version of the plan that it has now.
     about
         What was told of the stream that was saved.
+    refused
+        The state that was saved of what was planned.
     states
-        The states that were saved of it.
+        All states that were saved of the stream.
     """
-    read = [_read(state) for state in states]
-    before = read[0][0].get("version", "an unknown one")
-    begins = [begin for told, table, _ in read if (begin := _first_needed(told, table)) is not None]
+    before = read_about(refused).get("version", "an unknown one")
+    begins = [begin for told, table, _ in map(_read, states) if (begin := _first_needed(told, table)) is not None]
     again = f" and push the events from {min(begins):,} ticks on; what was certain before comes out again" if begins else ""
     raise EventError(
         f"state: this release plans {what} in another way (plan version {version}, the state has {before}); "
