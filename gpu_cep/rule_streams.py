@@ -26,6 +26,7 @@ from gpu_cep.engine.streaming.state import (
     read_about,
     read_state,
     refuse_other_plan,
+    refuse_unknown,
     saving_release,
     write_state,
 )
@@ -61,7 +62,7 @@ _NOT_SAVED = ("functions", "profile")
 # Those that say how events come.
 _ARRIVAL = ("lateness", "late", "every", "idle", "emit")
 _MARK = b"gpu_cep.rule_stream"
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +236,9 @@ class RuleStream:
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         rules = {name: Rule(text, options) for name, (text, options) in told["rules"].items()}
         keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
+        refuse_unknown("which takes", told["arrival"], _ARRIVAL, told)
+        for taken in (told["keywords"], *(options for _, options in told["rules"].values())):
+            refuse_unknown("which takes", taken, StreamOptions.__annotations__, told)
         stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:

@@ -13,7 +13,16 @@ from gpu_cep import __version__, api
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
-from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, refuse_other_plan, write_state
+from gpu_cep.engine.streaming.state import (
+    Clock,
+    StreamState,
+    first_state,
+    read_about,
+    read_state,
+    refuse_other_plan,
+    refuse_unknown,
+    write_state,
+)
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
 from gpu_cep.live_plans import Arrival, plan_live, text_of
@@ -197,7 +206,7 @@ class Stream:
             "version": self._live.plan.version,
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            **{name: getattr(asked.arrival, name) for name in _ARRIVAL},
+            "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
             "keywords": json.loads(json.dumps(kept, default=list)),
         }
         return write_state(self._state, about)
@@ -216,14 +225,14 @@ class Stream:
         Raises
         ------
         EventError
-            The bytes are no saved stream, or this release plans its query in another way.
+            The bytes are no saved stream, this release plans its query in another way, or it has not all the keywords.
         """
         about = read_about(state)
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(about["schema"])))
         keywords = about["keywords"] | ({} if functions is None else {"functions": functions})
-        # an earlier release wrote fewer of them
-        arrival: dict[str, Any] = {name: about[name] for name in _ARRIVAL if name in about}
-        stream = cls(about["query"], schema, **arrival, **keywords)
+        refuse_unknown("which takes", about["arrival"], _ARRIVAL, about)
+        refuse_unknown("which takes", about["keywords"], StreamOptions.__annotations__, about)
+        stream = cls(about["query"], schema, **about["arrival"], **keywords)
         if stream._live.fingerprint() != about["plan"]:
             refuse_other_plan("the query", stream._live.plan.version, about, state, [state])
         stream._state = with_tags(stream._live, read_state(state, stream._live.kept))

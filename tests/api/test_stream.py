@@ -419,7 +419,7 @@ def test_a_stream_of_another_plan_says_how_to_go_on(monkeypatch, rows, again):
 def test_a_state_of_another_format_names_the_release_that_reads_it(monkeypatch):
     saved = cep.stream(PAIRS, EVENTS).save()
     monkeypatch.setattr("gpu_cep.engine.streaming.state.FORMAT", 9)
-    told = "it has format 3, and this release reads 9; load it with the build of gpu_cep .* that saved it"
+    told = "it has format 4, and this release reads 9; load it with the build of gpu_cep .* that saved it"
     with pytest.raises(cep.EventError, match=told):
         cep.stream.load(saved)
     # as long as the word that an earlier release did not write
@@ -434,6 +434,15 @@ def test_a_state_of_a_later_release_is_refused_by_what_it_tells():
     told = "a later release wrote it, whose clock has 'extreme'; go on with the build of gpu_cep .* that saved it, or a later one, or begin"
     with pytest.raises(cep.EventError, match=told):
         cep.stream.load(later)
+
+
+@pytest.mark.parametrize(("name", "later"), [("lateness", "latenes_"), ("emit", "emi_"), ("strategy", "strateg_")])
+@pytest.mark.parametrize(("make", "query"), [(cep.stream, PAIRS), (cep.stream_all, {"pairs": PAIRS})])
+def test_a_state_with_keywords_of_a_later_release_names_them(make, query, name, later):
+    live = make(query, EVENTS, strategy="skip_till_any_match")
+    told = f"state: a later release wrote it, which takes '{later}'; go on with the build of gpu_cep .* that saved it, or a later one"
+    with pytest.raises(cep.EventError, match=told):
+        type(live).load(live.save().replace(f'"{name}"'.encode(), f'"{later}"'.encode()))
 
 
 def test_functions_are_given_again_when_a_stream_is_loaded():

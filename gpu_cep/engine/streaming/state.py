@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NoReturn
 
@@ -19,7 +19,7 @@ from gpu_cep.errors import EventError
 Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 
 # The layout of saved states.
-FORMAT = 3
+FORMAT = 4
 _MARK = b"gpu_cep.stream"
 # Which of the matches that are held have been reported, and how many matches of a stream were numbered.
 _GIVEN, _COUNT = pa.field("given", pa.bool_()), pa.field("count", pa.int64())
@@ -116,6 +116,14 @@ def saving_release(about: dict[str, Any]) -> str:
     return f"the build of gpu_cep {about['release']} that saved it" if "release" in about else "the release that saved it"
 
 
+def refuse_unknown(what: str, told: Iterable[str], known: Container[str], about: dict[str, Any]) -> None:
+    """Raise EventError if a state tells of names that are not known; `what` it does with them, and what was told `about` it."""
+    unknown = sorted(name for name in told if name not in known)
+    if unknown:
+        told_names = f"state: a later release wrote it, {what} {', '.join(map(repr, unknown))}"
+        raise EventError(f"{told_names}; go on with {saving_release(about)}, or a later one, or begin without the state")
+
+
 def refuse_other_plan(what: str, version: int, about: dict[str, Any], refused: bytes, states: Sequence[bytes]) -> NoReturn:
     """Raise EventError, since `what` was planned in another way, and say what helps.
 
@@ -168,9 +176,7 @@ def read_state(saved: bytes, schema: pa.Schema) -> StreamState:
     held = Held(*_read_with(rest)) if about["holds"] else None
     numbering = Numbering(*_read_with(rest)) if about["numbers"] else None
     times, numbers = (table.column(place).to_numpy() for place in range(2))
-    # an earlier release gave up no events of decided runs
-    settled = about.get("settled", 0)
-    return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering, settled)
+    return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering, about["settled"])
 
 
 def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
@@ -193,10 +199,7 @@ def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
     if about["format"] != FORMAT:
         told_format = f"state: it has format {about['format']}, and this release reads {FORMAT}"
         raise EventError(f"{told_format}; load it with {saving_release(about)}")
-    unknown = set(about["clock"]).difference(each.name for each in fields(Clock))
-    if unknown:
-        told_clock = f"state: a later release wrote it, whose clock has {', '.join(map(repr, sorted(unknown)))}"
-        raise EventError(f"{told_clock}; go on with {saving_release(about)}, or a later one, or begin without the state")
+    refuse_unknown("whose clock has", about["clock"], [each.name for each in fields(Clock)], about)
     return about, table, rest
 
 
