@@ -89,7 +89,8 @@ class Stream:
         kept of it, a number or text such as ``"1 day"``. Its matches are those among events without a longer silence between them.
     emit
         When a match comes out. ``certain``: as soon as no event that may still come can change it. ``window``: when its window is
-        over, so that matches come out in the order of their first events, as :meth:`push` goes on.
+        over, so that matches come out in the order of their first events, as :meth:`push` goes on; with windows of a number of events
+        and `time_to_live`, those of each key do.
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 
