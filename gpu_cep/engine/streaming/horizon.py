@@ -30,11 +30,13 @@ class Horizon:
 
     `known`: how many of the kept events are known to be all of their time; they are the first ones.
     `own`, `ends`: where the first event of a match that is reported may be, and where its last one, or its detection.
-    `later`: the earliest time at which a match of a later run may begin (None: there is no later run).
+    `later`: the earliest time at which a match of a later run may begin (None: there is no later run). With sessions, that of one
+    which begins with an event that is not known yet; others may begin at `open` events.
     `over`: with a window of a number of events, how many of the known ones, in order, have windows that are over; else 0.
     `order`: the known events in the order of the stream, for such a window (None: as they are).
     `sessions`: those of the known events, if keys have a time to live.
-    `needed`: then, the known events that later runs need. `open`: those whose windows are not over.
+    `needed`: then, the known events that later runs need.
+    `open`: then, the known events whose windows are not over.
     `expired`: then, how many sessions have been closed.
     """
 
