@@ -28,7 +28,7 @@ from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
-from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events
+from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
@@ -133,7 +133,7 @@ def _holds_all(value: pa.Array, plain: Any) -> bool:
 
 def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:
     """Return the rows of the events that some variable may bind, or of all if the others matter, too; and their tags, if any."""
-    return bindable_rows(live.labelling, live.tagging, events)
+    return (bindable_rows(live.labelling, events), None) if live.tagging is None else tagged_rows(live.tagging, events)
 
 
 def moved_clock(live: LiveQuery, clock: Clock, times: Times, *, pushed: int, late: int) -> Clock:

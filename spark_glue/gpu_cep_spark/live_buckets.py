@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
+from gpu_cep.engine.streaming.event_tags import bindable_rows
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.sessions import first_closing
 from gpu_cep.engine.streaming.state import Clock, StreamState
 from gpu_cep.errors import CepError, EventError
 from gpu_cep.live_queries import LiveQuery
-from gpu_cep.stream_steps import bindable_events, certain_matches, give_up_decided, hold_events, is_due, no_matches
+from gpu_cep.stream_steps import certain_matches, give_up_decided, hold_events, is_due, no_matches
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.live_marks import in_order_of_ties, marks_after, read_marks
 from gpu_cep_spark.live_packing import read_chunk, rows_of_pieces, write_chunk
@@ -98,7 +99,7 @@ def _return_late(work: LiveWork, events: pa.Table, times: Numbers, in_time: npt.
     late = pa.Table.from_arrays(whole.flatten(), names=work.whole.names).cast(work.whole)
     kept, times = events.drop_columns([name]).filter(pa.array(in_time)), times[in_time]
     # Spark has filtered nothing
-    chosen, _ = bindable_events(work.live, as_events(kept, work.live.schema, work.codes))
+    chosen = bindable_rows(work.live.labelling, as_events(kept, work.live.schema, work.codes))
     chunk = write_chunk(kept.take(pa.array(chosen)).combine_chunks()) if len(chosen) else None
     return New(chunk, len(chosen), late.num_rows, int(times.max(initial=watermark)), len(times), late)
 

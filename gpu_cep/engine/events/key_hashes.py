@@ -13,7 +13,7 @@ from gpu_cep_kernels.rules.scalars import SPREAD
 
 Hashes = npt.NDArray[np.uint64]
 
-# hardly the bits of a key
+# What NULL is hashed as: a constant that no likely value of a key has as its bits.
 _NULL = ~SPREAD
 _HALF = np.uint64(32)
 

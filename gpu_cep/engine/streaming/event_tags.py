@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntFlag
 
@@ -75,24 +76,32 @@ def _first_and_last(plan: EventPlan) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(sorted(first)), tuple(sorted(last))
 
 
-def bindable_rows(plan: Plan, tagging: Tagging | None, events: pa.Table) -> tuple[Indices, Tags | None]:
-    """Return the rows of events that some variable may bind, or all if the others matter, too; and the tags of these rows.
+def bindable_rows(plan: Plan, events: pa.Table) -> Indices:
+    """Return the rows of events that some variable may bind, or of all if the others matter, too."""
+    if not _filters(plan, events):
+        return np.arange(events.num_rows)
+    return _joined(label_events(plan, event_columns(plan, events), 1).rows)
 
-    There are no tags (None) without `tagging`.
-    """
+
+def tagged_rows(tagging: Tagging, events: pa.Table) -> tuple[Indices, Tags]:
+    """Return the rows of :func:`bindable_rows`, and the tags of these."""
+    columns = event_columns(tagging.plan, events)
     rows, roles = np.arange(events.num_rows), np.full(events.num_rows, _ANY)
-    filters = isinstance(plan, EventPlan) and "filter" in plan.pruning and events.num_rows > 0
-    if tagging is None and not filters:
-        return rows, None
-    columns = event_columns(plan, events)
-    if filters:
-        labelled = label_events(plan, columns, 1)
-        rows = np.concatenate(labelled.rows).astype(np.int64)
-        roles = roles if tagging is None else _roles(tagging, np.concatenate(labelled.labels, axis=1))
-    if tagging is None:
-        return rows, None
+    if _filters(tagging.plan, events):
+        labelled = label_events(tagging.plan, columns, 1)
+        rows, roles = _joined(labelled.rows), _roles(tagging, np.concatenate(labelled.labels, axis=1))
     hashes = hash_keys(columns, tagging.keys)[rows]
     return rows, (hashes >> np.uint64(32)).astype(np.uint32) & ~_ANY | roles
+
+
+def _filters(plan: Plan, events: pa.Table) -> bool:
+    """Return whether events are left out that no variable may bind."""
+    return isinstance(plan, EventPlan) and "filter" in plan.pruning and events.num_rows > 0
+
+
+def _joined(rows: Sequence[npt.NDArray[np.int32]]) -> Indices:
+    """Return the rows of several chunks as one array."""
+    return np.concatenate(rows).astype(np.int64)
 
 
 def _roles(tagging: Tagging, labels: Words) -> Tags:
@@ -106,9 +115,8 @@ def _roles(tagging: Tagging, labels: Words) -> Tags:
 def tag_events(tagging: Tagging, events: pa.Table) -> Tags:
     """Return the tags of all events; those that no variable may bind have no role."""
     tags = np.zeros(events.num_rows, np.uint32)
-    rows, own = bindable_rows(tagging.plan, tagging, events)
-    if own is not None:
-        tags[rows] = own
+    rows, own = tagged_rows(tagging, events)
+    tags[rows] = own
     return tags
 
 

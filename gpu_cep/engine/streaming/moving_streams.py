@@ -15,7 +15,8 @@ from gpu_cep.plan.certainty import Certain
 _MOST = 0.5
 # Of fewer events, to look for these keys costs more than to read all.
 _FEWEST = 1 << 12
-# Bits of a table of keys for each event that decides: of so many other keys, one is taken for one of its keys.
+# How many cells the table of marked hashes has for each event that decides. So of this many other keys at most about one shares a cell
+# with a key that decides, and its events are read for nothing.
 _ROOM = 64
 
 
