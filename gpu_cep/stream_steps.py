@@ -227,7 +227,7 @@ def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Hor
     What comes behind the watermark is not complete.
     """
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
-    chosen = events_of_keys(live.tagging, certain, state, horizon)
+    chosen = events_of_keys(live.tagging, certain, state, horizon, columns)
     if chosen is None:
         return _Read(table, Origin(live.schema, numbers), columns)
     return _Read(table.take(pa.array(chosen)), Origin(live.schema, numbers[chosen]), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,7 +15,11 @@ import pytest
 import gpu_cep as cep
 from gpu_cep import stream_steps
 from gpu_cep.engine.intervals import join, run
-from gpu_cep.engine.streaming import decisive, moving_streams
+from gpu_cep.engine.streaming import decisive, event_tags, moving_streams
+from gpu_cep.engine.streaming.state import first_state
+from gpu_cep.keywords import read_keywords
+from gpu_cep.live_plans import Arrival, plan_live
+from gpu_cep.stream_steps import certain_matches, hold_events
 
 EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64(), "x": pa.int64()})
 HIGH_AND_LOW = "PARTITION BY k DEFINE H AS x > 5, L AS x <= 5 PATTERN H meets L"
@@ -228,6 +233,22 @@ def test_only_an_event_that_may_end_a_match_has_its_key_read(read: list[int], qu
         live.push(pa.table([[time], [kind], [3], [9]], schema=EVENTS))
         before = 4 + time - 50
         assert read == [before + 1 if kind in last else 0], kind
+
+
+@pytest.mark.parametrize("query", [PAIRS, "PATTERN SEQ(A a, B b+) WHERE [k]"])
+def test_events_that_were_kept_elsewhere_are_told_apart_by_their_keys_alone(read: list[int], query: str) -> None:
+    text, table = f"{query} WITHIN 4000", events(4_000, 200, seed=3)
+    live, state, found = plan_live(text, EVENTS, *read_keywords({}), Arrival()), first_state(EVENTS), []
+    with patch.object(event_tags, "hash_keys", side_effect=AssertionError("keys are hashed")):
+        for begin, end in ((0, 3_960), (3_960, 4_000)):
+            kept = pa.concat_tables([state.events, table.slice(begin, end - begin)])
+            clock = replace(state.clock, watermark=table["ts"][end - 1].as_py())
+            held = hold_events(live, replace(state, clock=clock), kept, np.concatenate([state.numbers, np.arange(begin, end)]))
+            read.clear()
+            state, matches = certain_matches(live, held, 1, None)
+            found.append(matches)
+    assert 0 < sum(read) < kept.num_rows / 2
+    assert rows_of(found) == rows_of([cep.match(table, text, complete_until=table["ts"][-1])])
 
 
 def test_only_the_events_that_may_begin_a_match_have_their_keys_read_when_windows_are_over(read: list[int]) -> None:

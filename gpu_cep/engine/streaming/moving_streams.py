@@ -6,7 +6,9 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
-from gpu_cep.engine.streaming.event_tags import HASH_BITS, Role, Tagging, Tags, tag_events
+from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.streaming.event_tags import HASH_BITS, Role, Tagging, Tags
 from gpu_cep.engine.streaming.horizon import Horizon
 from gpu_cep.engine.streaming.state import StreamState, Times
 from gpu_cep.plan.certainty import Certain
@@ -20,23 +22,34 @@ _FEWEST = 1 << 12
 _ROOM = 64
 
 
-def events_of_keys(tagging: Tagging | None, certain: Certain, state: StreamState, horizon: Horizon) -> Indices | None:
+def events_of_keys(
+    tagging: Tagging | None, certain: Certain, state: StreamState, horizon: Horizon, columns: EventColumns
+) -> Indices | None:  # fmt: skip
     """Return the numbers of the known events whose keys may have a match that is reported; None if these are most of them, or all.
 
     A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before. Events of a few
-    other keys may be among them, whose hashes are the same.
+    other keys may be among them, whose hashes are the same. `columns` are those of the known events.
     """
     own, role = _deciding(certain, horizon)
     known = horizon.known
     if tagging is None or own is None or known < _FEWEST:
         return None
     places = _places(state.times[:known], own)
-    # to tag all events costs about as much as to read them
-    if state.tags is None and places.stop - places.start > _MOST * known:
-        return None
-    tags = tag_events(tagging, state.events.slice(0, known)) if state.tags is None else state.tags[:known]
-    chosen = _of_same_keys(tags, tags[places], role)
+    if state.tags is None:
+        chosen = _of_same_codes(columns, tagging.keys, places)
+    else:
+        chosen = _of_same_keys(state.tags[:known], state.tags[places], role)
     return chosen if len(chosen) <= _MOST * known else None
+
+
+def _of_same_codes(columns: EventColumns, keys: tuple[int, ...], places: slice) -> Indices:
+    """Return the places of the events that have the key of one at these places, whose role is not looked at: to label all costs more."""
+    encoded = encode_keys(columns, keys)
+    codes = encoded.codes
+    assert codes is not None, "there are keys"
+    deciding = np.zeros(encoded.count, np.bool_)
+    deciding[codes[places]] = True
+    return np.flatnonzero(deciding[codes])
 
 
 def _of_same_keys(tags: Tags, new: Tags, role: Role) -> Indices:
