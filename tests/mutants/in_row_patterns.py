@@ -46,8 +46,8 @@ ROW_PATTERNS = (
     Fault(
         "rows-alike-stay-as-spark-had-them",
         "spark_glue/gpu_cep_spark/row_worker.py",
-        "rows, work.settings, threads=cores, ties=work.ties)\n",
-        "rows, work.settings, threads=cores)\n",
+        "rows, work.settings.max_steps, threads=cores, profile=profile, ties=work.ties)\n",
+        "rows, work.settings.max_steps, threads=cores, profile=profile)\n",
         _SPARK,
     ),
     Fault(
