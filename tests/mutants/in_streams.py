@@ -104,6 +104,20 @@ STREAMS = (
         "return horizon.own, Role.LAST",
         _LONG_STREAMS,
     ),
+    Fault(
+        "keys-without-tags-by-later-events",
+        "gpu_cep/engine/streaming/moving_streams.py",
+        "deciding[codes[places]] = True",
+        "deciding[codes[places][-1:]] = True",
+        _LONG_STREAMS,
+    ),
+    Fault(
+        "half-a-second-of-a-datetime-is-cut",
+        _STEPS,
+        "return bool(value.cast(own.type).equals(own))",
+        "return True",
+        _STREAM,
+    ),
     Fault("tags-of-other-events", _KEPT, "merged[untouched:] = merged[untouched:][order]", "pass", _STREAM),
     Fault(
         "hashes-of-what-is-beside-a-text",
