@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,7 @@ KINDS = RESULTS / "kinds-amd-epyc-2026-11-26.json"
 ROW_PATTERNS = RESULTS / "row-patterns-amd-epyc-2026-11-26.json"
 RIVALS_ROW_PATTERNS = RESULTS / "rivals-row-patterns-amd-epyc-2026-11-26.json"
 SPARK_FILES = RESULTS / "spark-files-amd-epyc-2026-11-26.json"
+LARGER_SPARK_FILES = RESULTS / "spark-files-40000000-amd-epyc-2026-11-26.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-26.json"
 STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-25.json"
@@ -205,15 +207,16 @@ def rivals_row_patterns() -> str:
     return f"{pages.table([['question', 'rows', 'matches', 'Flink SQL'], *rows], figures=3)}\n\n{_source(RIVALS_ROW_PATTERNS)}"
 
 
-def spark_files() -> str:
+def spark_files(path: Path) -> str:
     """Return what other ways over Parquet under Spark take beside tasks that read the files, what SQL takes least first."""
-    record = pages.read(SPARK_FILES)
+    record = pages.read(path)
     asked = {each["kind"]: each["asked"] for each in pages.read(KINDS)["kinds"]}
     known = [(name, ways) for name, ways in record["questions"].items() if _FILES in ways]
     known.sort(key=lambda item: item[1].get("SQL", {"clock": inf})["clock"] / item[1][_FILES]["clock"])
-    rows = [[asked[name], f"{ways[_FILES]['clock']:.2f}", *(_beside_files(ways, way) for way in _BESIDE_FILES)] for name, ways in known]
-    head = ["question", "seconds of these tasks", *_BESIDE_FILES.values()]
-    return f"{pages.table([head, *rows], figures=len(head) - 1)}\n\n{record['events']:,} events, {_source(SPARK_FILES)}"
+    shown = {way: title for way, title in _BESIDE_FILES.items() if any(way in ways for _, ways in known)}
+    rows = [[asked[name], f"{ways[_FILES]['clock']:.2f}", *(_beside_files(ways, way) for way in shown)] for name, ways in known]
+    head = ["question", "seconds of these tasks", *shown.values()]
+    return f"{pages.table([head, *rows], figures=len(head) - 1)}\n\n{record['events']:,} events, {_source(path)}"
 
 
 def _beside_files(ways: dict[str, dict[str, float]], way: str) -> str:
@@ -245,7 +248,8 @@ def streams_followed() -> str:
 
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
-    "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns, "spark files": spark_files,
+    "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns, "spark files": partial(spark_files, SPARK_FILES),
+    "larger spark files": partial(spark_files, LARGER_SPARK_FILES),
     "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
 }  # fmt: skip
 
