@@ -31,7 +31,7 @@ SPARK_FILES = RESULTS / "spark-files-amd-epyc-2026-11-26.json"
 LARGER_SPARK_FILES = RESULTS / "spark-files-40000000-amd-epyc-2026-11-26.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-26.json"
-STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-25.json"
+STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-26.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
