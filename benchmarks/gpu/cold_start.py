@@ -14,6 +14,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
 from unittest.mock import patch
@@ -64,8 +65,7 @@ class _NotingDevice(CountingDevice):
 
 def measure(name: str) -> ColdStart:
     """What a question takes; to be called in a process that has compiled nothing for a card."""
-    from numba import cuda  # noqa: F401
-
+    import_module("numba.cuda")
     imports = time.process_time()
     spent: list[tuple[float, str]] = []
     for kernel, types in launched(QUESTIONS[name]):

@@ -99,6 +99,7 @@ def grow(
     alone, means, base = sieve.alone[group], sieve.means[group], conditions.base
     aggregated = conditions.aggregates.first[v + 1] > conditions.aggregates.first[v]
     if alone and means == BY_PROGRAM:
+        # the sieve has no comparison, and nothing is judged behind it
         begin = own
         own, last, grown, looks = _grow_freely(own, stop, room, last, place, counting, occurrence, bound_events)
         if aggregated:
