@@ -251,12 +251,3 @@ def device_view(array: Any) -> Any:
     Nothing is copied, and no stream is waited for. The result does not keep the array.
     """
     return _cuda().from_cuda_array_interface(array.__cuda_array_interface__, owner=None, sync=False)
-
-
-@cache
-def external_stream(pointer: int) -> Any:
-    """Return another library's CUDA stream as a launch takes it.
-
-    There is one object for each stream, so that numba recognises a repeated launch.
-    """
-    return _cuda().external_stream(pointer)

@@ -5,21 +5,19 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from gpu_cep_kernels.compile.jit import Kernel, external_stream
-from gpu_cep_kernels.compile.launch import available_threads, slices, spread
-from gpu_cep_kernels.device.array_views import ArrayViews
+from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.failures import note_kernel
 from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.launches import Launches
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
+from gpu_cep_kernels.device.staging import Staging
 from gpu_cep_kernels.phase_one.ordering import gather
 
 THREADS_PER_BLOCK = 256
@@ -27,22 +25,8 @@ THREADS_PER_BLOCK = 256
 _BLOCKS_PER_MULTIPROCESSOR = 32
 # Kernels with slots have fewer, since each slot has its own scratch: one full set of resident threads is enough.
 _SLOTTED_BLOCKS_PER_MULTIPROCESSOR = 8
-# numba warns of smaller grids; idle blocks cost almost nothing.
-_FEWEST_BLOCKS = 128
 # cudaErrorNoDevice.
 _NO_DEVICE = 100
-# Bytes of one of the two pinned staging buffers, which take turns.
-_STAGING = 1 << 26
-# Bytes per thread when a staging buffer is filled, as far as there are threads.
-_FILLED = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Staging:
-    """Hold a pinned host buffer, and the event after which it may be filled again."""
-
-    buffer: HostArray
-    copied: Any
 
 
 class CudaDevice:
@@ -56,10 +40,8 @@ class CudaDevice:
     def __init__(self, number: int) -> None:
         self.xp, _ = _usable_cupy()
         self._number = number
-        # the staging buffers are shared by all threads that upload
-        self._uploading = Lock()
-        self._staging: list[_Staging] = []
-        self._views = ArrayViews()
+        self._staging = Staging(self.xp)
+        self._launches = Launches(self.xp.cuda.driver)
         try:
             self._open()
             works = self._runs_a_kernel()
@@ -109,48 +91,21 @@ class CudaDevice:
         They are made in the order of the lane's work. Values are converted while they are staged.
         """
         targets = [self.xp.empty((high - low, *array.shape[1:]), kind or array.dtype) for array in arrays]
-        with self._uploading:
-            for array, target in zip(arrays, targets, strict=True):
-                if target.nbytes:
-                    self._copy(np.ascontiguousarray(array[low:high]), target)
+        for array, target in zip(arrays, targets, strict=True):
+            if target.nbytes:
+                self._staging.upload(array[low:high], target)
         return targets
-
-    def _copy(self, source: HostArray, target: Array) -> None:
-        """Copy a host array to the card, part by part through the staging buffers."""
-        runtime, stream = self.xp.cuda.runtime, self.xp.cuda.get_current_stream()
-        flat, width = source.reshape(-1), target.dtype.itemsize
-        turns, held = self._turns(), _STAGING // width
-        for low in range(0, flat.size, held):
-            staging = next(turns)
-            part = flat[low : low + held]
-            size = part.size * width
-            staging.copied.synchronize()
-            _fill(staging.buffer[:size].view(target.dtype), part)
-            runtime.memcpyAsync(target.data.ptr + low * width, staging.buffer.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
-            staging.copied.record(stream)
-
-    def _turns(self) -> Iterator[_Staging]:
-        """Yield the two staging buffers by turns, the one that was filled longest ago first."""
-        cupy = self.xp
-        while len(self._staging) < 2:
-            pinned = cupy.cuda.alloc_pinned_memory(_STAGING)
-            self._staging.append(_Staging(np.frombuffer(pinned, np.uint8, _STAGING), cupy.cuda.Event(disable_timing=True)))
-        while True:
-            # the one yielded goes to the end
-            self._staging.append(self._staging.pop(0))
-            yield self._staging[-1]
 
     def download(self, array: Array) -> HostArray:
         """Return a copy of an array on the host, once it is computed."""
-        host: HostArray = self.xp.asnumpy(array)
-        return host
+        return self._staging.download(array)
 
     def launch(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run a parallel kernel with one thread per index, as far as a full card goes."""
         if size:
-            stream = external_stream(self.xp.cuda.get_current_stream().ptr)
+            stream = self.xp.cuda.get_current_stream().ptr
             try:
-                kernel.cuda[self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream](size, self._views.of(arguments))
+                self._launches.launch(kernel, self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream, int(size), arguments)
             except Exception as fault:
                 note_kernel(fault, kernel.__name__)
                 raise
@@ -162,7 +117,7 @@ class CudaDevice:
     def _blocks(self, slotted: bool, size: int) -> int:
         """Return how many blocks a launch has."""
         most = _SLOTTED_BLOCKS_PER_MULTIPROCESSOR if slotted else _BLOCKS_PER_MULTIPROCESSOR
-        return max(_FEWEST_BLOCKS, min(-(-size // THREADS_PER_BLOCK), most * self._multiprocessors))
+        return min(-(-size // THREADS_PER_BLOCK), most * self._multiprocessors)
 
     def synchronize(self) -> None:
         """Wait for the current stream."""
@@ -173,16 +128,6 @@ class CudaDevice:
         free = int(self.xp.cuda.runtime.memGetInfo()[0])
         pool = current_pool()
         return pool_bytes(pool, free) if pool is not None else free + int(self.xp.get_default_memory_pool().free_bytes())
-
-
-def _fill(target: HostArray, source: HostArray) -> None:
-    """Copy between host arrays, large ones in threads: one thread is slower than a transfer. Values fit the target's type."""
-    threads = min(available_threads(), -(-source.nbytes // _FILLED))
-
-    def copy(span: tuple[int, int]) -> None:
-        np.copyto(target[slice(*span)], source[slice(*span)], casting="unsafe")
-
-    spread(copy, slices(source.size, threads), threads)
 
 
 def count_devices() -> int:

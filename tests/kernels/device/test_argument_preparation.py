@@ -1,12 +1,12 @@
-"""What numba-cuda makes of arrays on a card: the types that kernels are compiled for, and the words that a launch gets.
+"""What a launch makes of arrays on a card: the types that kernels are compiled for, and the words that they get, as numba-cuda has them.
 
-CuPy's arrays are stood in for by what describes them, ``__cuda_array_interface__``. Neither a card nor a driver is needed.
+CuPy's arrays are stood in for by what describes them. Neither a card nor a driver is needed.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
-import weakref
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -18,9 +18,8 @@ import pytest
 
 from benchmarks.gpu.device_code import missing_wheels
 from gpu_cep_kernels.compile.jit import Kernel, plain, simulated
-from gpu_cep_kernels.device.array_views import ArrayViews
+from gpu_cep_kernels.device.launches import Launches, as_numba_takes, lay_out
 from tests.kernel_cases import CASES
-from tests.kernel_cases.calls import arrays_in
 from tests.requirements import require
 
 pytestmark = pytest.mark.skipif(simulated(), reason="the simulator prepares no arguments")
@@ -40,6 +39,9 @@ class OnCard:
 
     def __init__(self, array, version=3):
         self.held = array
+        self.dtype, self.ndim, self.size, self.itemsize = array.dtype, array.ndim, array.size, array.itemsize
+        self.shape, self.strides, self.flags = array.shape, tuple(strides_of(array)), array.flags
+        self.data = SimpleNamespace(ptr=array.ctypes.data if array.size else 0)
         strides = None if array.flags.c_contiguous else array.strides
         self.__cuda_array_interface__ = {
             "shape": array.shape,
@@ -87,12 +89,23 @@ def prepared(kind, value):
     return words
 
 
-def words_of(array):
-    """The words that describe an array to a kernel: neither owner nor parent, elements, their size, address, shape and strides."""
-    address = array.ctypes.data if array.size else 0
-    # NumPy gives empty arrays strides of its own
-    strides = [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)] if array.flags.c_contiguous else array.strides
-    return [0, 0, array.size, array.itemsize, address, *array.shape, *strides]
+def strides_of(array):
+    """The bytes between neighbours along each axis; NumPy gives empty arrays strides of its own."""
+    return [array.itemsize * math.prod(array.shape[k + 1 :]) for k in range(array.ndim)] if array.flags.c_contiguous else array.strides
+
+
+def laid_out(value):
+    """The words of a launch for an argument, and what its type depends on."""
+    words, types = [], []
+    lay_out(value, words, types)
+    return words, tuple(types)
+
+
+def same_parameter(word, expected):
+    """Whether a word begins with the bytes that numba-cuda hands over: a ctypes value, or a number for a pointer's place."""
+    held = int(word).to_bytes(8, "little", signed=True)
+    given = bytes(expected) if isinstance(expected, ctypes._SimpleCData) else int(expected).to_bytes(8, "little", signed=True)
+    return held[: len(given)] == given
 
 
 def made(case, size):
@@ -109,11 +122,12 @@ def test_a_launch_gets_what_the_kernel_was_compiled_for(case):
     for size in (0, 3):
         arguments = made(case, size).arguments
         given = on_card(arguments)
-        views = ArrayViews().of(given)
+        views = as_numba_takes(given)
         kind = typeof(views, Purpose.argument)
         assert str(kind) == str(numba.typeof(arguments))
-        words = [word for word in prepared(kind, views) if type(word) is int]
-        assert words == [word for array in arrays_in(arguments) for word in words_of(array)]
+        words, expected = laid_out(given)[0], prepared(kind, views)
+        assert len(words) == len(expected)
+        assert all(map(same_parameter, words, expected))
 
 
 @pytest.mark.usefixtures("no_driver")
@@ -123,25 +137,71 @@ def test_arrays_with_gaps_keep_their_strides(version):
 
     array = np.arange(12, dtype=np.int32).reshape(3, 4)[:, ::2]
     given = OnCard(array, version)
-    (view,) = ArrayViews().of((given,))
+    view = as_numba_takes(given)
     kind = typeof(view, Purpose.argument)
     assert kind.layout == "A"
-    assert prepared(kind, view) == words_of(array)
+    assert laid_out(given)[0] == prepared(kind, view) == [0, 0, 6, 4, array.ctypes.data, 3, 2, 16, 8]
+
+
+NUMBERS = [0, -1, 2**63 - 1, -(2**63), True, False, 0.1, -0.0, math.inf, math.nan, np.uint8(255), np.int32(-2), np.uint64(2**64 - 1),
+           np.float32(0.1), np.int64(-3), np.bool_(True)]  # fmt: skip
 
 
 @pytest.mark.usefixtures("no_driver")
-def test_an_array_is_viewed_once_and_not_kept():
-    views, array, other = ArrayViews(), OnCard(np.arange(3)), OnCard(np.arange(4))
-    table = SimpleTable(array, 5)
-    first, again = views.of((table, other)), views.of((table, other))
-    assert first[0].column is again[0].column
-    assert first[0].number == 5
-    assert first[1] is not first[0].column
-    assert len(views) == 2
-    kept = weakref.ref(array)
-    del array, table
-    assert kept() is None
-    assert len(views) == 1
+@pytest.mark.parametrize("number", NUMBERS, ids=lambda number: f"{type(number).__name__}-{number}")
+def test_numbers_are_laid_out_as_numba_does(number):
+    from numba.cuda.typing.typeof import Purpose, typeof
+
+    (word,), (expected,) = laid_out(number)[0], prepared(typeof(number, Purpose.argument), number)
+    assert same_parameter(word, expected)
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_types_are_told_apart_where_numba_compiles_anew():
+    from numba.cuda.typing.typeof import Purpose, typeof
+
+    matrix = np.zeros((2, 3), np.int32)
+    arrays = [np.zeros(3, np.int32), np.zeros(3, np.uint32), np.zeros(3, np.int64), matrix, matrix.T, matrix[:, ::2], matrix[:, :1]]
+    values = [1, True, 1.0, np.int32(1), np.float32(1), *map(OnCard, arrays)]
+    values += [(value,) for value in values] + [SimpleTable(values[-1], 1), SimpleTable(values[-1], 1.0), (values[-1], 1), ()]
+    ours = [laid_out(value)[1] for value in values]
+    theirs = [str(typeof(as_numba_takes(value), Purpose.argument)) for value in values]
+    for k, one in enumerate(ours):
+        for m in range(k):
+            assert theirs[k] == theirs[m] or one != ours[m], (theirs[k], theirs[m])
+
+
+def test_what_no_kernel_takes_is_named():
+    with pytest.raises(TypeError, match="arrays, tuples and numbers, and no str"):
+        laid_out((1, "a"))
+
+
+class RecordingDriver:
+    """CUDA's driver, which notes the words that a launch points at."""
+
+    def __init__(self):
+        self.launched = []
+
+    def launchKernel(self, function, blocks, _y, _z, threads, _by, _bz, _shared, stream, parameters, _extra):  # noqa: N802
+        addresses = (ctypes.c_int64 * 9).from_address(parameters)
+        words = [ctypes.c_int64.from_address(address).value for address in addresses]
+        self.launched.append((function, blocks, threads, stream, words))
+
+
+def test_a_form_is_compiled_once_and_launched_with_its_own_words(monkeypatch):
+    driver, compiled = RecordingDriver(), []
+    monkeypatch.setattr("gpu_cep_kernels.device.launches._compiled", lambda *given: compiled.append(given) or 100 + len(compiled))
+    launches, array, other = Launches(driver), OnCard(np.arange(3)), OnCard(np.arange(4))
+    kernel = CASES[0].kernel
+    launches.launch(kernel, 5, 256, STREAM, 1000, (array, 7))
+    launches.launch(kernel, 6, 256, STREAM, 1001, (other, 8))
+    launches.launch(kernel, 6, 256, STREAM, 1001, (other, 8.0))
+    assert len(compiled) == 2
+    (first, *_), (second, *_), (third, *_) = driver.launched
+    assert (first, second, third) == (101, 101, 102)
+    assert driver.launched[0][1:4] == (5, 256, STREAM)
+    assert driver.launched[0][4] == [1000, 0, 0, 3, 8, array.data.ptr, 3, 8, 7]
+    assert driver.launched[1][4] == [1001, 0, 0, 4, 8, other.data.ptr, 4, 8, 8]
 
 
 class SimpleTable(NamedTuple):
