@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gpu_cep.engine.phase_one.device.tiles import firsts_behind, numbers_before
 from gpu_cep_kernels.labels_decide import direct
 from gpu_cep_kernels.phase_one import label_tiles, window_tiles
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
@@ -146,9 +147,8 @@ def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, wor
     groups = np.zeros((len(table), _groups(size)), np.int32)
     window_tiles.find_in_tiles(0, _tiles(size), batch, table)
     window_tiles.fold_tables(0, _groups(size), table, groups)
-    # there is one group: none is behind it, and nothing before
-    carried = np.full_like(groups, window_tiles.NOWHERE)
-    carried[window_tiles.STREAMS :] = 0
+    before = [numbers_before(own) for own in groups[window_tiles.STREAMS :]]
+    carried = np.concatenate([firsts_behind(groups[: window_tiles.STREAMS]), np.array(before, np.int32)])
     numbers = groups[window_tiles.STREAMS :].sum(axis=1)
     found = window_tiles.WindowColumns(
         np.zeros(size, np.int32), np.zeros(size + 1 if tied else 0, np.int32),

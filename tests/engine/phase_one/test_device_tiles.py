@@ -8,11 +8,14 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.engine.phase_one.device import order_events
 from gpu_cep.engine.phase_one.device.chunks import Chunk
-from gpu_cep.engine.phase_one.device.kept_events import NO_KEYS, KeySpan
+from gpu_cep.engine.phase_one.device.kept_events import KeySpan
+from gpu_cep.engine.phase_one.device.label_events import _span_of
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from gpu_cep_kernels.phase_one.window_tiles import NOWHERE
@@ -114,8 +117,18 @@ def test_spans_follow_one_another():
     one, other = KeySpan(2, 5, falls=False), KeySpan(5, 7, falls=False)
     assert one.followed_by(other) == KeySpan(2, 7, falls=False)
     assert other.followed_by(one) == KeySpan(2, 7, falls=True)
-    assert NO_KEYS.followed_by(one) == one.followed_by(NO_KEYS) == one
     assert KeySpan(1, 1, falls=True).followed_by(one).falls
+
+
+@given(st.lists(st.lists(st.integers(-3, 3), max_size=3), max_size=5))
+def test_the_span_of_groups_is_that_of_their_keys_in_a_row(groups):
+    bounds = np.iinfo(np.int64)
+    least = [min(keys, default=bounds.max) for keys in groups]
+    greatest = [max(keys, default=bounds.min) for keys in groups]
+    falls = [keys != sorted(keys) for keys in groups]
+    found = _span_of(np.array([[len(keys) for keys in groups], least, greatest, falls], np.int64))
+    row = [key for keys in groups for key in keys]
+    assert found == KeySpan(min(row, default=bounds.max), max(row, default=bounds.min), falls=row != sorted(row))
 
 
 def in_chunks(rows):

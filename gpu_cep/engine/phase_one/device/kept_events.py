@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.device.interface import Array
 
 
@@ -27,10 +25,6 @@ class KeySpan:
         """Return the span of these events with others behind them."""
         falls = self.falls or other.falls or (other.least <= other.greatest and other.least < self.greatest)
         return KeySpan(min(self.least, other.least), max(self.greatest, other.greatest), falls)
-
-
-# The span of no keys.
-NO_KEYS = KeySpan(int(np.iinfo(np.int64).max), int(np.iinfo(np.int64).min), falls=False)
 
 
 @dataclass(frozen=True, slots=True)

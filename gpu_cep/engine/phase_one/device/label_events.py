@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
 from itertools import takewhile
 from typing import Any
 
@@ -23,7 +22,7 @@ from gpu_cep.engine.lowering.text_predicates import Values
 from gpu_cep.engine.phase_one.device.card_memory import Labelling, in_pieces
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
-from gpu_cep.engine.phase_one.device.kept_events import NO_KEYS, KeptEvents, KeptKey, KeySpan
+from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, KeptKey, KeySpan
 from gpu_cep.engine.phase_one.device.tiles import groups_of, numbers_before, tiles_of
 from gpu_cep.engine.phase_one.label_steps import Coded, CodeMask, Compared, ComparisonMask, Comparisons, LabelSteps, Step, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
@@ -48,8 +47,10 @@ from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTabl
 
 # Bytes per row while a chunk is compacted: what is kept of it, and the scratch of its times or keys.
 _COMPACTING = 8 + 4 + 8 + 6 * 8
+# The keys of no event are greater than every one, and less than every one.
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # The key NaN: greater than every other float seen as an ordered integer.
-_NAN = np.iinfo(np.int64).max
+_NAN = _GREATEST
 
 @dataclass(frozen=True, slots=True)
 class DeviceLabelEngine:
@@ -312,9 +313,11 @@ def _kept_keys(plan: Plan, chunk: Chunk, kept: KeptColumns, groups: HostArray) -
 
 
 def _span_of(groups: HostArray) -> KeySpan:
-    """Return the span of the keys of all groups."""
-    parts = (KeySpan(int(least), int(greatest), bool(falls)) for _, least, greatest, falls in groups.T)
-    return reduce(KeySpan.followed_by, parts, NO_KEYS)
+    """Return the span of the keys of all groups; one without events has the span of no keys."""
+    _, least, greatest, falls = groups
+    before = np.maximum.accumulate(greatest)[:-1]
+    falling = falls.any() or (least[1:] < before).any()
+    return KeySpan(int(least.min(initial=_GREATEST)), int(greatest.max(initial=_LEAST)), bool(falling))
 
 
 def _ordered_bits(xp: Any, values: Array) -> Array:
