@@ -96,4 +96,4 @@ def test_kernels_of_a_question_are_noted_once_for_each_set_of_types():
     require_modules("cupy")
     noted = [(kernel.__name__, str(types)) for kernel, types in launched(QUESTIONS["stocks_rising"])]
     assert len(noted) == len(set(noted))
-    assert {"label_tiles", "walk_chain_windows"} <= {name for name, _ in noted}
+    assert {"judge_events", "walk_chain_windows"} <= {name for name, _ in noted}

@@ -34,7 +34,7 @@ def _keys(size: int, random: Random, key: Any) -> Array:
     return integers(size, random).astype(key) if key else np.empty(0, np.int32)
 
 
-def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: Any, known: bool) -> label_tiles.TileTests:
+def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: Any, known: bool) -> label_tiles.LabelTests:
     """Tests of codes of a type, and of a column of a `kind` (None: there are none)."""
     codes, table = np.empty(0, np.int32), np.empty(0, word)
     if code is not None:
@@ -46,16 +46,13 @@ def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: A
     constants = np.array([-1, 0, 1][: len(comparisons)], np.float64 if column.dtype.kind == "f" else np.int64)
     present = np.empty(0, np.uint8) if known else flags(size, random, 0.75).view(np.uint8)
     others = np.array([6, 5, 3][: len(comparisons)], word)
-    return label_tiles.TileTests(number, word(7), codes, table, column, present, comparisons, constants, others)
+    return label_tiles.LabelTests(number, word(7), codes, table, column, present, comparisons, constants, others)
 
 
 def _labelling(
-    size: int, random: Random, slots: int, word: Any, words: int = 1,
-    *, code: Any = np.uint8, kind: Any = None, known: bool = True, key: Any = None,
-) -> Call:  # fmt: skip
-    tests, keys = _tests(size, random, word, words - 1, code, kind, known), _keys(size, random, key)
-    summary = np.zeros((4 if len(keys) else 1, _tiles(size)), np.int64)
-    return Call(_tiles(size), (tests, False, keys, _labels(size, random, word, words), summary))
+    size: int, random: Random, slots: int, word: Any, words: int = 1, *, code: Any = np.uint8, kind: Any = None, known: bool = True
+) -> Call:
+    return Call(size, (_tests(size, random, word, words - 1, code, kind, known), _labels(size, random, word, words)))
 
 
 def _summary(size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False, key: Any = np.int64) -> Call:
@@ -86,7 +83,7 @@ def _compaction(
         np.zeros(total, np.int32), np.zeros((words, total), word), np.zeros(total, time), np.zeros(total if key else 0, keys.dtype)
     )
     times = integers(size, random) if time is np.int64 else floats(size, random)
-    return Call(_tiles(size), (7, keeps_all, labels, times, keys, places, found))
+    return Call(size, (7, keeps_all, labels, times, keys, places, found))
 
 
 def _shifting(size: int, random: Random, slots: int, key: Any, code: Any) -> Call:
@@ -110,7 +107,7 @@ def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: i
 
 def _faults(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, ranked: bool, moved: bool) -> Call:
     events = _placed(size, random, code, time, word, words, moved)
-    return Call(_tiles(size), (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
+    return Call(size, (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
 
 
 def _gathering(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
@@ -139,14 +136,15 @@ def _folding_tables(size: int, random: Random, slots: int) -> Call:
     size *= TILE
     table = _table(size, 1)
     window_tiles.find_in_tiles(0, _tiles(size), _batch(size, random, np.uint16, np.int64, np.uint8, 1, True), table)
-    return Call(_groups(size), (table, np.zeros((len(table), _groups(size)), np.int32)))
+    groups = np.zeros((len(table), _groups(size)), np.int32)
+    return Call(groups.size, (table, groups))
 
 
 def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
     batch, table = _batch(size, random, code, time, word, words, tied), _table(size, words)
     groups = np.zeros((len(table), _groups(size)), np.int32)
     window_tiles.find_in_tiles(0, _tiles(size), batch, table)
-    window_tiles.fold_tables(0, _groups(size), table, groups)
+    window_tiles.fold_tables(0, groups.size, table, groups)
     before = [numbers_before(own) for own in groups[window_tiles.STREAMS :]]
     carried = np.concatenate([firsts_behind(groups[: window_tiles.STREAMS]), np.array(before, np.int32)])
     numbers = groups[window_tiles.STREAMS :].sum(axis=1)
@@ -155,7 +153,7 @@ def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, wor
         np.zeros((len(table) + window_tiles.ENDS, size + 2), np.int32), np.zeros(numbers[1], np.int64),
         np.zeros(numbers[0], np.int32), np.zeros(numbers[0], np.int32),
     )  # fmt: skip
-    return Call(_tiles(size), (batch, table, carried, found))
+    return Call(size, (batch, table, carried, found))
 
 
 def _totals(size: int, random: Random, slots: int) -> Call:
@@ -172,15 +170,15 @@ _BATCHES: Variants = {
 
 TILE_CASES: tuple[KernelCase, ...] = (
     *cases(
-        label_tiles.label_tiles,
+        label_tiles.judge_events,
         _labelling,
         {
-            "codes": {"word": np.uint8, "key": np.int32},
-            "int64": {"word": np.uint16, "code": None, "kind": np.int64, "known": False, "key": np.int64},
+            "codes": {"word": np.uint8},
+            "int64": {"word": np.uint16, "code": None, "kind": np.int64, "known": False},
             "float64": {"word": np.uint64, "words": 2, "code": np.int32, "kind": np.float64},
             "nothing": {"word": np.uint32, "code": None},
         },
-        ("tests.codes", "tests.column", "keys"),
+        ("tests.codes", "tests.column"),
     ),
     *cases(
         label_tiles.summarise_tiles,
@@ -190,7 +188,7 @@ TILE_CASES: tuple[KernelCase, ...] = (
     ),
     *cases(label_tiles.fold_summaries, _folding, {"keys": {"key": np.int64}, "no-keys": {"key": None}}),
     *cases(
-        label_tiles.compact_tiles,
+        label_tiles.compact_events,
         _compaction,
         {
             "uint8": {"word": np.uint8, "key": np.int32},

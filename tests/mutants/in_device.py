@@ -180,6 +180,27 @@ DEVICE = (
         (TILES,),
     ),
     Fault(
+        "events-kept-before-in-the-tile-are-forgotten",
+        "kernels/gpu_cep_kernels/phase_one/label_tiles.py",
+        "                place += _is_kept(before, keeps_all, labels)",
+        "                place += keeps_all",
+        (TILES,),
+    ),
+    Fault(
+        "next-stream-is-sought-from-the-event-itself",
+        "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
+        "_next_stream(e + 1, end, batch.streams)",
+        "_next_stream(e, end, batch.streams)",
+        (TILES,),
+    ),
+    Fault(
+        "keys-that-fall-within-a-chunk-are-not-seen",
+        "gpu_cep/engine/phase_one/device/label_events.py",
+        "falls.any() or (least[1:] < before).any()",
+        "falls.any()",
+        (TILES,),
+    ),
+    Fault(
         "joins-on-a-device-take-another-batchs-streams",
         "gpu_cep/engine/matchers/joins/device_joins.py",
         "streams.offsets[first - 1 : last + 1] - batch.low",

@@ -1,7 +1,7 @@
-"""Label a chunk's events on a card, tile by tile, and keep those that have a label.
+"""Label a chunk's events on a card, and keep those that have a label.
 
-One pass judges properties, counts the events that are kept, and finds the range of their keys. A
-second one writes their columns side by side.
+Events are judged and written each by a thread of its own: neighbours read and write side by side.
+In between, tiles count the events that are kept, and find the range of their keys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUMMARISED = COUNT, LEAST, GREATEST, FALLS = tuple(range(4))
 _FIRST, _LAST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
-class TileTests(NamedTuple):
+class LabelTests(NamedTuple):
     """Hold the properties that the first pass judges, for one word of labels; no `codes` or no `comparisons` judge nothing.
 
     - word: the number of the word.
@@ -61,7 +61,7 @@ class KeptColumns(NamedTuple):
 
 
 @rule
-def _judge(event: int, tests: TileTests) -> Any:
+def _judge(event: int, tests: LabelTests) -> Any:
     """Return the label word of an event."""
     _, every, codes, table, column, present, comparisons, constants, others = tests
     word = every
@@ -100,23 +100,17 @@ def _summarise(tile: int, keeps_all: bool, labels: Any, keys: Any, summary: Any)
         summary[LEAST, tile], summary[GREATEST, tile], summary[FALLS, tile] = least, greatest, falls
 
 
-@kernel(writes=("labels", "summary"))
-def label_tiles(low: int, high: int, tests: TileTests, keeps_all: bool, keys: Any, labels: Any, summary: Any) -> None:
-    """Write a word of the labels of each tile's events, and summarise the tile unless `summary` is empty.
-
-    `labels` are [word, event]. `summary` is [4, tile], or [1, tile] if `keys` are empty.
-    """
+@kernel(writes=("labels",))
+def judge_events(low: int, high: int, tests: LabelTests, labels: Any) -> None:
+    """Write a word of the labels [word, event] of each event."""
     own = labels[tests.word]
-    for t in range(low, high):
-        for e in range(t * TILE, end_of(t, own.size)):
-            own[e] = _judge(e, tests)
-        if summary.size > 0:
-            _summarise(t, keeps_all, labels, keys, summary)
+    for e in range(low, high):
+        own[e] = _judge(e, tests)
 
 
 @kernel(writes=("summary",))
 def summarise_tiles(low: int, high: int, keeps_all: bool, keys: Any, labels: Any, summary: Any) -> None:
-    """Summarise each tile, as :func:`label_tiles` does, by labels that further steps have changed."""
+    """Summarise each tile of `labels`, [word, event]. `summary` is [4, tile], or [1, tile] if `keys` are empty."""
     for t in range(low, high):
         _summarise(t, keeps_all, labels, keys, summary)
 
@@ -139,21 +133,22 @@ def fold_summaries(low: int, high: int, summary: Any, groups: Any) -> None:
 
 
 @kernel(writes=("kept",))
-def compact_tiles(
+def compact_events(
     low: int, high: int, first: int, keeps_all: bool, labels: Any, times: Any, keys: Any, places: TilePlaces, kept: KeptColumns
 ) -> None:
     """Write the columns of the events that are kept; the chunk's first row is number `first`."""
-    for t in range(low, high):
-        place = places.carried[t // GROUP] + places.inner[t]
-        for e in range(t * TILE, end_of(t, labels.shape[1])):
-            if _is_kept(e, keeps_all, labels):
-                kept.rows[place] = first + e
-                kept.times[place] = times[e]
-                for w in range(labels.shape[0]):
-                    kept.labels[w, place] = labels[w, e]
-                if keys.size > 0:
-                    kept.keys[place] = keys[e]
-                place += 1
+    for e in range(low, high):
+        if _is_kept(e, keeps_all, labels):
+            tile = e // TILE
+            place = places.carried[tile // GROUP] + places.inner[tile]
+            for before in range(tile * TILE, e):
+                place += _is_kept(before, keeps_all, labels)
+            kept.rows[place] = first + e
+            kept.times[place] = times[e]
+            for w in range(labels.shape[0]):
+                kept.labels[w, place] = labels[w, e]
+            if keys.size > 0:
+                kept.keys[place] = keys[e]
 
 
 @kernel(writes=("codes",))

@@ -1,9 +1,10 @@
 """Divide a card's events into tiles, which one thread passes over, and tiles into groups.
 
-What a tile counts or finds depends on the tiles before or behind it. So a pass over tiles
-summarises each. A second pass folds the summaries of a group, in place, and summarises the group.
-There are few groups: the host carries their results from group to group. A last pass over tiles
-then knows what came before, or comes behind (Blelloch 1990, *Prefix sums and their applications*).
+What is counted or found for an event depends on the tiles before or behind its own. So a pass over
+tiles summarises each. A second pass folds the summaries of a group, in place, and summarises the
+group. There are few groups: the host carries their results from group to group. A last pass over
+events then knows what came before, or comes behind, and looks at the event's own tile besides
+(Blelloch 1990, *Prefix sums and their applications*).
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import rule
 
-# Events per tile, and tiles per group.
-TILE, GROUP = 64, 64
+# Events per tile, and tiles per group. Threads side by side read tiles side by side, so long ones miss a card's nearest cache.
+TILE, GROUP = 16, 64
 
 
 @rule

@@ -1,4 +1,4 @@
-"""Find on a card, tile by tile, what a batch's windows need: where streams end, what comes next, and where windows start."""
+"""Find on a card what a batch's windows need, by tiles: where streams end, what comes next, and where windows start."""
 
 from __future__ import annotations
 
@@ -91,31 +91,30 @@ def _has_variable(event: int, variable: int, labels: Any) -> bool:
     return (labels[variable // LABEL_BITS, event] >> word(variable % LABEL_BITS)) & word(1) != 0
 
 
+@rule
+def _starts(event: int, batch: BatchColumns) -> bool:
+    """Whether an event can start a match."""
+    return event < batch.owned and has_bits(batch.labels, event, batch.wanted)
+
+
 @kernel(writes=("faults",))
 def find_faults(low: int, high: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
-    """Set ``faults[kind]`` (uint8) to 1 for each kind of fault in the order of a tile's events; others are left as they are.
+    """Set ``faults[kind]`` (uint8) to 1 for each kind of fault of events and their order; others are left as they are.
 
     Times are compared within streams, and ranks (which may be empty) among equal times.
     """
     streams, times, _, labels = events
-    for t in range(low, high):
-        streams_fall, times_fall, tied, overlap = False, False, False, False
-        for e in range(t * TILE, end_of(t, times.size)):
-            overlap |= _has_two_bits(e, labels)
-            if e > 0 and streams.size > 0:
-                streams_fall |= streams[e] < streams[e - 1]
-            if not _begins_stream(e, streams):
-                times_fall |= earlier(e, e - 1, times, ranks)
-                tied |= times[e] == times[e - 1]
-        # only set, so that tiles need not agree on who writes
-        if streams_fall:
-            faults[STREAMS_FALL] = 1
-        if times_fall:
-            faults[TIMES_FALL] = 1
-        if tied:
-            faults[TIED] = 1
-        if overlap:
+    # only set, so that events need not agree on who writes
+    for e in range(low, high):
+        if _has_two_bits(e, labels):
             faults[OVERLAP] = 1
+        if e > 0 and streams.size > 0 and streams[e] < streams[e - 1]:
+            faults[STREAMS_FALL] = 1
+        if not _begins_stream(e, streams):
+            if earlier(e, e - 1, times, ranks):
+                faults[TIMES_FALL] = 1
+            if times[e] == times[e - 1]:
+                faults[TIED] = 1
 
 
 @kernel(writes=("picked",))
@@ -149,21 +148,22 @@ def find_in_tiles(low: int, high: int, batch: BatchColumns, table: Any) -> None:
                 ends = min(ends, e)
             if batch.times.size > 0 and _ends_tie(e, batch):
                 later = min(later, e)
-            starts += e < batch.owned and has_bits(batch.labels, e, batch.wanted)
+            starts += _starts(e, batch)
         table[variables, t], table[variables + 1, t] = ends, later
         table[variables + 2, t], table[variables + 3, t] = streams, starts
 
 
 @kernel(writes=("table", "groups"))
 def fold_tables(low: int, high: int, table: Any, groups: Any) -> None:
-    """``groups[:, g]``: the column of group g.
+    """``groups[:, g]``: the column of group g. Index ``row * len(groups[0]) + g`` is a row of it.
 
     In `table` firsts become those of the later tiles of the group, and numbers those of the earlier ones.
     """
     firsts = table.shape[0] + STREAMS
-    for g in range(low, high):
+    for k in range(low, high):
+        row, g = k // groups.shape[1], k % groups.shape[1]
         begin, end = g * GROUP, end_of_group(g, table.shape[1])
-        for row in range(firsts):
+        if row < firsts:
             first = NOWHERE
             for back in range(end - begin):
                 t = end - 1 - back
@@ -171,7 +171,7 @@ def fold_tables(low: int, high: int, table: Any, groups: Any) -> None:
                 table[row, t] = first
                 first = min(first, own)
             groups[row, g] = first
-        for row in range(firsts, table.shape[0]):
+        else:
             number = 0
             for t in range(begin, end):
                 own = table[row, t]
@@ -193,49 +193,74 @@ def _number_before(row: int, tile: int, table: Any, carried: Any) -> int:
 
 
 @rule
-def _fill_starts(tile: int, begin: int, end: int, batch: BatchColumns, table: Any, carried: Any, found: WindowColumns) -> None:
-    """Write the starts in a tile, and the streams that begin in it."""
+def _next_with(event: int, end: int, variable: int, labels: Any) -> int:
+    """Return the first event from `event` on with the bit of a variable; `end` if there is none before it."""
+    e = event
+    while e < end and not _has_variable(e, variable, labels):
+        e += 1
+    return e
+
+
+@rule
+def _next_stream(event: int, end: int, streams: Any) -> int:
+    """Return the first event from `event` on that begins a stream; `end` if there is none before it."""
+    e = event
+    while e < end and not _begins_stream(e, streams):
+        e += 1
+    return e
+
+
+@rule
+def _next_time(event: int, end: int, batch: BatchColumns) -> int:
+    """Return the first event from `event` on of another time or stream than that before it; `end` if there is none before it."""
+    e = event
+    while e < end and not _ends_tie(e, batch):
+        e += 1
+    return e
+
+
+@rule
+def _fill_starts(event: int, tile: int, batch: BatchColumns, table: Any, carried: Any, found: WindowColumns) -> None:
+    """Write an event that starts windows, and the stream that begins with it."""
     variables = found.occurrence.shape[0]
-    stream, start = _number_before(variables + 2, tile, table, carried), _number_before(variables + 3, tile, table, carried)
-    for e in range(begin, end):
-        if found.begins.size > 0 and _begins_stream(e, batch.streams):
-            found.begins[stream] = e
-            found.first_starts[stream] = start
-            stream += 1
-        if e < batch.owned and has_bits(batch.labels, e, batch.wanted):
-            found.starts[start] = e
-            start += 1
+    begins, starts = found.begins.size > 0 and _begins_stream(event, batch.streams), _starts(event, batch)
+    if not (begins or starts):
+        return
+    start = _number_before(variables + 3, tile, table, carried)
+    for e in range(tile * TILE, event):
+        start += _starts(e, batch)
+    if starts:
+        found.starts[start] = event
+    if begins:
+        stream = _number_before(variables + 2, tile, table, carried)
+        for e in range(tile * TILE, event):
+            stream += _begins_stream(e, batch.streams)
+        found.begins[stream] = event
+        found.first_starts[stream] = start
 
 
 @kernel(writes=("found",))
 def fill_windows(low: int, high: int, batch: BatchColumns, table: Any, carried: Any, found: WindowColumns) -> None:
-    """Write what is found for each tile's events.
+    """Write what is found for each event.
 
     `table` and `carried` are the tables of tiles and of groups. Each has in its columns the firsts behind the tile or group,
     and the numbers before it.
     """
     size, variables = batch.labels.shape[1], found.occurrence.shape[0]
-    for t in range(low, high):
-        begin, end = t * TILE, end_of(t, size)
+    for e in range(low, high):
+        tile = e // TILE
+        end = end_of(tile, size)
         for v in range(variables):
-            first, row = _first_behind(v, t, size, table, carried), found.occurrence[v]
-            for back in range(end - begin):
-                e = end - 1 - back
-                first = e if _has_variable(e, v, batch.labels) else first
-                row[e] = first
-            if end == size:
-                row[size] = row[size + 1] = size
-        ends = _first_behind(variables, t, size, table, carried)
-        for back in range(end - begin):
-            e = end - 1 - back
-            found.stream_end[e] = ends
-            ends = e if _begins_stream(e, batch.streams) else ends
+            own = _next_with(e, end, v, batch.labels)
+            found.occurrence[v, e] = own if own < end else _first_behind(v, tile, size, table, carried)
+        stream = _next_stream(e + 1, end, batch.streams)
+        found.stream_end[e] = stream if stream < end else _first_behind(variables, tile, size, table, carried)
         if found.after.size > 0:
-            later = _first_behind(variables + 1, t, size, table, carried)
-            for back in range(end - begin):
-                e = end - 1 - back
-                found.after[e] = later
-                later = e if _ends_tie(e, batch) else later
-            if end == size:
+            later = _next_time(e + 1, end, batch)
+            found.after[e] = later if later < end else _first_behind(variables + 1, tile, size, table, carried)
+        if e == size - 1:
+            for v in range(variables):
+                found.occurrence[v, size] = found.occurrence[v, size + 1] = size
+            if found.after.size > 0:
                 found.after[size] = size
-        _fill_starts(t, begin, end, batch, table, carried, found)
+        _fill_starts(e, tile, batch, table, carried, found)

@@ -27,8 +27,6 @@ from gpu_cep_kernels.device.interface import Device
 MEMORY_SHARE = 0.8
 # Rows of a chunk: enough to keep a card busy, few enough that copies of the next overlap with its kernels.
 LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 24, 1 << 8
-# Rows of a chunk that is uploaded: the first one overlaps with nothing, so it is a small part of all.
-UPLOADED_CHUNK = 1 << 22
 SMALLEST_BATCH = 1 << 8
 # Allocators give out memory in pieces of so many bytes; of arrays that do not grow with the events there are a dozen.
 PIECE = 512

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
-from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
-from gpu_cep.engine.phase_one.device.card_memory import UPLOADED_CHUNK, DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
@@ -36,8 +35,6 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     with profile.stage("labels"):
         labelling = plan_labelling(plan, device_columns)
         chunk_rows = memory.chunk_rows(labelling.takes)
-        if not is_resident(columns.table):
-            chunk_rows = min(chunk_rows, UPLOADED_CHUNK)
     with profile.stage("timestamps"):
         _refuse_null_times(plan, device_columns, chunk_rows)
     kept: list[KeptEvents] = []

@@ -35,11 +35,11 @@ from gpu_cep_kernels.phase_one.label_tiles import (
     COUNT,
     SUMMARISED,
     KeptColumns,
+    LabelTests,
     TilePlaces,
-    TileTests,
-    compact_tiles,
+    compact_events,
     fold_summaries,
-    label_tiles,
+    judge_events,
     summarise_tiles,
 )
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
@@ -186,7 +186,7 @@ class _WordTests:
     compared: Step | None
     rest: list[Step]
 
-    def tables(self, chunk: Chunk, number: int, word: Word) -> TileTests:
+    def tables(self, chunk: Chunk, number: int, word: Word) -> LabelTests:
         """Return what the first pass reads of a chunk."""
         xp = chunk.device.xp
         codes, table = xp.empty(0, np.int32), xp.empty(0, word.kind)
@@ -198,7 +198,7 @@ class _WordTests:
             column, present = chunk.values(reads.column), chunk.present(reads.column)
             known = known if present is None else present
             operators, constants, others = self.compared.tables
-        return TileTests(number, word.all(), codes, table, column, known, operators, constants, others)
+        return LabelTests(number, word.all(), codes, table, column, known, operators, constants, others)
 
 
 def _split_steps(steps: Sequence[Step]) -> _WordTests:
@@ -236,14 +236,11 @@ def _label_chunk(plan: Plan, steps: LabelSteps, tests: Sequence[_WordTests], chu
     spanned = keys if _is_spanned(plan, chunk) else keys[:0]
     rows = len(SUMMARISED) if spanned.size else 1
     summary, groups = xp.empty((rows, tiles), np.int64), xp.empty((rows, groups_of(size)), np.int64)
-    once = len(tests) == 1 and not tests[0].rest
     for number, (word, own) in enumerate(zip(steps.words, tests, strict=True)):
-        given = own.tables(chunk, number, word)
-        device.launch(label_tiles, tiles, given, keeps_all, spanned, labels, summary if once else summary[:, :0])
+        device.launch(judge_events, size, own.tables(chunk, number, word), labels)
         for step in own.rest:
             step.clear(chunk, labels[number])
-    if not once:
-        device.launch(summarise_tiles, tiles, keeps_all, spanned, labels, summary)
+    device.launch(summarise_tiles, tiles, keeps_all, spanned, labels, summary)
     device.launch(fold_summaries, groups.shape[1], summary, groups)
     return _LabelledChunk(chunk, keeps_all, labels, keys, summary, groups)
 
@@ -282,8 +279,7 @@ def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
     )
     if size:
         places = TilePlaces(labelled.summary[COUNT], device.upload(numbers_before(groups[COUNT])))
-        tiles = tiles_of(len(chunk))
-        device.launch(compact_tiles, tiles, chunk.low, labelled.keeps_all, labels, times, keys, places, kept)
+        device.launch(compact_events, len(chunk), chunk.low, labelled.keeps_all, labels, times, keys, places, kept)
     return KeptEvents(kept.rows, kept.labels, kept.times, tuple(_kept_keys(plan, chunk, kept, groups)))
 
 

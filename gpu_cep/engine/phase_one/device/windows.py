@@ -84,11 +84,11 @@ def windows_on_device(query: DevicePattern, batch: Batch, source: EventSource, d
         rows = query.variables - ENDS
         table, groups = xp.empty((rows, tiles_of(size)), np.int32), xp.empty((rows, groups_of(size)), np.int32)
         device.launch(find_in_tiles, table.shape[1], columns, table)
-        device.launch(fold_tables, groups.shape[1], table, groups)
+        device.launch(fold_tables, groups.size, table, groups)
         found = device.download(groups)
     with profile.stage("occurrences"):
         filled = _room(query, device, size, found)
-        device.launch(fill_windows, table.shape[1], columns, table, device.upload(_carried(found)), filled)
+        device.launch(fill_windows, size, columns, table, device.upload(_carried(found)), filled)
     with profile.stage("starts"):
         starts, first_starts = filled.starts, filled.first_starts
         if query.own != WHOLE:
