@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -41,13 +42,12 @@ class CudaDevice:
         self.xp, _ = _usable_cupy()
         self._number = number
         self._staging = Staging(self.xp)
-        self._launches = Launches(self.xp.cuda.driver)
         try:
             self._open()
             works = self._runs_a_kernel()
         except Exception as fault:
             # whatever a driver, a compiler or an allocator throws
-            raise DeviceUnavailable(f"a trial kernel failed: {type(fault).__name__}: {fault}") from fault
+            raise DeviceUnavailable(f"a trial kernel failed ({_versions()}): {type(fault).__name__}: {fault}") from fault
         if not works:
             raise DeviceUnavailable("a trial kernel gave a wrong result")
 
@@ -55,6 +55,7 @@ class CudaDevice:
         """Make the device current, adopt a memory pool, read the card's properties and open the lanes."""
         cupy = self.xp
         self.use()
+        self._launches = Launches(cupy.cuda.driver)
         adopt_pool(cupy)
         properties = cupy.cuda.runtime.getDeviceProperties(self._number)
         self.name = properties["name"].decode()
@@ -128,6 +129,12 @@ class CudaDevice:
         free = int(self.xp.cuda.runtime.memGetInfo()[0])
         pool = current_pool()
         return pool_bytes(pool, free) if pool is not None else free + int(self.xp.get_default_memory_pool().free_bytes())
+
+
+def _versions() -> str:
+    """Return the versions of what compiles kernels; not all go together."""
+    found = {each: version(each) for each in ("numba-cuda", "numba") if importlib.util.find_spec(each.replace("-", "_"))}
+    return ", ".join(f"{package} {number}" for package, number in {**found, "numpy": np.__version__}.items())
 
 
 def count_devices() -> int:
