@@ -16,9 +16,11 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 import gpu_cep
-from benchmarks.gpu.findings import FAULT, Check, Finding, fault, in_time, note, row
+from benchmarks.gpu.findings import Check, Deadline, Finding, fault, in_time, row
+from benchmarks.gpu.side_by_side import outcomes, processes
 from gpu_cep.engine.phase_one.device.chain_walks import STEPS_PER_LAUNCH
 from gpu_cep.plan.settings import PRUNING_STEPS
+from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
@@ -26,6 +28,8 @@ from tests.drawn.situations import situation_cases
 OUTPUTS = ("indices", "count")
 # Random cases run in rounds, each from a seed of its own, until time is up; a quick check has one.
 ROUND, QUICK_ROUND = 50, 10
+# Of the time that is left, for corners; of what they leave, for random cases, which may end in the middle of one.
+CORNERS_SHARE, RANDOM_SHARE = 0.6, 0.85
 
 
 class Disagreement(AssertionError):
@@ -74,9 +78,25 @@ def answer(case: Case, **options: Any) -> str:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Corners first: they name what is wrong."""
-    yield from in_time(check, CORNERS, partial(_corner, MODES[:1] if check.quick else MODES))
-    yield from _random_cases(check)
+    """Corners first: they name what is wrong. On a card both are asked in processes side by side."""
+    if check.device.simulated:
+        yield from in_time(check, {kind: kind for kind in CORNERS}, partial(corner, modes=MODES[:1]))
+        found = random_cases(0, 1, check.deadline.left, check.quick)
+        yield from (*found.faults, *_random_rows([found]))
+        return
+    begun, said = available_threads(), list[RandomCases]()
+
+    def take(name: str, found: RandomCases) -> list[Finding]:
+        said.append(found)
+        return found.faults
+
+    with processes(begun) as pool:
+        corners = {pool.submit(corner, kind, MODES): kind for kind in check.asked(CORNERS)}
+        yield from outcomes(corners, CORNERS_SHARE * check.deadline.left, lambda kind, found: found)
+        seconds = RANDOM_SHARE * check.deadline.left
+        drawn = {pool.submit(random_cases, number, begun, seconds, check.quick): f"random cases, part {number}" for number in range(begun)}
+        yield from outcomes(drawn, check.deadline.left, take)
+    yield from _random_rows(said)
 
 
 # Corners ---------------------------------------------------------------------
@@ -227,16 +247,16 @@ CORNERS = {
 }
 
 
-def _corner(modes: Sequence[Mapping[str, str]], corners: Corners) -> Iterator[Finding]:
+def corner(kind: str, modes: Sequence[Mapping[str, str]]) -> list[Finding]:
+    """What both engines say to the queries of a corner; any process may ask."""
     said: Counter[str] = Counter()
-    for case in corners.cases(modes):
+    for case in CORNERS[kind].cases(modes):
         for output in OUTPUTS:
             try:
                 said[compare(case, output=output)] += 1
-            except Disagreement as fault_found:
-                yield fault(f"{corners.kind}:\n\n```\n{fault_found}\n```")
-                return
-    yield row("Corners", Agreed(corners.kind, said.total(), said["matched"], said["refused"]))
+            except Disagreement as differing:
+                return [fault(f"{kind}:\n\n```\n{differing}\n```")]
+    return [row("Corners", Agreed(kind, said.total(), said["matched"], said["refused"]))]
 
 
 # Random cases ----------------------------------------------------------------
@@ -252,27 +272,41 @@ KINDS: Mapping[str, st.SearchStrategy[Case]] = {
 ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "lazy_tree", "join_tree", "ses_automaton")}
 
 
-def _random_cases(check: Check) -> Iterator[Finding]:
-    """Rounds of each kind in turn, from the same seeds in the same order every time."""
-    said = {kind: Counter[str]() for kind in KINDS}
-    for number in range(1) if check.quick else count():
-        rounds = {f"{kind}, round {number}": kind for kind in KINDS}
-        for found in in_time(check, rounds, partial(_round, check, number, said)):
-            yield found
-            if found.kind == FAULT:
-                return
-        if check.deadline.passed:
-            yield note(f"Rounds 0 to {number}; time was up in the last one.")
+@dataclass(frozen=True, slots=True)
+class RandomCases:
+    """What both engines say to the random cases of a process, by kind; faults where they differ."""
+
+    said: Mapping[str, Counter[str]]
+    faults: list[Finding]
+
+
+def random_cases(first: int, step: int, seconds: float, quick: bool) -> RandomCases:
+    """Rounds `first`, ``first + step`` and so on of each kind, until time is up or the engines differ; a quick check has one round.
+
+    The same round has the same cases every time.
+    """
+    found, deadline = RandomCases({kind: Counter[str]() for kind in KINDS}, []), Deadline.after(seconds)
+    for number in count(first, step):
+        for kind in KINDS:
+            found.faults.extend(_round(kind, number, QUICK_ROUND if quick else ROUND, deadline, found.said[kind]))
+        if quick or found.faults or deadline.passed:
             break
-    yield from (row("Random cases", Agreed(kind, each.total(), each["matched"], each["refused"])) for kind, each in said.items())
+    return found
 
 
-def _round(check: Check, number: int, counts: Mapping[str, Counter[str]], kind: str) -> Iterator[Finding]:
-    """A fault where the engines differ; `counts` has what both say to cases of each kind."""
+def _random_rows(parts: Sequence[RandomCases]) -> Iterator[Finding]:
+    """What all processes found, as a row for each kind."""
+    for kind in KINDS:
+        said = sum((part.said[kind] for part in parts), Counter[str]())
+        yield row("Random cases", Agreed(kind, said.total(), said["matched"], said["refused"]))
+
+
+def _round(kind: str, number: int, size: int, deadline: Deadline, said: Counter[str]) -> list[Finding]:
+    """A fault where the engines differ; `said` counts what both say."""
 
     @seed(number)
     @settings(
-        max_examples=QUICK_ROUND if check.quick else ROUND,
+        max_examples=size,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -280,10 +314,11 @@ def _round(check: Check, number: int, counts: Mapping[str, Counter[str]], kind: 
     )
     @given(KINDS[kind], PRUNING, st.sampled_from(OUTPUTS), st.sampled_from(ALGORITHMS.get(kind, ("auto",))))
     def agree(case: Case, prune: bool | list[str], output: str, algorithm: str) -> None:
-        if not check.deadline.passed:
-            counts[kind][compare(case, prune=prune, output=output, algorithm=algorithm, max_steps=10**6)] += 1
+        if not deadline.passed:
+            said[compare(case, prune=prune, output=output, algorithm=algorithm, max_steps=10**6)] += 1
 
     try:
         agree()
-    except Disagreement as found:
-        yield fault(f"{kind}, round {number}:\n\n```\n{found}\n```")
+    except Disagreement as differing:
+        return [fault(f"{kind}, round {number}:\n\n```\n{differing}\n```")]
+    return []

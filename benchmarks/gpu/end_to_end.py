@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,10 @@ from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
 
 OUTPUT = "count"
-REPEATS = 3
+# The CPU is measured once more behind the call that is counted, since its calls take long.
+REPEATS, CPU_REPEATS = 3, 1
+# Above so many events those of a tenth are repeated: drawing all takes longer than matching them.
+DRAWN, PARTS = 10_000_000, 10
 # Bytes per event that generating and matching takes at most, on the host and on the device.
 HOST_BYTES, DEVICE_BYTES = 150, 80
 # Smaller runs come first: one compiles, from the time of the other that of the whole is told.
@@ -108,7 +111,8 @@ def fitting(check: Check) -> int:
 def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Iterator[Finding]:
     """All measurements of one workload; the counts are compared before anything is told."""
     case = Case(workload, size, workload.streams if size > workload.streams else 1)
-    events, threads = events_of(case), available_threads()
+    events, threads = many_events(case), available_threads()
+    size = events.num_rows
     plan = plan_of(case, events.schema, OUTPUT)
     resident = on_device(events, device)
     resident_plan = plan_of(case, resident.schema, OUTPUT)
@@ -134,10 +138,29 @@ def whole_call(name: str, size: int, threads: int, contestants: Contestants, tra
     Disagreement
         They do not.
     """
-    counts = [match_count(answer(), OUTPUT) for answer in contestants]
+    timed = [_counted(answer, CPU_REPEATS if who == "cpu" else REPEATS) for who, answer in contestants._asdict().items()]
+    counts, (cpu, gpu, gpu_resident) = [count for count, _ in timed], [seconds for _, seconds in timed]
     if len(set(counts)) > 1:
         raise Disagreement(f"{name}, {size:,} events, matches: {dict(zip(Contestants._fields, counts, strict=True))}")
-    return EndToEnd(name, size, counts[0], threads, *(best_seconds(answer, REPEATS) for answer in contestants), transfer)
+    return EndToEnd(name, size, counts[0], threads, cpu, gpu, gpu_resident, transfer)
+
+
+def _counted(answer: Callable[[], pa.Table], repeats: int) -> tuple[int, float]:
+    """The matches of an answer, and the shortest time of it and of `repeats` more."""
+    begin = time.perf_counter()
+    matches = match_count(answer(), OUTPUT)
+    return matches, min(time.perf_counter() - begin, best_seconds(answer, repeats))
+
+
+def many_events(case: Case) -> pa.Table:
+    """The events of a case in one chunk; of many, those of a tenth over and over, each time later."""
+    if case.events <= DRAWN:
+        return events_of(case)
+    part = events_of(replace(case, events=case.events // PARTS))
+    times = part["ts"].chunk(0)
+    span = times[-1].as_py() + case.workload.largest_gap
+    shifted = [part.set_column(0, "ts", pa.array(times.to_numpy() + number * span)) for number in range(PARTS)]
+    return pa.concat_tables(shifted).combine_chunks()
 
 
 def _best_phase_one(measure: Callable[[], tuple[float, dict[str, float]]]) -> tuple[float, dict[str, float]]:

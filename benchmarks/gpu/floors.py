@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 # What the project aims at, by what is measured.
 COPY_SHARE = 0.6
-PHASE_ONE_RATE = 1e9  # events per second
+PHASE_ONE_RATE = 2e9  # events per second
 TRANSFER_SHARE = 0.7
 
 

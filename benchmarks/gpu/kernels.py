@@ -5,7 +5,7 @@ A kernel joins by a case of its own in :mod:`tests.kernel_cases`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu.clock import copy_bandwidth, device_seconds
-from benchmarks.gpu.findings import Check, Finding, fault, in_time, note, row
+from benchmarks.gpu.findings import Check, Deadline, Finding, fault, in_time, note, row
 from benchmarks.gpu.floors import COPY_SHARE, Timed
 from benchmarks.gpu.launches import launches
 from benchmarks.gpu.primitives import PRIMITIVES, time_primitive
+from benchmarks.gpu.side_by_side import outcomes, processes
+from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device, to_device
+from gpu_cep_kernels.device.selection import open_device
 from tests.kernel_cases import CASES, Call, KernelCase, bytes_moved
 from tests.kernel_cases.calls import arrays_in, written
 
@@ -32,6 +35,8 @@ FEWEST, MOST = 1_000_000, 30_000_000  # indices of a timed call
 SAMPLE = 1 << 12  # indices from which bytes per index are told
 QUICK_SIZES, QUICK_TIMED = (40,), 64
 REPEATS = 10
+# Of the time, for the comparison of outputs.
+COMPARING_SHARE = 0.5
 SEED = 2026
 
 
@@ -52,7 +57,7 @@ def run(check: Check) -> Iterator[Finding]:
     parallel = [case for case in CASES if case.kernel.parallel]
     names = dict.fromkeys(case.kernel.__name__ for case in parallel)
     by_kernel = {name: [case for case in parallel if case.kernel.__name__ == name] for name in names}
-    yield from in_time(check, by_kernel, partial(_compared, check))
+    yield from _comparisons(check, by_kernel)
     yield from launches(check, parallel)
     speed = copy_bandwidth(check.device)
     yield note(f"A copy in the device's memory, measured beside these, reads and writes {speed / 1e9:,.1f} GB/s.")
@@ -66,13 +71,26 @@ def _by_turns(groups: Iterable[list[KernelCase]]) -> list[KernelCase]:
     return [case for _, case in sorted(ranked, key=lambda each: each[0])]
 
 
-def _compared(check: Check, cases: list[KernelCase]) -> Iterator[Finding]:
+def _comparisons(check: Check, by_kernel: Mapping[str, list[KernelCase]]) -> Iterator[Finding]:
+    """Whether outputs agree, kernel by kernel, in half of the time at most; on a card in processes side by side."""
+    check = check.until(Deadline.after(COMPARING_SHARE * check.deadline.left))
     sizes = QUICK_SIZES if check.quick else COMPARED_SIZES
-    wrong = [f"{case.name}, {size:,} indices" for case in cases for size in sizes if not agrees(check.device, case, size)]
+    if check.device.simulated:
+        yield from in_time(check, {name: name for name in by_kernel}, partial(compared, sizes=sizes))
+        return
+    names = list(check.asked(by_kernel))
+    with processes(available_threads()) as pool:
+        called = {pool.submit(compared, name, sizes): name for name in names}
+        yield from outcomes(called, check.deadline.left, lambda name, found: found)
+
+
+def compared(kernel: str, sizes: Sequence[int]) -> list[Finding]:
+    """Whether the outputs of a kernel's cases agree; any process may ask."""
+    device, cases = open_device(), [case for case in CASES if case.kernel.parallel and case.kernel.__name__ == kernel]
+    wrong = [f"{case.name}, {size:,} indices" for case in cases for size in sizes if not agrees(device, case, size)]
     if wrong:
-        yield fault(f"other outputs than on the CPU: {'; '.join(wrong)}")
-    else:
-        yield row("Kernels with the CPU's outputs, bit for bit", Agreement(cases[0].kernel.__name__, len(cases), len(cases) * len(sizes)))
+        return [fault(f"other outputs than on the CPU: {'; '.join(wrong)}")]
+    return [row("Kernels with the CPU's outputs, bit for bit", Agreement(kernel, len(cases), len(cases) * len(sizes)))]
 
 
 def agrees(device: Device, case: KernelCase, size: int) -> bool:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 import numpy as np
 
 from benchmarks.gpu.conformance import CORNERS, compare
-from benchmarks.gpu.findings import Check, Finding, described, fault, note, row
+from benchmarks.gpu.findings import Check, Finding, row
+from benchmarks.gpu.side_by_side import outcomes, processes
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.failures import cuda_failure
 from gpu_cep_kernels.device.interface import to_device
 from gpu_cep_kernels.device.selection import open_device
 from tests.kernel_cases import CASES, KernelCase
 
 # Few indices: what counts is the compiler.
 SIZE = 3
-SECONDS_TO_BEGIN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +42,18 @@ class Warmed:
 def run(check: Check) -> Iterator[Finding]:
     """Corner queries, then the kernels: those of most tables first, which compile longest."""
     names = list(check.asked(dict.fromkeys((*CORNERS, *_kernel_cases()))))
-    processes = min(available_threads(), len(names))
+    count = min(available_threads(), len(names))
     begin, spent = time.monotonic(), dict[str, float]()
-    # a forked process could not use CUDA
-    pool = ProcessPoolExecutor(processes, get_context("spawn"))
-    try:
-        called = {pool.submit(call, name): name for name in names}
-        yield from _outcomes(called, spent, check.deadline.left)
-    except TimeoutError:
-        yield note(f"Out of time before: {', '.join(name for name in names if name not in spent)}.")
-    finally:
-        _end(pool)
+
+    def note_seconds(name: str, seconds: float) -> list[Finding]:
+        spent[name] = seconds
+        return []
+
+    with processes(count) as pool:
+        yield from outcomes({pool.submit(call, name): name for name in names}, check.deadline.left, note_seconds)
     if spent:
         slowest = max(spent, key=lambda name: spent[name])
-        yield row("Calls that compile", Warmed(len(spent), processes, time.monotonic() - begin, slowest, spent[slowest]))
-
-
-def _outcomes(called: dict[Future[float], str], spent: dict[str, float], seconds: float) -> Iterator[Finding]:
-    """A fault for each call that failed; `spent` gets the seconds of the others."""
-    for future in as_completed(called, max(SECONDS_TO_BEGIN, seconds)):
-        error = future.exception()
-        if error is None:
-            spent[called[future]] = future.result()
-        else:
-            yield fault(f"{called[future]}: {described(error, cuda_failure(error))}")
-
-
-def _end(pool: ProcessPoolExecutor) -> None:
-    """End the pool's processes; a call that still compiles is not waited for."""
-    running = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in running:
-        process.terminate()
+        yield row("Calls that compile", Warmed(len(spent), count, time.monotonic() - begin, slowest, spent[slowest]))
 
 
 def _kernel_cases() -> dict[str, int]:
