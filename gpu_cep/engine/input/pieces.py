@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ class Pieces:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Pieces:
         """Return the column whose rows are those of the arrays, one after the other."""
-        return cls(tuple(arrays), (0, *np.cumsum([len(array) for array in arrays]).tolist()))
+        return cls(tuple(arrays), tuple(accumulate(map(len, arrays), initial=0)))
 
     def __len__(self) -> int:
         return self.begins[-1]

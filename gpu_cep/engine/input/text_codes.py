@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.input.buffers import buffer_values, text_buffers
+from gpu_cep.engine.input.few_texts import MOST, ascend, few_texts
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep_kernels.phase_one.text import hash_texts
-
-# Values that tell of most dictionaries that they do not ascend.
-_FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,5 +85,7 @@ def plain_dictionary(array: pa.Array) -> pa.Array:
 
 def ascends(values: pa.Array) -> bool:
     """Return whether each of a dictionary's values is greater than the one before; none is NULL. To compare costs less than to hash."""
-    few = values.slice(0, _FEW)
-    return all(len(own) < 2 or pc.all(pc.less(own.slice(0, len(own) - 1), own.slice(1))).as_py() for own in (few, values))
+    few = few_texts(values.slice(0, MOST))
+    if few is not None and (len(values) <= MOST or not ascend(few)):
+        return ascend(few)
+    return len(values) < 2 or bool(pc.all(pc.less(values.slice(0, len(values) - 1), values.slice(1))).as_py())

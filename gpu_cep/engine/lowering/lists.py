@@ -10,4 +10,6 @@ import numpy.typing as npt
 
 def offsets(sizes: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return where parts of these sizes begin in their concatenation, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+    begins = np.zeros(len(sizes) + 1, np.int64)
+    np.add.accumulate(sizes, out=begins[1:], dtype=np.int64)
+    return begins

@@ -45,16 +45,6 @@ def truth_table(predicate: Bound, values: pa.Array) -> npt.NDArray[np.uint8]:
     return truth_of(predicate, domain_of(values))
 
 
-def bytes_of(values: pa.Array) -> tuple[bytes, ...]:
-    """Return the bytes of texts, which need not be UTF-8."""
-    return tuple(values.cast(pa.large_binary()).to_pylist())
-
-
-def texts_of(values: tuple[bytes, ...]) -> Values:
-    """Return the texts that have these bytes."""
-    return pa.array(values, pa.large_binary()).view(pa.large_string())
-
-
 def domain_of(values: pa.Array) -> pa.Array:
     """Return `values` with NULL as the last one: all that a predicate can be asked about."""
     return pa.concat_arrays([values.cast(pa.large_string()), pa.nulls(1, pa.large_string())])

@@ -19,8 +19,9 @@ import numpy.typing as npt
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words, words_for
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
-from gpu_cep.engine.lowering.text_predicates import TRUE, Values, bytes_of, constants_of, domain_of, texts_of, truth_of
+from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, truth_of
 from gpu_cep.errors import EventError
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
@@ -32,8 +33,6 @@ from gpu_cep_kernels.phase_one.label_masks import mask_by_truth
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
-# Over few events the table of the event types takes a tenth of the time. More values cost as much to compare with those remembered.
-_FEW_VALUES = 64
 # Row numbers are int32.
 _MOST_ROWS = 2**31
 
@@ -226,15 +225,14 @@ def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
     constants = constants_of(Identity(planned.predicates))
     if constants is not None and values is constants.values:
         return _table_of_constants(Identity(planned), word)
-    if len(values) <= _FEW_VALUES:
-        return _table_of_few(Identity(planned), bytes_of(values), word)
-    return _label_table(planned, values, word)
+    few = few_texts(values)
+    return _label_table(planned, values, word) if few is None else _table_of_few(Identity(planned), few, word)
 
 
 @lru_cache(maxsize=256)
-def _table_of_few(planned: Identity[CodeProperty], values: tuple[bytes, ...], word: Word) -> Words:
+def _table_of_few(planned: Identity[CodeProperty], values: FewTexts, word: Word) -> Words:
     """Return the label word of each of a few values, and of NULL."""
-    return _label_table(planned.value, texts_of(values), word)
+    return _label_table(planned.value, values.array(), word)
 
 
 @lru_cache(maxsize=256)
