@@ -11,8 +11,8 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ContextDecorator
 from dataclasses import dataclass
 
 from gpu_cep.lang.ast import Span
@@ -136,13 +136,25 @@ class MatchLimitExceeded(CepError):
     """
 
 
-@contextmanager
-def ending_in(error: type[CepError], doing: str, remedy: str) -> Iterator[None]:
+class _EndingIn(ContextDecorator):
+    """The context of :func:`ending_in`; a call over few events opens six, and a generator for each would cost more."""
+
+    __slots__ = ("doing", "error", "remedy")
+
+    def __init__(self, error: type[CepError], doing: str, remedy: str) -> None:
+        self.error, self.doing, self.remedy = error, doing, remedy
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, fault: BaseException | None, traceback: object) -> None:
+        if isinstance(fault, MemoryError):
+            raise self.error(f"out of memory while {self.doing}; {self.remedy}") from None
+
+
+def ending_in(error: type[CepError], doing: str, remedy: str) -> _EndingIn:
     """Turn a lack of memory inside into an `error` that says what was being done, and the remedy."""
-    try:
-        yield
-    except MemoryError:
-        raise error(f"out of memory while {doing}; {remedy}") from None
+    return _EndingIn(error, doing, remedy)
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:

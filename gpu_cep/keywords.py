@@ -220,16 +220,16 @@ def checks_keywords(function: PublicFunction, shown: Signature | None = None) ->
     TypeError, with the nearest valid one as a hint. A call that runs out of memory raises CepError.
     """
     visible = signature(function) if shown is None else shown
+    known = frozenset(visible.parameters)
     # a class is called by its own name
     called = function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
     @wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
-        for name in keywords:
-            if name not in visible.parameters:
-                raise TypeError(_unexpected(called, name, visible.parameters))
+        if not known.issuperset(keywords):
+            raise TypeError(_unexpected(called, next(name for name in keywords if name not in known), visible.parameters))
         with ending_in(CepError, f"answering {called}()", "give it fewer events or columns"):
-            return function(*arguments, **_tuned(keywords, visible.parameters))
+            return function(*arguments, **_tuned(keywords, known))
 
     checked.__signature__ = visible  # type: ignore[attr-defined]
     return cast("PublicFunction", checked)

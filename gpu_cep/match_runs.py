@@ -12,7 +12,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.query_plans import as_query, is_row_pattern
+from gpu_cep.query_plans import is_row_pattern
 from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_
     if sliced is not None:
         return of_slices(replace(sliced, threads=call.threads, profile=call.profile))
     plan, read = _plan_read(call, events, source)
-    return of_whole(plan, as_query(call.pattern), call.options, read, threads=call.threads, profile=call.profile)
+    return of_whole(plan, call.pattern, call.options, read, threads=call.threads, profile=call.profile)
 
 
 def _plan_read(call: Call, events: Any, source: Any) -> tuple[Any, Any]:

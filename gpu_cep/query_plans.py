@@ -15,6 +15,7 @@ from gpu_cep.analysis.bind_intervals import bind_intervals
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
+from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternError, PatternSyntaxError, UnsupportedError, warn_caller
 from gpu_cep.identity import Identity
 from gpu_cep.lang.ast import PatternNode, Query
@@ -237,17 +238,21 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     """
     # first, since the cache compares settings: it would take max_matches=True for 1
     check_settings(settings)
-    if not _is_remembered(schema, options):
+    if not _may_be_known(options):
         return _new_plan(pattern, schema, options, settings)
-    if isinstance(pattern, str):
-        return _plan_of_text(pattern, schema, options, settings)
-    return _plan_of_tree(Identity(pattern), schema, options, settings)
+    known = _plans_of(pattern if isinstance(pattern, str) else Identity(pattern), options, settings)
+    return known.of(schema, lambda own: _new_plan(pattern, own, options, settings))
 
 
 def _is_remembered(schema: pa.Schema, options: Options) -> bool:
-    """Return whether the plan may be cached; not with a gap, since equal ones may differ in type, as 1 and 1.0 do."""
-    # extension types need not be hashable, and a cache must not keep the caller's functions alive
-    return options.gap is None and not options.functions and all(isinstance(kind, Hashable) for kind in schema.types)
+    """Return whether the plan of a row pattern may be cached; extension types need not be hashable."""
+    return _may_be_known(options) and all(isinstance(kind, Hashable) for kind in schema.types)
+
+
+def _may_be_known(options: Options) -> bool:
+    """Return whether a plan may be cached; not with a gap, since equal ones may differ in type, as 1 and 1.0 do."""
+    # a cache must not keep the caller's functions alive
+    return options.gap is None and not options.functions
 
 
 def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
@@ -267,15 +272,13 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 
 
 # Over few events planning is most of the work, and the same queries are often asked of the next events: those of a whole rule set.
-_plan_of_text = lru_cache(maxsize=1024)(_new_plan)
+@lru_cache(maxsize=1024)
+def _plans_of(pattern: str | Identity[Pattern], options: Options, settings: Settings) -> SchemaMemo[AnyPlan]:
+    """Return the plans of a query that are known."""
+    return SchemaMemo(metadata=False)
 
 
 _rows_of_text = lru_cache(maxsize=256)(_newly_bound)
-
-
-@lru_cache(maxsize=256)
-def _plan_of_tree(pattern: Identity[Pattern], schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
-    return _new_plan(pattern.value, schema, options, settings)
 
 
 def check_column_names(names: Sequence[str]) -> None:

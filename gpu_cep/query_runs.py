@@ -40,13 +40,13 @@ def check_engine(settings: Settings) -> None:
 
 
 def run_plan(
-    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.Table:  # fmt: skip
-    """Return the result of running `plan`, which :func:`make_plan` made of `query`, over the events."""
+    """Return the result of running `plan`, which :func:`make_plan` made of `pattern`, over the events."""
     from gpu_cep.engine.answers import has_matches
 
     if plan.algorithm == "brute_force":
-        found = _by_definition(plan, query, options, events.table)
+        found = _by_definition(plan, as_query(pattern), options, events.table)
     else:
         found = run_engine(plan, events, threads, profile)
     if plan.settings.kind != TIMEOUT and not has_matches(plan, found):
@@ -56,14 +56,14 @@ def run_plan(
 
 
 def read_run(
-    plan: AnyPlan, query: AnyQuery, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
 ) -> pa.RecordBatchReader:  # fmt: skip
     """Return a reader of the result of :func:`run_plan`, which is found when it is read."""
     from gpu_cep.engine.answers import answer_schema
     from gpu_cep.engine.output.readers import reader_of
 
     schema = answer_schema(plan, events.table.schema if events.origin.schema is None else events.origin.schema)
-    return reader_of(schema, (run_plan(plan, query, options, each, threads=threads, profile=profile) for each in (events,)))
+    return reader_of(schema, (run_plan(plan, pattern, options, each, threads=threads, profile=profile) for each in (events,)))
 
 
 def run_engine(

@@ -15,7 +15,6 @@ from gpu_cep.engine.input.read_tables import is_resident, to_host
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
-from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 
 clock = time.perf_counter
@@ -38,8 +37,7 @@ def find_timed(run: EventRun, find: Find[Found], tried: Find[Found]) -> tuple[Ph
     """
     columns = run.columns
     chosen = choose_engine(
-        run.plan, len(columns), bytes_per_event(run.plan), run.threads,
-        resident=is_resident(columns.table), measure=Trial(run, tried).seconds,
+        run.plan, len(columns), threads=run.threads, resident=is_resident(columns.table), measure=Trial(run, tried).seconds
     )  # fmt: skip
     begin = clock()
     first, found = find(run, chosen)

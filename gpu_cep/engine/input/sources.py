@@ -91,6 +91,8 @@ def source_of(events: Any) -> Source | None:
     EventError
         The source cannot be opened.
     """
+    if isinstance(events, pa.Table):
+        return None
     if isinstance(events, Source):
         return events
     locations = locations_of(events)

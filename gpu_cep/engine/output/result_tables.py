@@ -14,6 +14,7 @@ import pyarrow as pa
 from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
 from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, events_read
 from gpu_cep.engine.output.ordered_values import OrderedValues
@@ -52,23 +53,14 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schema(Identity(plan), schema) if _may_be_known(schema) else _make_schema(plan, schema)
-
-
-def _may_be_known(schema: pa.Schema) -> bool:
-    """Return whether a schema can be a key: fields that differ in their metadata are equal, and a caller's types may have no hash."""
-    try:
-        hash(schema)
-    except TypeError:
-        return False
-    return not any(field.metadata for field in schema)
+    return _known_schemas(Identity(plan)).of(schema, partial(_make_schema, plan))
 
 
 # Over few events the schema takes a twentieth of the time.
-@lru_cache(maxsize=256)
-def _known_schema(plan: Identity[Plan], schema: pa.Schema) -> pa.Schema:
-    """Return the schema as :func:`result_schema` does, and remember it."""
-    return _make_schema(plan.value, schema)
+@lru_cache(maxsize=1024)
+def _known_schemas(plan: Identity[Plan]) -> SchemaMemo[pa.Schema]:
+    """Return the schemas of a plan's results that are known, by those of the events."""
+    return SchemaMemo(metadata=True)
 
 
 def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:

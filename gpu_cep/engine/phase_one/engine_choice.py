@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from gpu_cep.engine.events.batches import BATCH
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, calibrate, copies_worth, costs
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
 from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
@@ -51,7 +51,8 @@ Measure = Callable[[Choice, int], float | None]
 
 
 def choose_engine(
-    plan: EventPlan, events: int, row_bytes: int, threads: int | None = None, *, resident: bool = False, measure: Measure | None = None
+    plan: EventPlan, events: int, row_bytes: int | None = None, threads: int | None = None, *, resident: bool = False,
+    measure: Measure | None = None,
 ) -> Choice:  # fmt: skip
     """Return the engine for `plan`.
 
@@ -61,7 +62,7 @@ def choose_engine(
         How many there are.
     row_bytes
         Bytes per event that phase 1 reads, and that a device would receive
-        (see :func:`gpu_cep.engine.phase_one.engine_costs.bytes_per_event`).
+        (None: as :func:`gpu_cep.engine.phase_one.engine_costs.bytes_per_event`).
     threads
         Threads that the CPU would use; None: all cores that the process may use.
     resident
@@ -79,7 +80,12 @@ def choose_engine(
         return Choice(require_device(), "engine='gpu'")
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
-    work = Work(events, row_bytes, copies_worth(plan), threads or available_threads())
+    if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
+        return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
+    if events < BATCH and not resident:
+        # opening a device takes longer than the whole run
+        return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
+    work = Work(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads or available_threads())
     return _choose_automatically(plan, work, resident, measure)
 
 
@@ -115,11 +121,6 @@ def ways_of(plan: EventPlan) -> tuple[Way, ...]:
 
 def _choose_automatically(plan: EventPlan, work: Work, resident: bool, measure: Measure | None) -> Choice:
     """Return the engine that is expected to be faster."""
-    if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
-        return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
-    if work.events < BATCH and not resident:
-        # opening a device takes longer than the whole run
-        return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
     try:
         device = open_device()
         if device.simulated:
