@@ -18,7 +18,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.own_events import are_all_own
 from gpu_cep.engine.events.runs import Runs
-from gpu_cep.engine.matchers.contiguous.contiguous import read_contiguous
+from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous, read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_counts
@@ -97,10 +97,11 @@ class Choices:
         return [self._matcher(names, branch, search, events) for branch, search in enumerate(searches)]
 
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
-        meter = Meter(search.budget)
-        contiguous = read_contiguous(replace(search, budget=meter), events.batch)
-        if contiguous is not None:
-            return _RecordingMatcher(contiguous, meter, search, branch, _without_estimate("ses_automaton"), _ignore)
+        if may_read_contiguous(search.plan, search.tables.branch, search.ordered):
+            meter = Meter(search.budget)
+            contiguous = read_contiguous(replace(search, budget=meter), events.batch)
+            if contiguous is not None:
+                return _RecordingMatcher(contiguous, meter, search, branch, _without_estimate("ses_automaton"), _ignore)
         if len(names) == 1:
             return _recording_matcher(_without_estimate(names[0]), branch, search, events, _ignore)
         statistics = BatchStatistics(search, events)

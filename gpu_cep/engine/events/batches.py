@@ -73,12 +73,11 @@ def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[B
     batches: list[Batch] = []
     low = 0
     while low < total:
-        stream = int(np.searchsorted(offsets, low, side="right")) - 1
-        stream_end = int(offsets[stream + 1])
-        whole = int(offsets[np.searchsorted(offsets, low + size, side="right") - 1])
+        whole = total if total - low <= size else int(offsets[np.searchsorted(offsets, low + size, side="right") - 1])
         if whole > low:
             batches.append(Batch(low, whole, whole))
         else:
+            stream_end = int(offsets[np.searchsorted(offsets, low, side="right")])
             batches.append(_cut_stream(window_end_of, low, stream_end, size))
         if batches[-1].high - low > MOST_EVENTS:
             reached = f"windows that reach over {batches[-1].high - low:,} events of one stream are not supported"

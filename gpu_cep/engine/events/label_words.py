@@ -20,6 +20,10 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 Words = npt.NDArray[np.unsignedinteger[Any]]
 
 
+# Types of words by their bits, the narrowest first.
+_KINDS: dict[int, type[np.unsignedinteger[Any]]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of each label, with the bits of the variables from `first` on.
@@ -54,8 +58,7 @@ def words_for(variables: int) -> list[Word]:
 
     It is one word of the narrowest type that has the bits, or several words of the widest type.
     """
-    kinds = (np.uint8, np.uint16, np.uint32, np.uint64)
-    kind = next((kind for kind in kinds if variables <= np.iinfo(kind).bits), np.uint64)
+    kind = next((kind for bits, kind in _KINDS.items() if variables <= bits), np.uint64)
     firsts = range(0, variables, LABEL_BITS)
     return [Word(kind, first, (1 << min(LABEL_BITS, variables - first)) - 1) for first in firsts]
 
@@ -70,9 +73,11 @@ def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDA
 
 def restrict_labels(labels: Words, variables: Sequence[int]) -> Words:
     """Return the labels with only the bits of `variables` left."""
-    word = labels.dtype.type
-    bits = sum(1 << v for v in variables)
-    return np.stack([own & word(bits >> LABEL_BITS * k & np.iinfo(word).max) for k, own in enumerate(labels)])
+    word, most = labels.dtype.type, (1 << 8 * labels.dtype.itemsize) - 1
+    bits, restricted = sum(1 << v for v in variables), np.empty_like(labels)
+    for k, own in enumerate(labels):
+        np.bitwise_and(own, word(bits >> LABEL_BITS * k & most), out=restricted[k])
+    return restricted
 
 
 def any_overlap(labels: Words) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
@@ -228,7 +229,7 @@ class Matches:
 
     def _offsets_of(self, order: Indices) -> Indices:
         """Return the offsets that the given matches would have, one after the other."""
-        return np.concatenate([[0], np.cumsum(np.diff(self.offsets)[order])]).astype(np.int64)
+        return offsets(np.diff(self.offsets)[order])
 
     def drop_repeated(self) -> Matches:
         """Drop each match that equals the one before.
@@ -278,6 +279,8 @@ def binding_places(variables: Indices, order: Indices, number: int, matches: Fou
     places[:, :1] = 0
     spans, counts = slices(number, threads), matches.counts
     spread(lambda span: sum_bound(*span, variables, order, counts, places), spans, threads)
+    if len(spans) < 2:
+        return places
     before = np.cumsum([places[:, high] for _, high in spans[:-1]], axis=0, dtype=places.dtype)
 
     def shift(part: int) -> None:
@@ -329,9 +332,14 @@ def concatenate_arrays(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> 
     return whole
 
 
+_ONE = np.ones(1, np.int32)
+
+
 def ones(matches: int, variables: int) -> Counts:
     """Return the counts of matches that bind one event to each variable.
 
     They must not be written to: all entries are one number in memory.
     """
-    return np.broadcast_to(np.int32(1), (matches, variables))
+    counts: Counts = np.ndarray((matches, variables), np.int32, _ONE, strides=(0, 0))
+    counts.flags.writeable = False
+    return counts

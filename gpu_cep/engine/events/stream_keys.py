@@ -49,7 +49,7 @@ class StreamKeys:
     @property
     def ascends(self) -> bool:
         """Return whether codes are known to ascend with the keys."""
-        return self.ranks is not None and bool((np.diff(self.ranks) > 0).all())
+        return self.ranks is not None and bool(np.logical_and.reduce(self.ranks[1:] > self.ranks[:-1]))
 
     @property
     def order(self) -> Indices:
@@ -96,7 +96,9 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
 
 def text_ranks(values: Values) -> Indices:
     """Return the rank of each of a dictionary's values and, last, of NULL, which comes first."""
-    return np.append((np.arange(len(values)) if ascends(values) else dense_rank(values)) + 1, 0)
+    ranks = np.zeros(len(values) + 1, np.int64)
+    ranks[:-1] = np.arange(1, len(ranks)) if ascends(values) else dense_rank(values) + 1
+    return ranks
 
 
 def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[Any, int]:

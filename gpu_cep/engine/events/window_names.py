@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from gpu_cep.engine.accounting.match_budget import WindowError
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 
 
-@contextmanager
-def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]) -> Iterator[None]:
-    """Raise a :class:`WindowError` of the block again, as an error that names the window and its stream.
+def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]) -> AbstractContextManager[None]:
+    """Return a context that raises a :class:`WindowError` of the block again, as an error that names the window and its stream.
 
     Parameters
     ----------
@@ -26,10 +25,21 @@ def name_windows(plan: Plan, columns: EventColumns, row_of: Callable[[int], int]
     EventError
         The events are at fault.
     """
-    try:
-        yield
-    except WindowError as fault:
-        raise fault.error(f"{fault.reason}, in {window_name(plan, columns, row_of(fault.start))}") from None
+    return _NamedWindows(plan, columns, row_of)
+
+
+class _NamedWindows(AbstractContextManager[None]):
+    """The context of :func:`name_windows`; over few events a generator would cost more."""
+
+    __slots__ = ("columns", "plan", "row_of")
+
+    def __init__(self, plan: Plan, columns: EventColumns, row_of: Callable[[int], int]) -> None:
+        self.plan, self.columns, self.row_of = plan, columns, row_of
+
+    def __exit__(self, kind: object, fault: BaseException | None, traceback: object) -> None:
+        if isinstance(fault, WindowError):
+            named = window_name(self.plan, self.columns, self.row_of(fault.start))
+            raise fault.error(f"{fault.reason}, in {named}") from None
 
 
 def window_name(plan: Plan, columns: EventColumns, row: int) -> str:

@@ -49,13 +49,11 @@ def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: Data
     return plain.view(arrow_type(data_type)) if data_type.kind in (Kind.TIMESTAMP, Kind.DURATION) else plain
 
 
-def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bool_] | None) -> pa.Array:
+def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an Arrow array in the same memory, NULL where they are `missing` (None: nowhere)."""
-    if missing is None:
-        return pa.array(values)
-    # from a mask, Arrow would copy the numbers one by one
-    buffers = [pa.py_buffer(np.packbits(~missing, bitorder="little")), pa.py_buffer(np.ascontiguousarray(values))]
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), buffers)
+    # from a mask, Arrow would copy the numbers one by one; from an array alone, it would first ask pandas what that is
+    validity = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:

@@ -148,7 +148,7 @@ class EventColumns:
 
         The mean of each list is subtracted.
         """
-        places = pa.array(rows) if wanted else None
+        places = pa.array(rows)
         return stack_lists([centre_lists(self.take(column, places)) for column in wanted], len(rows))
 
     def take(self, column: int, rows: pa.Array) -> pa.Array:

@@ -54,3 +54,10 @@ def few_texts(values: pa.Array) -> FewTexts | None:
 def ascend(few: FewTexts) -> bool:
     """Return whether each text is greater than the one before."""
     return all(before < after for before, after in pairwise(few.listed()))
+
+
+@lru_cache(maxsize=256)
+def are_distinct(few: FewTexts) -> bool:
+    """Return whether no two texts are equal."""
+    texts = few.listed()
+    return len({*texts}) == len(texts)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.input.buffers import buffer_values, text_buffers
-from gpu_cep.engine.input.few_texts import MOST, ascend, few_texts
+from gpu_cep.engine.input.few_texts import MOST, are_distinct, ascend, few_texts
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep_kernels.phase_one.text import hash_texts
 
@@ -78,9 +78,15 @@ def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
 
 def plain_dictionary(array: pa.Array) -> pa.Array:
     """Return a dictionary array with NULLs among its indices only, and with distinct values."""
-    values = array.dictionary
-    plain = values.null_count == 0 and (ascends(values) or len(values.unique()) == len(values))
-    return array if plain else array.dictionary_decode().dictionary_encode()
+    return array if _are_distinct(array.dictionary) else array.dictionary_decode().dictionary_encode()
+
+
+def _are_distinct(values: pa.Array) -> bool:
+    """Return whether no two values are equal, and none is NULL."""
+    few = few_texts(values)
+    if few is not None:
+        return are_distinct(few)
+    return values.null_count == 0 and (ascends(values) or len(values.unique()) == len(values))
 
 
 def ascends(values: pa.Array) -> bool:

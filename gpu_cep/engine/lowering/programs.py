@@ -137,7 +137,8 @@ def bank_of(
     layout: BankLayout, ints: Sequence[Column], floats: Sequence[Column], columns: EventColumns, rows: HostArray, threads: int = 1
 ) -> ColumnBank:  # fmt: skip
     """Return the bank of the columns of `layout` at some rows, given the plain ones there; `threads` compute derived ones."""
-    bank = make_bank(np, ints, () if layout.derived else floats, len(rows), columns.vectors(layout.vectors, rows))
+    vectors = columns.vectors(layout.vectors, rows) if layout.vectors else None
+    bank = make_bank(np, ints, () if layout.derived else floats, len(rows), vectors)
     if not layout.derived:
         return bank
     matrix, masks = _with_derived(layout.derived, ints, floats, len(rows), threads)

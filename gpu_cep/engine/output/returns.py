@@ -75,9 +75,9 @@ class BoundEvents(ABC):
         rows, offsets = self.binding(v)
         missing = self.absent(v)
         if missing is None and len(rows) == len(self):
-            return pa.array(rows)
+            return masked_array(rows)
         if missing is None:
-            return pa.array(rows[offsets[:-1] if index == 0 else offsets[1:] - 1])
+            return masked_array(rows[offsets[:-1] if index == 0 else offsets[1:] - 1])
         chosen = np.zeros(len(missing), rows.dtype)
         chosen[~missing] = rows[(offsets[:-1] if index == 0 else offsets[1:] - 1)[~missing]]
         return masked_array(chosen, missing)
@@ -88,7 +88,7 @@ class BoundEvents(ABC):
 
     def take(self, column: int, rows: Indices | pa.Array) -> pa.Array:
         """Return a column's values at input rows; NULL for a NULL row."""
-        return self.columns.take(column, rows if isinstance(rows, pa.Array) else pa.array(rows))
+        return self.columns.take(column, rows if isinstance(rows, pa.Array) else masked_array(rows))
 
     def lists(self, v: int, values: pa.Array) -> pa.Array:
         """Return values of all events bound to v as one list for each match, NULL where v is absent."""
@@ -97,11 +97,11 @@ class BoundEvents(ABC):
             raise EventError(too_many_rows(int(offsets[-1])))
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32, copy=False)), values, mask=mask)
+        return pa.ListArray.from_arrays(masked_array(offsets.astype(np.int32, copy=False)), values, mask=mask)
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows bound to v as one list for each match."""
-        return self.lists(v, pa.array(self.binding(v)[0]))
+        return self.lists(v, masked_array(self.binding(v)[0]))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
         """Return the events bound to v in each match, with the named columns; NULL where v is absent.

@@ -100,7 +100,7 @@ def input_buffers(labels: Words, counts: Indices) -> InputBuffers:
 
     ``counts[v]`` is the number of events of variable v.
     """
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    first = offsets(counts)
     events = np.empty(int(first[-1]) + 1, np.int32)
     for k, word in enumerate(labels):
         fill_buffers(word, first[LABEL_BITS * k : LABEL_BITS * (k + 1) + 1], events)

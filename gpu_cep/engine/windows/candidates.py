@@ -98,8 +98,8 @@ def branch_windows(
         profile.add("windows", len(starts))
     occurrence = _rows_of(windows.next_events.occurrence, tables.branch.positives)
     indexes = JumpIndexes(tables.jumps, ordered.bank, batch.low, occurrence)
-    own_events = windows.next_events._replace(occurrence=occurrence)
-    return BranchWindows(**{**_fields(windows), "next_events": own_events}, starts=starts, indexes=indexes)
+    own_events = NextEvents(windows.next_events.after, occurrence)
+    return BranchWindows(windows.place, windows.labels, windows.limits, own_events, windows.judged, starts, indexes)
 
 
 def _fields(windows: BatchWindows) -> dict[str, Any]:

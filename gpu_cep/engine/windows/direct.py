@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_chained
+from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, bind_singles, count_bindings
@@ -59,11 +62,27 @@ def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]
     Where events tie, a quantified variable must not have two successors either. Else the one that
     is bound first would decide whether the variable binds further events.
     """
-    successors = np.diff(pattern.following_first)
-    if tied and bool(((pattern.maximum == UNBOUNDED) & (successors > 1)).any()):
-        return False
-    chain = np.array_equal(pattern.precedes.sum(axis=0)[pattern.order], np.arange(len(pattern.order)))
-    return (chain and bool((pattern.maximum == 1).all())) or not overlap()
+    shape = _shape(Identity(pattern))
+    return not (tied and shape.forks) and (shape.singles_in_a_row or not overlap())
+
+
+class _Shape(NamedTuple):
+    """What of a pattern bears on whether labels decide its matches.
+
+    `forks`: a variable of many events has two successors. `singles_in_a_row`: variables of one event follow one another.
+    """
+
+    forks: bool
+    singles_in_a_row: bool
+
+
+@lru_cache(maxsize=256)
+def _shape(pattern: Identity[PatternTable]) -> _Shape:
+    """Return the shape of a pattern; the tables of a plan are asked for in each batch."""
+    table = pattern.value
+    forks = (table.maximum == UNBOUNDED) & (np.diff(table.following_first) > 1)
+    in_a_row = np.array_equal(table.precedes.sum(axis=0)[table.order], np.arange(len(table.order)))
+    return _Shape(bool(forks.any()), in_a_row and bool((table.maximum == 1).all()))
 
 
 def count_bound(windows: PlacedWindows, candidates: Candidates, pattern: PatternTable) -> Array:

@@ -32,8 +32,8 @@ def merged_words(labels: Array) -> Array:
 
 def marked_events(labels: Array, variables: int) -> Array:
     """Return a word per event that is 0 where its label has none of the bits in `variables`, a mask."""
-    word = labels.dtype.type
-    wanted = [word(variables >> LABEL_BITS * k & np.iinfo(word).max) for k in range(len(labels))]
+    word, most = labels.dtype.type, (1 << 8 * labels.dtype.itemsize) - 1
+    wanted = [word(variables >> LABEL_BITS * k & most) for k in range(len(labels))]
     return merged_words([own & bits for own, bits in zip(labels, wanted, strict=True)])
 
 
