@@ -24,10 +24,11 @@ Numbers = npt.NDArray[np.int64]
 # Rows of a task at least while a core waits. Further tasks have at least the rows that are read and matched in the time that a task
 # takes by itself, and a core has at most so many pieces.
 FEWEST_ROWS, ROWS_OF_START, PIECES_PER_CORE = 200_000, 1_000_000, 4
-# Rows that slices may read for each row that there is: gladly, and at most.
-CHEAP, DEAREST = 1.35, 1.55
-# Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take.
-USUAL_BYTES = 1 << 28
+# Rows that the busiest core reads in slices for each row of its share: gladly, and at most. More take longer than Spark's scan.
+CHEAP, DEAREST = 1.35, 1.8
+# Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
+# hold where smaller ones read too much twice.
+USUAL_BYTES, LARGER = 1 << 28, 4
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
 
@@ -158,25 +159,40 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
 def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int) -> Pieces:
     """Return slices of time, as many as are wanted if that does not read too much twice."""
     assert isinstance(plan.query.window, TimeWindow), "checked before"
-    reach = Reach(plan.query.window.length, looks_back(plan))
-    numbers = sorted({min(wanted, cores * each) for each in range(1, PIECES_PER_CORE + 1)}, reverse=True)
-    cuts = [cut_by_number(groups, reach, number) for number in numbers]
-    cut = next((each for each in cuts if each.overlap <= CHEAP), cuts[-1])
-    if cut.largest > most:
-        cut = cut_by_budget(groups, reach, Most(most))
-    _refuse_dear(cut, min(wanted, cores), most)
+    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), wanted, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     return Pieces(pieces, timed=True, told=f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows")
 
 
-def _refuse_dear(cut: TimeCut, fewest: int, most: int) -> None:
-    """Raise NoScanError if slices read too much twice, are too few, or hold more than a worker may."""
-    if cut.overlap > DEAREST:
-        raise NoScanError(f"times overlap so much that slices would read {cut.overlap:.1f} × the rows")
-    if len(cut.slices) < fewest:
-        raise NoScanError(f"its row groups can be cut into {len(cut.slices)} slices of time only; smaller row groups give more")
-    if cut.largest > 4 * most:
-        raise NoScanError(f"a slice of time would hold {cut.largest:,} bytes, and a worker may hold {most:,}; smaller row groups help")
+def choose_cut(groups: RowGroups, reach: Reach, wanted: int, cores: int, most: int) -> TimeCut:
+    """Return the slices that cores read and match soonest.
+
+    These are as many as are `wanted`, or fewer that read less twice, each of at most `most` bytes. If such slices take longer than
+    Spark's scan, they may be some times as large.
+
+    Raises
+    ------
+    NoScanError
+        All slices take longer than Spark's scan, or are larger; the message says why.
+    """
+    at_once = min(wanted, cores)
+    numbers = sorted({min(wanted, cores * each) for each in range(1, PIECES_PER_CORE + 1)}, reverse=True)
+    cuts = [*(cut_by_number(groups, reach, number) for number in numbers), cut_by_budget(groups, reach, Most(most))]
+    costs = {cut: cut.longest_turn(at_once) * at_once / int(groups.rows.sum()) for cut in cuts}
+    for allowed in (most, LARGER * most):
+        held = [cut for cut in cuts if cut.largest <= allowed and costs[cut] <= DEAREST]
+        if held:
+            return next((cut for cut in held if costs[cut] <= CHEAP), min(held, key=costs.__getitem__))
+    raise NoScanError(_reason_against_cuts(min(cuts, key=costs.__getitem__), min(costs.values()), at_once, most))
+
+
+def _reason_against_cuts(cut: TimeCut, cost: float, at_once: int, most: int) -> str:
+    """Return why Spark's scan is better than the slices that are read soonest."""
+    if cost <= DEAREST:
+        return f"a slice of time would hold {cut.largest:,} bytes, and a worker may hold {most:,}; smaller row groups help"
+    if len(cut.slices) < at_once:
+        return f"its row groups can be cut into {len(cut.slices)} slices of time only; smaller row groups give more"
+    return f"times overlap so much that cores would read {cost:.1f} × their share of the rows in slices"
 
 
 def _timed(cut: FileSlice) -> Piece:

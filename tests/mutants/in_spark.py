@@ -132,6 +132,13 @@ SPARK = (
         ("tests/spark/test_files.py",),
     ),
     Fault(
+        "slices-of-files-are-judged-by-all-rows",
+        "spark_glue/gpu_cep_spark/file_pieces.py",
+        "cut.longest_turn(at_once) * at_once",
+        "cut.rows_read",
+        ("tests/spark/test_file_pieces.py",),
+    ),
+    Fault(
         "keys-of-row-groups-overlap",
         "spark_glue/gpu_cep_spark/file_pieces.py",
         "bounds.earliest[order][1:] > highest[:-1]",

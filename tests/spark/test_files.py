@@ -97,15 +97,6 @@ def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, name:
         assert as_set(found.toArrow()) == as_set(cep.gpu_match(frame, query, scan="spark", partition_by="s").toArrow())
 
 
-@pytest.mark.parametrize(
-    ("rows", "cores", "pieces"),
-    [(0, 2, 1), (399_999, 2, 1), (400_000, 2, 2), (2_999_999, 2, 2), (3_000_000, 2, 3), (10**9, 2, 8), (3_000_000, 16, 15)],
-)
-def test_there_are_more_pieces_than_cores_only_of_many_rows(rows: int, cores: int, pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert file_pieces.wanted_pieces(rows, cores) == pieces
-
-
 def test_projections_and_filters_of_the_frame(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
     shown = frame.where("k IS NOT NULL AND (type IN ('A', 'B') OR n >= 100) AND NOT n = 7")

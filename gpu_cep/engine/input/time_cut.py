@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
+from heapq import heapreplace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -13,6 +15,9 @@ from gpu_cep.engine.input.row_groups import RowGroups, limits_of
 from gpu_cep.engine.input.ticks import Tick, window_begin, window_end
 
 Numbers = npt.NDArray[np.int64]
+
+# How many budgets are told apart for each slice, where their number is given.
+_FINENESS = 64
 
 
 class Reach(NamedTuple):
@@ -65,6 +70,13 @@ class TimeCut:
         """The rows that all slices read together, for each row that there is; 1 if none is read twice."""
         return self.rows_read / max(1, int(self.groups.rows.sum()))
 
+    def longest_turn(self, workers: int) -> int:
+        """Return the rows of the worker that reads most of so many, if each takes the next slice as soon as it is free."""
+        turns = [0] * workers
+        for each in self.slices:
+            heapreplace(turns, turns[0] + int(self.groups.rows[each.groups].sum()))
+        return max(turns)
+
     @property
     def largest(self) -> int:
         """The bytes in memory of what the slice that reads most reads."""
@@ -76,31 +88,54 @@ def cut_by_budget(groups: RowGroups, reach: Reach, most: Most) -> TimeCut:
 
     A slice that cannot be cut further, since its row groups overlap or its window reaches so far, may read more.
     """
-    order, borders, amounts = _Order.of(groups), _borders(groups), getattr(groups, most.of)
-    # what lies in row groups that begin before the last window does which begins before a border
-    begun = _sums(amounts[order.places])[np.searchsorted(order.earliest, _far_ends(borders, reach), side="right")]
-    by_latest = order.places[np.argsort(order.latest, kind="stable")]
-    ended, latest = _sums(amounts[by_latest]), groups.latest[by_latest]
-    chosen: list[int] = []
-    begin: Tick | None = None
-    while True:
-        allowed = most.amount + int(ended[np.searchsorted(latest, _of(latest, _low(begin, reach, groups)))])
-        following = chosen[-1] + 1 if chosen else 0
-        if int(ended[-1]) <= allowed or following == len(borders):
-            break
-        chosen.append(max(following, int(np.searchsorted(begun, allowed, side="right")) - 1))
-        begin = borders[chosen[-1]].item()
-    return _cut(groups, order, reach, borders[chosen])
+    borders, order = _borders(groups), _Order.of(groups)
+    amounts = _Amounts.of(groups, order, reach, borders, most.of)
+    return _cut(groups, order, reach, borders[amounts.cut(most.amount)])
 
 
 def cut_by_number(groups: RowGroups, reach: Reach, number: int) -> TimeCut:
-    """Return at most `number` slices in which about as many rows begin."""
-    borders, order = _borders(groups), np.argsort(groups.latest, kind="stable")
-    rows = _sums(groups.rows[order])
-    before = rows[np.searchsorted(groups.latest[order], borders)]
-    targets = np.arange(1, number) * (int(rows[-1]) / max(1, number))
-    chosen = np.unique(np.minimum(np.searchsorted(before, targets), len(borders) - 1)) if len(borders) else np.empty(0, np.int64)
-    return _cut(groups, _Order.of(groups), reach, borders[chosen])
+    """Return at most `number` slices, of which the one that reads most rows reads hardly more than it must."""
+    borders, order, rows = _borders(groups), _Order.of(groups), int(groups.rows.sum())
+    amounts = _Amounts.of(groups, order, reach, borders, "rows")
+    step = max(1, rows // (_FINENESS * number))
+    budgets = range(rows // number, rows + step, step)
+    least = bisect_left(budgets, True, key=lambda budget: len(amounts.cut(budget)) < number)
+    return _cut(groups, order, reach, borders[amounts.cut(budgets[least])])
+
+
+class _Amounts(NamedTuple):
+    """What slices read, by the borders at which they begin and end.
+
+    `begun`: for each border, what lies in row groups that a slice which ends there, or an earlier one, may reach.
+    `ended`: what lies in row groups that end too early for a slice without a beginning, then for one that begins at each border.
+    `whole`: what lies in all row groups.
+    """
+
+    begun: Numbers
+    ended: Numbers
+    whole: int
+
+    @classmethod
+    def of(cls, groups: RowGroups, order: _Order, reach: Reach, borders: Array, what: Literal["size", "rows"]) -> _Amounts:
+        amounts = getattr(groups, what)
+        by_latest = order.places[np.argsort(order.latest, kind="stable")]
+        begun, ended = _sums(amounts[order.places]), _sums(amounts[by_latest])
+        lows = np.array([_low(begin, reach, groups) for begin in (None, *borders.tolist())], borders.dtype)
+        return cls(
+            begun[np.searchsorted(order.earliest, _far_ends(borders, reach), side="right")],
+            ended[np.searchsorted(groups.latest[by_latest], lows)],
+            int(ended[-1]),
+        )
+
+    def cut(self, most: int) -> list[int]:
+        """Return the places of the fewest borders between which slices read at most so much, or have but one border inside."""
+        chosen: list[int] = []
+        while True:
+            following = chosen[-1] + 1 if chosen else 0
+            allowed = most + int(self.ended[following])
+            if self.whole <= allowed or following == len(self.begun):
+                return chosen
+            chosen.append(max(following, int(np.searchsorted(self.begun, allowed, side="right")) - 1))
 
 
 class _Order(NamedTuple):

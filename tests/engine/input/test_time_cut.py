@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import pickle
 import tempfile
+from dataclasses import replace
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +113,42 @@ def test_slices_are_as_large_as_the_budget_allows(case: tuple[Drawn, Reach, Time
         assert amount <= most.amount or len(inside) <= 1
     if int(amounts.sum()) <= most.amount:
         assert ends == {None}
+
+
+@examples(200, full=2000)
+@given(cuts(), st.integers(1, 4))
+def test_as_many_slices_as_are_asked_for_read_as_little_as_can_be(case: tuple[Drawn, Reach, TimeCut, Most | None], number: int) -> None:
+    drawn, reach, finest, _ = case
+    finest = cut_by_budget(drawn.groups, reach, Most(0))
+    borders = [each.end for each in finest.slices[:-1]]
+    found = cut_by_number(drawn.groups, reach, number)
+    assert len(found.slices) <= number
+    tried = chain.from_iterable(combinations(borders, few) for few in range(number))
+    assert most_read(found) == min(max(_read(finest, each) for each in pairwise((None, *ends, None))) for ends in tried)
+
+
+def most_read(cut: TimeCut) -> int:
+    return max(int(cut.groups.rows[each.groups].sum()) for each in cut.slices)
+
+
+def _read(finest: TimeCut, bounds: tuple[Any, Any]) -> int:
+    """The rows that a slice reads, which are those of the finest slices in it."""
+    begin, end = bounds
+    first = 0 if begin is None else next(place for place, each in enumerate(finest.slices) if each.begin == begin)
+    last = len(finest.slices) if end is None else next(place + 1 for place, each in enumerate(finest.slices) if each.end == end)
+    return int(finest.groups.rows[np.unique(np.concatenate([each.groups for each in finest.slices[first:last]]))].sum())
+
+
+@pytest.mark.parametrize(("workers", "rows"), [(1, 260), (2, 160), (3, 120), (4, 80), (9, 80)])
+def test_workers_take_the_next_slice_when_they_are_free(workers: int, rows: int) -> None:
+    drawn = Drawn([[number] * 20 for number in range(13)], [True] * 13, float_times=False)
+    whole = cut_by_budget(drawn.groups, Reach(0), Most(0)).slices
+    ends = [whole[place - 1].end if place < 13 else None for place in (3, 7, 9, 13)]
+    slices = [
+        replace(whole[0], begin=begin, end=end, groups=np.arange(0 if begin is None else begin, 13 if end is None else end))
+        for begin, end in pairwise((None, *ends))
+    ]
+    assert TimeCut(tuple(slices), drawn.groups).longest_turn(workers) == rows
 
 
 def test_files_in_order_are_read_once_but_for_windows() -> None:

@@ -1,0 +1,85 @@
+"""Files are cut into the slices that cores read soonest, and not where Spark's scan is quicker."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_cep.engine.input.row_groups import RowGroups
+from gpu_cep.engine.input.time_cut import Reach
+from gpu_cep_spark import file_pieces
+from gpu_cep_spark.file_pieces import choose_cut, wanted_pieces
+from gpu_cep_spark.file_scans import NoScanError
+from tests.effort import examples
+
+MILLION, WIDTH = 1_000_000, 20
+
+
+def in_order(number: int, rows: int = MILLION, width: int = WIDTH) -> RowGroups:
+    """Row groups in the order of time, one event a tick."""
+    begins = np.arange(number) * rows
+    held = np.full(number, rows)
+    return RowGroups(np.zeros_like(begins), np.arange(number), held, width * held, begins, begins + rows - 1, held > 0, np.zeros_like(held))
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "pieces"),
+    [(0, 2, 1), (399_999, 2, 1), (400_000, 2, 2), (2_999_999, 2, 2), (3_000_000, 2, 3), (10**9, 2, 8), (3_000_000, 16, 15)],
+)
+def test_there_are_more_pieces_than_cores_only_of_many_rows(rows: int, cores: int, pieces: int) -> None:
+    assert wanted_pieces(rows, cores) == pieces
+
+
+@pytest.mark.parametrize(
+    ("groups", "window", "cores", "slices", "turn"),
+    [
+        (40, 80_000, 2, 8, 24),  # little is read twice
+        (40, 4_500_000, 2, 2, 23),  # of four slices, a core would read 28
+        (40, 10_000_000, 2, 2, 25),
+        (40, 24_000_000, 2, 2, 32),  # matches begin in 8 groups and in 32
+        (40, 4_000_000, 4, 4, 13),
+        (10, 20_000, 2, 2, 6),
+        (9, 20_000, 8, 8, 2),  # each core reads two groups
+    ],
+)
+def test_fewer_slices_read_less_twice(groups: int, window: int, cores: int, slices: int, turn: int) -> None:
+    given, bytes_of_all = in_order(groups), 1 << 40
+    cut = choose_cut(given, Reach(window), wanted_pieces(groups * MILLION, cores), cores, bytes_of_all)
+    assert (len(cut.slices), cut.longest_turn(cores)) == (slices, turn * MILLION)
+
+
+def test_slices_are_larger_where_small_ones_read_too_much_twice() -> None:
+    groups, most = in_order(40), 300 * MILLION
+    long = choose_cut(groups, Reach(10_000_000), 8, 2, most)
+    assert len(long.slices) == 2
+    assert most < long.largest <= file_pieces.LARGER * most
+    short = choose_cut(groups, Reach(1_000_000), 8, 2, 100 * MILLION)
+    assert short.largest <= 100 * MILLION
+
+
+@pytest.mark.parametrize(
+    ("groups", "window", "most", "message"),
+    [
+        (in_order(40), 35_000_000, 1 << 40, "times overlap so much that cores would read 1.9 × their share"),
+        (in_order(1), 10, 1 << 40, "cut into 1 slices of time only"),
+        (in_order(40), 12_000_000, 100 * MILLION, "a slice of time would hold 520,000,000 bytes, and a worker may hold 100,000,000"),
+    ],
+)
+def test_what_takes_longer_than_the_scan_is_refused(groups: RowGroups, window: int, most: int, message: str) -> None:
+    with pytest.raises(NoScanError, match=message):
+        choose_cut(groups, Reach(window), 8, 2, most)
+
+
+@examples(60, full=600)
+@given(st.integers(1, 30), st.integers(0, 40), st.booleans(), st.integers(1, 9), st.integers(1, 900))
+def test_slices_fit_and_are_read_sooner_than_by_the_scan(number: int, window: int, back: bool, cores: int, most: int) -> None:
+    groups = in_order(number, 3, 10)
+    try:
+        cut = choose_cut(groups, Reach(window, back), wanted := 4 * cores, cores, most)
+    except NoScanError:
+        return
+    assert len(cut.slices) <= wanted or cut.largest <= most
+    assert cut.largest <= file_pieces.LARGER * most
+    assert cut.longest_turn(cores) * cores <= file_pieces.DEAREST * groups.rows.sum()
