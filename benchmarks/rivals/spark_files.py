@@ -1,10 +1,11 @@
 """Questions over Parquet in the order of time: tasks that read the files, Spark's shuffle, the bare hand-over, SQL, and ``match(path)``.
 
-``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--ways WAY …] [--cores N]`` checks that all ways
-count the same matches, prints the page and writes it with its record to ``results/``: each way's seconds and, per question, how many times
-as long as reading the files the others take, by the clock and in the CPU time of all processes. A job of Spark's takes a few tenths of a
-second by itself, so ratios grow with the number of events; a record of another number than usual has it in its name, and one of the usual
-number has the kinds and ways that were chosen, unless these are all.
+``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--ways WAY …] [--unordered [NAME …]] [--cores N]
+[--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``: each way's
+seconds and, per question, how many times as long as reading the files the others take, by the clock and in the CPU time of all processes.
+A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of another number than usual
+has it in its name. Of the questions of ``--unordered``, the events are also written in random order; then Spark should read them, and it
+is measured what finding that out costs. A run adds its questions to the record of its day, and is refused if it would leave less in it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.errors import AnalysisException
@@ -33,12 +36,27 @@ from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
+from benchmarks.rivals.spark_records import (
+    AUTO,
+    BARE,
+    FILES,
+    PATH,
+    SHUFFLED,
+    SQL,
+    WAYS,
+    RecordError,
+    merged,
+    new_record,
+    page_of,
+    refuse_losses,
+)
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.keys import PACKAGES, Taken, taken
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 
 EVENTS, REPEATS, CORES = 10_000_000, 3, 2
+UNORDERED = ("next_kleene",)
 GROUP = 1_000_000  # rows of a row group, Arrow's own number
 # Words of DuckDB, and Spark's for them.
 IN_SPARK = (
@@ -52,12 +70,10 @@ IN_SPARK = (
     (r"(\w+) IS NOT DISTINCT FROM (\w+)", r"(\1 <=> \2)"),
     (r"(\w+) IS DISTINCT FROM (\w+)", r"(NOT \1 <=> \2)"),
 )
-FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
-WAYS = (FILES, SHUFFLED, BARE, SQL, PATH)
 # The ways by the words of --ways.
 WORDS = {"files": FILES, "shuffle": SHUFFLED, "bare": BARE, "sql": SQL, "path": PATH}
 # Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL.
-TOGETHER = ((FILES, SHUFFLED, BARE, PATH), (SQL,))
+TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH), (SQL,))
 # The share of the matches that may differ by which of two events of one time comes first.
 TIED = 0.002
 SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -114,6 +130,7 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
     """Return all ways to answer a question, by their names."""
     return {
         FILES: lambda: asked.count("files"),
+        AUTO: lambda: asked.count("auto"),
         SHUFFLED: lambda: asked.count("spark"),
         BARE: asked.hand_over,
         SQL: asked.by_sql,
@@ -152,81 +169,83 @@ def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
 
     Of events of one time in a stream, match(path) and SQL take the first of the file, and the tasks the least by columns.
     """
-    assert len({counted[way] for way in (FILES, SHUFFLED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
+    assert len({counted[way] for way in (FILES, AUTO, SHUFFLED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
     least, most = (extreme((count for way, count in counted.items() if way != BARE), default=0) for extreme in (min, max))
     assert most - least <= TIED * most, f"{name}: the ways count {counted}"
 
 
-def row(name: str, best: Mapping[str, Taken]) -> list[str]:
-    """Return a question's seconds, and how many times as long as the files' road the other ways take, by the clock and of cores."""
-    known = [f"{best[way].clock:.2f}" if way in best else "" for way in WAYS]
-    return [name, *known, *(_ratio(best, way) for way in WAYS[1:])]
+def record_name(events: int) -> str:
+    """Return what a record of so many events is called."""
+    return "spark-files" if events == EVENTS else f"spark-files-{events}"
 
 
-def _ratio(best: Mapping[str, Taken], way: str) -> str:
-    if FILES not in best or way not in best:
-        return ""
-    return f"{best[way].clock / best[FILES].clock:.1f} / {best[way].cores / best[FILES].cores:.1f}"
-
-
-def markdown(rows: list[list[str]], where: Mapping[str, str], events: int, repeats: int, cores: int) -> str:
-    """Return the page of a record."""
-    head = ["question", *WAYS, *(f"{way} / files" for way in WAYS[1:])]
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
-    sections = [
-        f"# Who reads Parquet under Spark, on {where['machine']}, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
-        f"{events:,} events in Parquet in the order of time, in row groups of at most {min(GROUP, events // 10):,}; local[{cores}]; "
-        f"matches are counted; seconds of the best of {repeats} warm runs, turn by turn. Ratios are times over those of the tasks that "
-        "read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. The bare "
-        "hand-over shuffles all rows by key to Python, which counts them. A way without a figure cannot answer the question, or "
-        "was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
-        pages.table([head, *rows], figures=len(head) - 1),
-    ]
-    return "\n\n".join(sections) + "\n"
-
-
-def record_name(events: int, kinds: Collection[str], words: Collection[str]) -> str:
-    """Return what a record is called, so that one of some `kinds`, or of the ways of some `words`, leaves that of all of them."""
-    if events != EVENTS:
-        return f"spark-files-{events}"
-    choices = ((IN_SQL, kinds), (WORDS, words))
-    return "-".join(["spark-files", *(word for known, chosen in choices if {*chosen} < {*known} for word in known if word in chosen)])
-
-
-def asked_of(name: str, count: int, folder: Path, spark: SparkSession) -> Asked:
+def asked_of(name: str, count: int, folder: Path, spark: SparkSession, *, unordered: bool = False) -> Asked:
+    """Return a question over `count` events, which are written to `folder`: in the order of time, or in none."""
     kind, path = KindInSql(KINDS[name], count), folder / f"{name}.parquet"
-    pq.write_table(kind.stored(kind.events(count)), path, row_group_size=min(GROUP, count // 10))
+    events = kind.stored(kind.events(count))
+    written = events.take(pa.array(np.random.default_rng(7).permutation(count))) if unordered else events
+    pq.write_table(written, path, row_group_size=rows_of_group(count))
     return Asked(kind, spark.read.parquet(str(path)), str(path), spark.sparkContext.defaultParallelism)
 
 
-def main(argv: list[str]) -> int:
+def rows_of_group(events: int) -> int:
+    """Return the most rows of a row group."""
+    return min(GROUP, events // 10)
+
+
+def ask(options: argparse.Namespace) -> dict[str, dict[str, Taken]]:
+    """Return what each way takes for each question."""
+    spark = session(options.cores)
+    found: dict[str, dict[str, Taken]] = {}
+    chosen = [WORDS[word] for word in options.ways]
+    try:
+        for names, ways_of, unordered in ((options.kinds, chosen, False), (options.unordered, (AUTO, SHUFFLED), True)):
+            for name in names:
+                with tempfile.TemporaryDirectory() as folder:
+                    asked = asked_of(name, options.events, Path(folder), spark, unordered=unordered)
+                    found[_title(name, unordered=unordered)] = measured(asked, options.repeats, ways_of)
+    finally:
+        spark.stop()
+    return found
+
+
+def _title(name: str, *, unordered: bool) -> str:
+    return f"{name}, in random order" if unordered else name
+
+
+def parsed(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure who should read Parquet files under Spark.")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--cores", type=int, default=CORES)
-    parser.add_argument("--kinds", nargs="+", choices=IN_SQL, default=IN_SQL)
+    parser.add_argument("--kinds", nargs="*", choices=IN_SQL, default=IN_SQL)
     parser.add_argument("--ways", nargs="+", choices=WORDS, default=tuple(WORDS))
-    options = parser.parse_args(argv)
+    parser.add_argument("--unordered", nargs="*", choices=IN_SQL, default=UNORDERED)
+    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> int:
+    options = parsed(argv)
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    spark = session(options.cores)
     where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
     where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores)}
-    found: dict[str, dict[str, Taken]] = {}
-    chosen = [WORDS[word] for word in options.ways]
-    try:
-        for name in options.kinds:
-            with tempfile.TemporaryDirectory() as folder:
-                found[name] = measured(asked_of(name, options.events, Path(folder), spark), options.repeats, chosen)
-    finally:
-        spark.stop()
-    page = markdown([row(name, best) for name, best in found.items()], where, options.events, options.repeats, options.cores)
-    taken_by = {name: {way: asdict(spent) for way, spent in best.items()} for name, best in found.items()}
-    record = {"environment": where, "events": options.events, "questions": taken_by}
-    name = record_name(options.events, options.kinds, options.ways)
+    name = f"{record_name(options.events)}-{slug(where['machine'])}-{where['day']}"
+    path = RESULTS / f"{name}.json"
+    before = pages.read(path) if path.exists() and not options.no_record else None
+    if before is not None:
+        try:
+            refuse_losses(before, where, options.kinds, [WORDS[word] for word in options.ways])
+        except RecordError as fault:
+            print(fault, file=sys.stderr)
+            return 2
+    run = new_record(where, options.events, options.repeats, ask(options))
+    record = run if before is None else merged(before, run, IN_SQL)
+    page = page_of(record, rows_of_group(options.events))
     print(page)
-    print(*pages.write(RESULTS, f"{name}-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    if not options.no_record:
+        print(*pages.write(RESULTS, name, page, record), sep="\n")
     return 0
 
 
