@@ -6,7 +6,6 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +14,8 @@ from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import each_at_once, pick_groups
 from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
 from gpu_cep.errors import EventError
-from gpu_cep_spark.file_scans import FileScan, NoScanError
+from gpu_cep_spark.file_places import NoScanError, open_place
+from gpu_cep_spark.file_scans import FileScan
 from gpu_cep_spark.file_types import reason_against
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, 
     Raises
     ------
     EventError
-        A file is not there, or has no footer; the message names it.
+        A file is not there, or has no footer; the message names it. Files elsewhere are not as large as Spark has listed them.
     NoScanError
         Spark may read other values from a file than Arrow does.
     """
@@ -75,7 +75,12 @@ def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, 
     fault = next((part for part in parts if isinstance(part, str)), None)
     if fault is not None:
         raise NoScanError(fault)
-    return _unite([part for part in parts if isinstance(part, Footers)])
+    found = _unite([part for part in parts if isinstance(part, Footers)])
+    size = sum(known.size for known in found.prints)
+    if scan.size not in (None, size):
+        seen = f"{shorten_name(scan.paths[0])} and the others of its scan have {size:,} bytes as Arrow finds them"
+        raise EventError(f"events: {seen}, and {scan.size:,} as Spark does; scan='spark' reads what Spark finds")
+    return found
 
 
 def fingerprint(path: str) -> Fingerprint:
@@ -86,8 +91,8 @@ def fingerprint(path: str) -> Fingerprint:
     EventError
         It is not there, or is no Parquet file.
     """
-    with reading(path), Path(path).open("rb") as file:
-        size = file.seek(0, 2)
+    with reading(path), _open(path) as file:
+        size = int(file.size())
         if size < _TAIL:
             raise EventError(f"events: cannot read {shorten_name(path)}: it is no Parquet file, since it has no footer")
         file.seek(size - _TAIL)
@@ -96,13 +101,19 @@ def fingerprint(path: str) -> Fingerprint:
         return Fingerprint(size, zlib.crc32(file.read()))
 
 
+def _open(path: str) -> pa.NativeFile:
+    system, inside = open_place(path)
+    return system.open_input_file(inside)
+
+
 def fragment_of(
     path: str, folder: dataset.Expression | None = None, groups: Sequence[int] | None = None
 ) -> dataset.ParquetFileFragment:  # fmt: skip
-    """Return a local file, or some of its row groups, as a part of a data set; `folder` says what the names of folders hold."""
-    from pyarrow import dataset, fs
+    """Return a file, or some of its row groups, as a part of a data set; `folder` says what the names of folders hold."""
+    from pyarrow import dataset
 
-    whole = dataset.ParquetFileFormat().make_fragment(path, fs.LocalFileSystem(), folder)
+    system, inside = open_place(path)
+    whole = dataset.ParquetFileFormat().make_fragment(inside, system, folder)
     return whole if groups is None else pick_groups(whole, groups)
 
 

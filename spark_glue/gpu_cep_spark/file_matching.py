@@ -17,8 +17,9 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.file_footers import Footers, read_footers
 from gpu_cep_spark.file_pieces import Piece, Pieces, divide
+from gpu_cep_spark.file_places import NoScanError
 from gpu_cep_spark.file_reading import FilePart, Reading, Share
-from gpu_cep_spark.file_scans import FileScan, NoScanError, find_scan, scan_of_paths
+from gpu_cep_spark.file_scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrow_queries import SlicedQuery
 from gpu_cep_spark.pushdown import read_columns
@@ -49,7 +50,7 @@ def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Fou
     """Return the files that the job's DataFrame reads, divided for its tasks.
 
     `from_paths` says that it is known to read files as they are. `always` takes this road even if it
-    does not pay.
+    does not pay, and also of files that are not on this machine.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Fou
     EventError
         A file cannot be read.
     """
-    scan = _scan(job, from_paths=from_paths)
+    scan = _scan(job, from_paths=from_paths, remote=always)
     plan, session = job.query.plan, job.df.sparkSession
     keys = tuple(scan.columns[key] for key in keys_of_shuffle(plan))
     asked = tuple(key for key in keys if key not in scan.folders)
@@ -69,12 +70,12 @@ def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Fou
     return Found(scan, footers, divide(plan, scan, footers, keys, _cores(session), size, whole=whole))
 
 
-def _scan(job: Job, *, from_paths: bool) -> FileScan:
+def _scan(job: Job, *, from_paths: bool, remote: bool) -> FileScan:
     session: Any = job.df.sparkSession
     if from_paths and not isinstance(session, SparkSession):
         return scan_of_paths(job.df, job.query.events.names)
     try:
-        return find_scan(read_columns(job.df, job.query.events.names))
+        return find_scan(read_columns(job.df, job.query.events.names), remote=remote)
     except NoFilterError as fault:
         raise NoScanError(str(fault)) from fault
 

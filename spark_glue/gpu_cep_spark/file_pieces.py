@@ -16,7 +16,8 @@ from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.file_footers import Footers
-from gpu_cep_spark.file_scans import FileScan, NoScanError
+from gpu_cep_spark.file_places import NoScanError
+from gpu_cep_spark.file_scans import FileScan
 from gpu_cep_spark.slice_choice import looks_back, reason_against
 
 Numbers = npt.NDArray[np.int64]

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructType
 
+from gpu_cep.engine.input.file_systems import is_uri
+from gpu_cep_spark.file_places import NoScanError, places_of
 from gpu_cep_spark.scan_filters import arrow_filter
 from gpu_cep_spark.schemas import arrow_schema
 
@@ -43,10 +44,6 @@ _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _OF_FOLDERS = (StringType, IntegerType, LongType, DateType)
 
 
-class NoScanError(Exception):
-    """A DataFrame is no plain scan of Parquet files; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class FileScan:
     """Parquet files, and what a DataFrame makes of them.
@@ -54,7 +51,7 @@ class FileScan:
     Parameters
     ----------
     paths
-        The files on this machine, in Spark's order.
+        The files in Spark's order: paths on this machine, or URIs of files elsewhere.
     columns
         The name in the files of each column of the DataFrame.
     schema
@@ -65,6 +62,8 @@ class FileScan:
         For each column that the names of folders hold, its value in each file.
     condition
         Which rows the DataFrame keeps; None for all.
+    size
+        The bytes of all files together, as Spark has listed them; None if nobody needs them, since all are on this machine.
     """
 
     paths: tuple[str, ...]
@@ -73,10 +72,11 @@ class FileScan:
     types: StructType
     folders: Mapping[str, pa.Array]
     condition: Expression | None
+    size: int | None = None
 
 
-def find_scan(df: DataFrame) -> FileScan:
-    """Return the scan that `df` is.
+def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
+    """Return the scan that `df` is; of files that are not on this machine only if `remote`.
 
     Raises
     ------
@@ -105,9 +105,9 @@ def find_scan(df: DataFrame) -> FileScan:
     condition, filtered = arrow_filter(filters, known) if filters else (None, ())
     types = _fields(relation)
     read = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
-    paths = _local_paths(list(relation.location().inputFiles()))
+    paths = places_of(list(relation.location().inputFiles()), remote=remote)
     folders = _folders(relation, read, paths)
-    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition)
+    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition, _listed_size(relation, paths))
 
 
 def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
@@ -120,7 +120,7 @@ def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
     """
     _check_settings(df.sparkSession, {})
     read = StructType([df.schema[name] for name in columns])
-    paths = _local_paths(df.inputFiles())
+    paths = places_of(df.inputFiles(), remote=False)
     if any("=" in part for path in paths for part in path.split("/")):
         raise NoScanError("a client of Spark Connect does not see which columns the names of folders hold")
     return FileScan(paths, tuple(columns), arrow_schema(read, _ZONE), read, {}, None)
@@ -194,18 +194,13 @@ def _fields(relation: Any) -> dict[str, Any]:
     return {field.name: field for schema in schemas for field in schema.fields}
 
 
-def _local_paths(uris: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths of files on this machine."""
-    places = [urlsplit(uri) for uri in uris]
-    other = next((place.scheme for place in places if place.scheme != "file"), None)
-    if other is not None:
-        raise NoScanError(f"its files are in the file system {other}:, and only local ones (file:) are read without Spark")
-    if not places:
-        raise NoScanError("it has no files")
-    # Spark does not escape '?' and '#', which end a path elsewhere
-    if any(place.query or place.fragment for place in places):
-        raise NoScanError("the name of a file has a '?' or a '#'")
-    return tuple(unquote(place.path) for place in places)
+def _listed_size(relation: Any, paths: Sequence[str]) -> int | None:
+    """Return the bytes of all files as Spark has listed them; None if all are on this machine."""
+    if not any(map(is_uri, paths)):
+        return None
+    if relation.location().getClass().getName() != _INDEXES[0]:
+        raise NoScanError("the catalog says how large its files are, and they are not on this machine")
+    return int(relation.location().sizeInBytes())
 
 
 def _folders(relation: Any, read: StructType, paths: Sequence[str]) -> dict[str, pa.Array]:

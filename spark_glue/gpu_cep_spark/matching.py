@@ -122,8 +122,10 @@ def gpu_match(
     scan
         Who reads the events. ``files``: tasks read row groups of Parquet with
         Arrow. ``spark``: Spark reads and shuffles them. ``auto`` takes files
-        where they surely hold what Spark would read, and where they can be cut
-        by time or by key, and `slices` has no length. The matches are the same.
+        of this machine where they surely hold what Spark would read, and where
+        they can be cut by time or by key, and `slices` has no length. Those of
+        other file systems only ``files`` lets tasks read, by Arrow or fsspec
+        with the machine's credentials. The matches are the same.
     timeouts
         As in :func:`gpu_cep.match`. A batch reads the events twice, once for each kind of row.
     detected_at

@@ -24,8 +24,9 @@ from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep_spark.file_footers import read_footers
 from gpu_cep_spark.file_matching import _share
 from gpu_cep_spark.file_pieces import Piece
+from gpu_cep_spark.file_places import NoScanError
 from gpu_cep_spark.file_reading import Reading, read_share
-from gpu_cep_spark.file_scans import NoScanError, find_scan
+from gpu_cep_spark.file_scans import find_scan
 from gpu_cep_spark.pushdown import read_columns
 from gpu_cep_spark.scan_filters import NoFilterError
 from gpu_cep_spark.schemas import arrow_schema
