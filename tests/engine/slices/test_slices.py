@@ -242,7 +242,8 @@ def test_bound_events_take_memory(steps):
 @pytest.mark.parametrize("number", [7, 14, 40])
 def test_a_match_waits_for_those_of_later_slices_that_end_before_it(tmp_path, number):
     """Of two nested matches the inner one ends first and is kept, though the outer one begins in an earlier slice."""
-    nested = pa.table({"ts": [6 * pair + step for pair in range(10) for step in range(4)], "type": list("AABB") * 10, "x": [1, 2, 2, 1] * 10})
+    times = [6 * pair + step for pair in range(10) for step in range(4)]
+    nested = pa.table({"ts": times, "type": list("AABB") * 10, "x": [1, 2, 2, 1] * 10})
     parquet.write_table(nested, tmp_path / "nested.parquet", row_group_size=1)
     query, options = "PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 4", {"after_match": "skip_past_last", "output": "indices"}
     with in_slices(number) as taken:
