@@ -112,6 +112,14 @@ def test_situations_have_a_page_too():
     assert len(page.of("template")) == 1
 
 
+@pytest.mark.parametrize("returned", ["", " RETURN P, end(Q) AS until"])
+def test_situations_by_the_definition_have_the_same_page(returned):
+    query, ways = SITUATIONS + returned, ("brute_force", "auto")
+    found, expected = (Page(cep.report(EVENTS, query, detect="early", algorithm=way).html) for way in ways)
+    assert found.data == expected.data
+    assert len(found.of("template")) == 1
+
+
 def test_a_query_built_in_python_and_brute_force():
     built = cep.seq(cep.var("a", "A"), cep.var("b", "B")).within(3)
     page = Page(cep.report(EVENTS, built, algorithm="brute_force", timelines=0, columns="v").html)
@@ -207,7 +215,7 @@ def test_of_row_patterns_bounds_are_kept_and_errors_are_those_of_match():
 
 @pytest.mark.parametrize(
     ("query", "algorithm"),
-    [(QUERY, "auto"), (QUERY, "brute_force"), (SITUATIONS, "auto"), (FALLS, "auto"), (FALLS, "brute_force")],
+    [(query, algorithm) for query in (QUERY, SITUATIONS, FALLS) for algorithm in ("auto", "brute_force")],
 )
 def test_a_page_shows_its_own_run_alone(query, algorithm):
     """Whatever runs the caller's profile holds, to which this one is added."""
