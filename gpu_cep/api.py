@@ -42,7 +42,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.query_plans import as_query, events_first, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.query_plans import as_query, events_first, make_plan, refuse_swapped
 from gpu_cep.query_runs import check_engine
 from gpu_cep.result_forms import handed_over, result_form
 
@@ -386,10 +386,12 @@ def explain(
     options, settings = read_keywords(keywords)
     if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
-    from gpu_cep.explanations import explain_query, explain_row_pattern
+    from gpu_cep.explanations import explain_any
 
-    threads, profile = keywords.get("threads"), (keywords.get("profile") or Profile()) if run else None
+    # of its own, since the caller's may hold earlier runs
+    own, total = Profile() if run else None, keywords.get("profile")
     allowed = memory_bytes(keywords.get("memory"), "memory")
-    if is_row_pattern(asked):
-        return explain_row_pattern(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
-    return explain_query(given, asked, options, settings, memory=allowed, threads=threads, profile=profile)
+    explained = explain_any(given, asked, options, settings, memory=allowed, threads=keywords.get("threads"), profile=own)
+    if own is not None and total is not None:
+        total.merge(own)
+    return explained

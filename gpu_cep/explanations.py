@@ -20,7 +20,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, as_row_pattern, check_row_settings, make_row_plan
+from gpu_cep.query_plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
 from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
@@ -29,6 +29,18 @@ from gpu_cep.sliced_runs import read_slices
 if TYPE_CHECKING:
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.query_plans import AnyQuery, Pattern
+
+
+def explain_any(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, profile: Profile | None
+) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
+    """Return how a query of any kind is answered over `events`; raises as :func:`explain_query` and :func:`explain_row_pattern` do.
+
+    With an empty `profile` it is run, and the explanation has the counts that the profile receives.
+    """
+    if is_row_pattern(pattern):
+        return explain_row_pattern(events, pattern, options, settings, memory=memory, threads=threads, profile=profile)
+    return explain_query(events, pattern, options, settings, memory=memory, threads=threads, profile=profile)
 
 
 def explain_query(
@@ -60,8 +72,8 @@ def explain_query(
 
 
 def explain_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, memory: int | None = None,
-    threads: int | None = None, profile: Profile | None = None,
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
+    profile: Profile | None,
 ) -> RowPatternExplanation:  # fmt: skip
     """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
 

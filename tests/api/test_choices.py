@@ -112,6 +112,24 @@ def test_explain_takes_what_match_takes(argument):
     assert str(caught.value) == fault(errors.PatternError, **{argument: unsound})
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        PATTERN,
+        "DEFINE P AS type = 'A', Q AS type = 'B' PATTERN P meets Q",
+        "MATCH_RECOGNIZE (ORDER BY ts MEASURES x.ts AS at PATTERN (x) DEFINE x AS ts > 1)",
+    ],
+)
+def test_explain_shows_its_own_run_alone(query):
+    """Whatever runs the caller's profile holds, to which this one is added."""
+    profile, alone = cep.Profile(), cep.Profile()
+    cep.match(EVENTS, PATTERN, profile=profile)
+    before = dict(profile.counts)
+    explained = cep.explain(EVENTS, query, run=True, profile=profile)
+    assert explained.counts == cep.explain(EVENTS, query, run=True, profile=alone).counts == alone.counts
+    assert profile.counts == {name: before.get(name, 0) + alone.counts.get(name, 0) for name in [*before, *alone.counts]}
+
+
 def test_explain_names_the_algorithm_that_was_chosen():
     assert "algorithm  brute_force" in str(cep.explain(EVENTS, PATTERN, algorithm="brute_force"))
 
