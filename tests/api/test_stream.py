@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -185,77 +183,6 @@ def test_variables_may_be_called_as_columns_of_timeouts_are():
     assert found.to_pylist() == [{"kind": 0, "missing": 1}, {"kind": 2, "missing": 4}]
 
 
-def test_time_moves_without_events():
-    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS)
-    assert live.push(TRADES.slice(0, 2)).num_rows == 0
-    assert live.advance(5).num_rows == 0
-    assert live.advance(6).num_rows == 1
-    # it does not move back
-    assert live.advance(2).num_rows == 0
-    assert live.clock.watermark == 6
-
-
-def test_an_idle_stream_goes_by_the_clock(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
-    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS, lateness=1, idle="30 seconds", time_unit="s")
-    # no event has come: there is no time yet
-    assert live.advance().num_rows == 0
-    live.push(TRADES.slice(0, 2))
-    now[0] += 29
-    assert live.advance().num_rows == 0
-    assert live.clock.watermark == 1
-    now[0] += 2
-    assert live.advance().num_rows == 1
-    assert live.clock.watermark == 2 - 1 + 31
-    # what was only slow is late, and the clock of the stream begins anew with it
-    live.push(TRADES.slice(2, 1))
-    assert live.clock.late == 1
-    now[0] += 29
-    assert live.advance().num_rows == 0
-    loaded = cep.stream.load(live.save())
-    now[0] += 100
-    assert (loaded.advance().num_rows, loaded.clock.watermark) == (0, 2 - 1 + 100)
-
-
-def test_an_idle_stream_of_dates_counts_whole_days(monkeypatch):
-    now = [0.0]
-    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
-    schema = pa.schema({"ts": pa.date32(), "type": pa.string()})
-    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 2 days", schema, idle="1 day")
-    live.push(pa.table({"ts": pa.array([10, 11], pa.int32()).cast(pa.date32()), "type": ["A", "B"]}))
-    now[0] = 86_400 * 1.5
-    assert (live.advance().num_rows, live.clock.watermark) == (1, 12)
-
-
-def test_times_are_given_as_values_of_the_column():
-    schema = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string()})
-    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5 seconds", schema, lateness="1 second")
-    live.push(pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema))
-    assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
-    with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
-        live.advance()
-    with pytest.raises(cep.EventError, match=r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]"):
-        live.advance("noon")
-
-
-def test_late_events_are_dropped_and_counted():
-    live = cep.stream(PAIRS, EVENTS, lateness=2)
-    live.push(TRADES.slice(2, 2))
-    assert live.push(TRADES.slice(0, 3)).num_rows == 0
-    assert (live.clock.watermark, live.clock.pushed, live.clock.late) == (2, 5, 2)
-
-
-def test_late_events_are_an_error_if_that_is_asked_for():
-    live = cep.stream(PAIRS, EVENTS, late="error")
-    live.push(TRADES.slice(3, 1))
-    told = r"2 events are late, the first of them event 2: the watermark is at 4 ticks; give a longer lateness="
-    with pytest.raises(cep.EventError, match=told):
-        live.push(TRADES.take([4, 1, 2]))
-    # nothing of it was taken
-    assert live.clock.pushed == 1
-
-
 def test_events_are_kept_no_longer_than_a_window():
     live, steady = cep.stream(PAIRS, EVENTS), pa.table({"ts": range(1_000), "type": ["A"] * 1_000, "k": range(1_000)}, EVENTS)
     for row in range(0, 1_000, 50):
@@ -284,47 +211,6 @@ def test_a_column_that_is_there_twice_is_refused():
     twice = pa.table([*TRADES.columns, TRADES.column("k")], names=[*TRADES.column_names, "k"])
     with pytest.raises(cep.EventError, match="events: there is more than one column 'k'; rename all but one"):
         cep.stream(PAIRS, EVENTS).push(twice)
-
-
-HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
-
-
-@pytest.mark.parametrize(
-    ("kind", "time"),
-    [
-        *((pa.int64(), time) for time in (-7.5, np.float32(-7.5), Decimal("-7.5"), float("nan"), float("inf"))),
-        *((pa.timestamp("s", zone), time) for zone in (None, "Europe/Berlin") for time in (HALF, 1.5)),
-        *((kind, time) for kind in (pa.date32(), pa.date64()) for time in (HALF, 1.5)),
-        (pa.timestamp("s"), pa.scalar(HALF, pa.timestamp("us"))),
-        (pa.timestamp("s"), str(HALF)),
-        (pa.timestamp("us"), pa.scalar(1_001, pa.timestamp("ns"))),
-        (pa.timestamp("us"), Decimal("1.5")),
-        (pa.date32(), np.float32(1.5)),
-    ],
-)
-def test_no_part_of_a_time_is_cut_off(kind, time):
-    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
-    with pytest.raises(cep.EventError, match=f"time: .* is no value of the column 'ts' of type {re.escape(str(kind))}"):
-        live.advance(time)
-    assert live.clock.watermark is None
-
-
-@pytest.mark.parametrize(
-    ("kind", "time", "ticks"),
-    [
-        *((pa.int64(), time, -7) for time in (-7, -7.0, np.float32(-7), Decimal(-7), "-7")),
-        (pa.float64(), -7.5, -7.5),
-        (pa.timestamp("ms"), HALF, 1_577_836_800_500),
-        (pa.timestamp("ms", "Europe/Berlin"), HALF.replace(tzinfo=UTC), 1_577_836_800_500),
-        (pa.timestamp("ns"), pa.scalar(1_001, pa.timestamp("ns")), 1_001),
-        (pa.timestamp("s"), datetime(9000, 1, 1), 221_845_392_000),
-        (pa.date32(), HALF.date(), 18_262),
-    ],
-)
-def test_times_are_counted_in_ticks(kind, time, ticks):
-    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
-    live.advance(time)
-    assert live.clock.watermark == ticks
 
 
 def test_a_finished_stream_takes_no_events():
@@ -390,68 +276,6 @@ def test_faults_of_keywords_are_told_at_once(options, message):
 def test_an_unknown_keyword_names_the_class_and_the_nearest():
     with pytest.raises(TypeError, match=r"Stream\(\) got an unexpected keyword argument 'latenes'; did you mean 'lateness'"):
         cep.stream(PAIRS, EVENTS, latenes=3)
-
-
-def test_only_saved_streams_are_loaded():
-    other = pa.BufferOutputStream()
-    with pa.ipc.new_stream(other, EVENTS) as writer:
-        writer.write_table(TRADES)
-    stream = other.getvalue().to_pybytes()
-    for wrong, message in [(b"nothing", "no state that save"), (stream, "not one that save"), ("text", "takes the bytes")]:
-        with pytest.raises(cep.EventError, match=message):
-            cep.stream.load(wrong)
-
-
-@pytest.mark.parametrize(
-    ("rows", "again"),
-    [(0, "make a new stream$"), (2, "make a new stream and push the events from 3 ticks on; what was certain before comes out again")],
-)
-def test_a_stream_of_another_plan_says_how_to_go_on(monkeypatch, rows, again):
-    live = cep.stream(PAIRS, EVENTS, lateness=1)
-    live.push(TRADES.slice(2, rows))
-    saved = live.save()
-    monkeypatch.setattr("gpu_cep.plan.event_plan.Plan.fingerprint", lambda plan: "another")
-    told = r"this release plans the query in another way \(plan version (\d+), the state has \1\); load it with the build of gpu_cep "
-    with pytest.raises(cep.EventError, match=f"{told}{re.escape(cep.__version__)} that saved it, or {again}"):
-        cep.stream.load(saved)
-
-
-def test_a_state_of_another_format_names_the_release_that_reads_it(monkeypatch):
-    saved = cep.stream(PAIRS, EVENTS).save()
-    monkeypatch.setattr("gpu_cep.engine.streaming.state.FORMAT", 9)
-    told = "it has format 4, and this release reads 9; load it with the build of gpu_cep .* that saved it"
-    with pytest.raises(cep.EventError, match=told):
-        cep.stream.load(saved)
-    # as long as the word that an earlier release did not write
-    unnamed = saved.replace(b'"release"', b'"another"')
-    with pytest.raises(cep.EventError, match="load it with the release that saved it"):
-        cep.stream.load(unnamed)
-
-
-def test_a_state_of_a_later_release_is_refused_by_what_it_tells():
-    # as long as a name that this release knows
-    later = cep.stream(PAIRS, EVENTS).save().replace(b'"expired"', b'"extreme"')
-    told = "a later release wrote it, whose clock has 'extreme'; go on with the build of gpu_cep .* that saved it, or a later one, or begin"
-    with pytest.raises(cep.EventError, match=told):
-        cep.stream.load(later)
-
-
-@pytest.mark.parametrize(("name", "later"), [("lateness", "latenes_"), ("emit", "emi_"), ("strategy", "strateg_")])
-@pytest.mark.parametrize(("make", "query"), [(cep.stream, PAIRS), (cep.stream_all, {"pairs": PAIRS})])
-def test_a_state_with_keywords_of_a_later_release_names_them(make, query, name, later):
-    live = make(query, EVENTS, strategy="skip_till_any_match")
-    told = f"state: a later release wrote it, which takes '{later}'; go on with the build of gpu_cep .* that saved it, or a later one"
-    with pytest.raises(cep.EventError, match=told):
-        type(live).load(live.save().replace(f'"{name}"'.encode(), f'"{later}"'.encode()))
-
-
-def test_functions_are_given_again_when_a_stream_is_loaded():
-    def near(left: int, right: int) -> bool:
-        return abs(left - right) < 2
-
-    live = cep.stream("PATTERN SEQ(A a, B b) WHERE near(a.k, b.k) WITHIN 5", EVENTS, functions={"near": near})
-    live.push(TRADES.slice(0, 1))
-    assert cep.stream.load(live.save(), functions={"near": near}).push(TRADES.slice(1, 1)).num_rows == 1
 
 
 def test_a_match_that_was_taken_rules_out_later_ones():

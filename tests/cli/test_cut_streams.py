@@ -15,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from gpu_cep.cli import main
+from tests.cli.forms import put_in
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low, b.v AS high"
@@ -33,10 +34,6 @@ class Stdout(io.BytesIO):
         if self.writes == self.at:
             raise self.fault
         return super().write(held)  # type: ignore[arg-type]
-
-
-def put_in(monkeypatch: pytest.MonkeyPatch, held: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(held)))
 
 
 def batches(table: pa.Table) -> bytes:

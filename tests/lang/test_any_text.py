@@ -12,7 +12,7 @@ from gpu_cep.lang.ast import Query, Span
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.limits import MAX_DEPTH
 from gpu_cep.lang.parser import parse
-from tests.lang.test_syntax_errors import failure
+from tests.lang.failures import failure
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "-- nothing but a comment", "/* nor here */"])

@@ -16,7 +16,7 @@ _STREAM = ("tests/api/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/live_state.py"
-_LONG_STREAMS = ("tests/api/test_long_streams.py",)
+_LONG_STREAMS, _CLOCK = ("tests/api/test_long_streams.py",), ("tests/api/test_stream_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/test_silent_keys.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
 
@@ -25,7 +25,7 @@ STREAMS = (
     Fault("open-negation-reported-at-once", _CERTAINTY, "any(not negation.before for", "any(False for", _STREAM),
     Fault("window-over-a-tick-early", _OPEN, "following(watermark), window)", "following(following(watermark)), window)", _STREAM),
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "else time + 1", "else time", _STREAM),
-    Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _STREAM),
+    Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _CLOCK),
     Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
     Fault("ends-forgotten-where-the-first-counts", _LAST, ' or not run.plan.settings.keeps_all', "", _OUTPUTS),
     Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
@@ -116,7 +116,7 @@ STREAMS = (
         _STEPS,
         "return bool(value.cast(own.type).equals(own))",
         "return True",
-        _STREAM,
+        _CLOCK,
     ),
     Fault("tags-of-other-events", _KEPT, "merged[untouched:] = merged[untouched:][order]", "pass", _STREAM),
     Fault(

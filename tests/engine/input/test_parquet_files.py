@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,11 +21,10 @@ from gpu_cep.engine.input import parquet_files
 from gpu_cep.engine.input.sources import source_of
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
-from tests.drawn.patterns import ALL_OPERATORS, ALPHABETS, patterns, variables
 from tests.drawn.queries import AFTER_MATCH, Case, trend_cases, whole_language
 from tests.drawn.situations import situation_cases
-from tests.drawn.tables import CLOCKS, scattered_table
 from tests.effort import examples
+from tests.engine.input.files import LEVELS, files_of, sifted_cases, told
 
 CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MATCH), neighbour_cases(), situation_cases())
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
@@ -39,67 +35,6 @@ def _few_rows_are_worth_it() -> Iterator[None]:
     """Let short files have dictionaries, too."""
     with patch.object(parquet_files, "_SOME_ROWS", 1):
         yield
-
-
-# Conditions on one event, of which statistics tell something, and a few of which they tell nothing.
-SIFTING = (
-    *("{v}.x > 1", "{v}.x = 2", "NOT {v}.x = 1", "{v}.x <> 1", "{v}.x IN (0, 3)", "{v}.x BETWEEN 0 AND 1", "2 <= {v}.x", "{v}.x IS NULL"),
-    *("{v}.s = 'y'", "{v}.s <> 'x'", "{v}.s < 'x'", "{v}.s IN ('y', 'xy')", "{v}.s IS NOT NULL", "{v}.f", "NOT {v}.f", "{v}.k = 2"),
-    *("{v}.y > 0.1", "{v}.y <= 0.1", "{v}.y = 0", "{v}.y <> 1", "NOT {v}.y < 1", "{v}.y >= 0.5", "{v}.m > 0.25", "{v}.m <= 0"),
-    *("{v}.d > DATE '2024-01-01'", "{v}.t >= TIMESTAMP '2024-01-01 00:00:01'", "({v}.x = 0 OR {v}.s = 'y')", "NOT ({v}.x = 1 AND {v}.f)"),
-    *("{v}.x + 1 > 2", "{v}.s LIKE 'x%'", "upper({v}.s) = 'Y'", "{v}.y * 2 > 1"),
-)
-SIFTED_CLOCKS = tuple(clock for clock in CLOCKS if not pa.types.is_floating(clock.type))
-
-
-@st.composite
-def sifted_cases(draw: st.DrawFn) -> Case:
-    """Queries that say something of the events of each variable, under strategies that pass over other events."""
-    clock, alphabet = draw(st.sampled_from(SIFTED_CLOCKS)), draw(st.sampled_from(ALPHABETS))
-    declared = draw(variables(alphabet, 3, operators=ALL_OPERATORS))
-    conjuncts = [draw(st.sampled_from(SIFTING)).format(v=each.name) for each in declared for _ in range(draw(st.sampled_from((1, 1, 2))))]
-    conjuncts += draw(st.sampled_from(((), (), ("[k]",))))
-    pattern, window = draw(patterns(declared, ALL_OPERATORS)), draw(st.sampled_from(clock.windows))
-    text = f"PATTERN {pattern} WHERE {' AND '.join(conjuncts)} WITHIN {window.format(n=draw(st.sampled_from((1, 4, 8, 20))))}"
-    options = {
-        "strategy": draw(st.sampled_from(("skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match"))),
-        "ties": draw(st.sampled_from(("strict", "position"))),
-        "partition_by": draw(st.sampled_from((None, None, "k", "s"))),
-        "order_by": draw(st.sampled_from((None, None, "x", "s"))),
-        "time_unit": clock.time_unit,
-        "after_match": draw(st.sampled_from(AFTER_MATCH)),
-        "nulls": draw(st.sampled_from(("error", "error", "drop"))),
-    }
-    seed, size = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from((8, 12, 16)))
-    events = scattered_table(seed, clock, alphabet, size, tied=draw(st.booleans()))
-    if options["nulls"] == "drop":
-        events, _ = draw(holes(events, "ts"))
-    by = draw(st.sampled_from((None, "x", "s", "y", "type")))
-    return Case(text, events if by is None else events.sort_by(by), {name: value for name, value in options.items() if value is not None})
-
-
-@contextmanager
-def files_of(events: pa.Table, group: int, cut: int, form: str) -> Iterator[tuple[Any, pa.Table]]:
-    """The events as Parquet with so many rows in a row group, in two files unless it is one; and as a table with its types."""
-    with tempfile.TemporaryDirectory() as folder:
-        parts = [events] if form == "file" else [events[:cut], events[cut:]]
-        for number, part in enumerate(parts):
-            parquet.write_table(part, Path(folder, f"{number}.parquet"), row_group_size=group)
-        given = {"file": f"{folder}/0.parquet", "folder": folder, "glob": f"{folder}/*.parquet"}
-        whole = dataset.dataset(folder)
-        yield given.get(form, whole), whole.to_table()
-
-
-def told(events: Any, case: Case, **options: Any) -> tuple[object, ...]:
-    """What match() returns, with its types, raises and warns; NaN equals NaN."""
-    with warnings.catch_warnings(record=True) as given:
-        warnings.simplefilter("always")
-        try:
-            found = cep.match(events, case.text, **case.options, **options)
-        except cep.CepError as error:
-            return type(error), str(error)
-    table = found.table if isinstance(found, cep.Compressed) else found
-    return table.schema, repr(table.to_pylist()), [str(each.message) for each in given]
 
 
 @examples(150, 1_000)
@@ -121,22 +56,6 @@ def test_files_answer_as_the_table_does(case, output, nulls, data):
 def test_files_of_which_little_is_read_answer_as_the_table_does(case, output, group, form):
     with files_of(case.events, group, case.events.num_rows // 2, form) as (given, table):
         assert told(given, case, output=output) == told(table, case, output=output)
-
-
-LEVELS = pa.table(
-    {
-        "ts": pa.array(range(20)),
-        "type": ["A", "B", "N", "N", "N"] * 4,
-        "x": pa.array([number // 5 for number in range(20)], pa.int16()),
-        "y": pa.array([number / 4 for number in range(19)] + [math.nan], pa.float32()),
-        "s": [f"{number:02}" for number in range(20)],
-        "big": pa.array([2**62] * 5 + [1] * 15),
-        "wide": pa.array([2**64 - 1] * 5 + [1] * 15, pa.uint64()),
-        "day": [dt.date(2026, 1, 1) + dt.timedelta(number) for number in range(20)],
-        "at": pa.array([dt.datetime(2026, 1, 1) + dt.timedelta(number) for number in range(20)], pa.timestamp("ns", "UTC")),
-        "hole": pa.array([None] * 5 + [1] * 15),
-    }
-)
 
 
 @pytest.fixture
@@ -328,41 +247,6 @@ def test_explain_says_how_many_row_groups_were_read(levels):
     assert both.groups == (2, 8)
 
 
-def read_types(events: Any, *columns: str) -> list[pa.DataType]:
-    source = source_of(events)
-    assert source is not None
-    part = source.read_part(columns, None)
-    assert part.schema.types == source.read(columns).schema.types
-    return part.table.schema.types
-
-
-ENCODED = pa.dictionary(pa.int32(), pa.string())
-
-
-def test_text_of_few_values_comes_as_dictionaries(tmp_path):
-    size = 50_000
-    table = pa.table(
-        {
-            "ts": np.arange(size),
-            "type": np.array(["A", "B", "N"])[np.arange(size) % 3],
-            "large": pa.array(np.array(["x", "y"])[np.arange(size) % 2], pa.large_string()),
-            "a.b": np.array(["x", "y"])[np.arange(size) % 2],
-            "unique": [f"number {number:09}" for number in range(size)],
-            "known": pa.array(np.arange(size) % 7).cast(pa.string()).dictionary_encode(),
-        }
-    )
-    path = tmp_path / "events.parquet"
-    parquet.write_table(table, path)
-    names = table.column_names
-    assert read_types(path, *names) == [pa.int64(), ENCODED, ENCODED, pa.string(), pa.string(), ENCODED]
-    assert read_types(dataset.dataset(path), *names) == read_types(path, *names)
-    text = "PATTERN SEQ(A a, B b+, N n) WHERE a.large = 'x' WITHIN 2 EVENTS"
-    for asked in ({"output": output, "partition_by": "large"} for output in ("matches", "events", "count")):
-        assert cep.match(path, text, **asked).equals(cep.match(table, text, **asked))
-    parquet.write_table(table, tmp_path / "plain.parquet", use_dictionary=False)
-    assert read_types(tmp_path / "plain.parquet", "type") == [pa.string()]
-
-
 @pytest.fixture
 def ten_groups(tmp_path, monkeypatch):
     """A file of ten row groups, whose text comes as dictionaries, and its rows."""
@@ -394,54 +278,6 @@ def test_a_data_set_of_some_row_groups_is_read_in_its_own_order(ten_groups, grou
     found = cep.match(given, text, output="indices")
     assert found.num_rows
     assert found.equals(cep.match(given.to_table(), text, output="indices"))
-
-
-def test_short_files_are_opened_once(levels, monkeypatch):
-    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 21)
-    assert read_types(levels(), "type") == [pa.string()]
-    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 20)
-    assert read_types(levels(), "type") == [ENCODED]
-
-
-def test_a_column_that_is_no_text_in_some_file_stays_as_it_is(tmp_path):
-    for name, values in (("a", ["1", "2"]), ("b", pa.array([3, 4]))):
-        parquet.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"], "v": values}), tmp_path / f"{name}.parquet")
-    parquet.write_table(pa.table({"ts": [3]}), tmp_path / "c.parquet")
-    assert read_types(tmp_path, "type", "v") == [ENCODED, pa.string()]
-    source = source_of(tmp_path)
-    assert source is not None
-    assert source.read_part(["type", "v"], None).table.to_pydict() == {"type": ["A", "B", "A", "B", None], "v": ["1", "2", "3", "4", None]}
-
-
-def test_a_data_set_of_own_reading_options_keeps_them(tmp_path):
-    parquet.write_table(LEVELS, tmp_path / "levels.parquet")
-    form = dataset.ParquetFileFormat(read_options=dataset.ParquetReadOptions(binary_type=pa.large_binary()))
-    given = dataset.dataset(tmp_path, format=form)
-    assert read_types(given, "type", "s") == [pa.string(), pa.string()]
-    held = dataset.dataset(tmp_path, format=dataset.ParquetFileFormat(dictionary_columns=["s"]))
-    assert read_types(held, "type", "s") == [ENCODED, ENCODED]
-    assert cep.match(held, "PATTERN SEQ(A a, B b) RETURN a.s AS s").schema.field("s").type == ENCODED
-
-
-def test_columns_are_joined_unless_they_are_too_long(tmp_path, monkeypatch):
-    parquet.write_table(LEVELS.append_column("list", [[[number] for number in range(20)]]), tmp_path / "levels.parquet", row_group_size=5)
-    source = source_of(tmp_path / "levels.parquet")
-    assert source is not None
-    asked = []
-    monkeypatch.setattr(
-        parquet_files, "_joined", lambda column, _joined=parquet_files._joined: asked.append(column.num_chunks) or _joined(column)
-    )
-    names = ("x", "type", "s", "list")
-    assert source.read(names).equals(parquet.read_table(tmp_path / "levels.parquet").select(names))
-    assert not asked
-    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 20)
-    whole = source.read(names)
-    assert [whole[name].num_chunks for name in names] == [1, 1, 1, 1]
-    assert asked == [4, 4, 4, 4]
-    monkeypatch.setattr(parquet_files, "_MOST_JOINED", 40)
-    parts = source.read(names)
-    assert [parts[name].num_chunks for name in names] == [1, 4, 4, 4]
-    assert parts.equals(whole)
 
 
 def test_files_in_memory_are_read(tmp_path):

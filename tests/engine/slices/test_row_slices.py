@@ -19,7 +19,7 @@ import gpu_cep as cep
 from gpu_cep.errors import CepError, EventError, UnsupportedError
 from tests.api.test_row_streams import rows_of, streamed
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
-from tests.engine.input.test_parquet_files import files_of
+from tests.engine.input.files import files_of
 from tests.engine.slices.test_slices import in_slices
 
 CLAUSE = """MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES S.x AS began, count(B.x) AS rises {} PATTERN (S B+) {}

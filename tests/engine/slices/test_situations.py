@@ -15,7 +15,7 @@ import gpu_cep as cep
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.situations import Size, situation_cases
 from tests.effort import examples
-from tests.engine.input.test_parquet_files import files_of, told
+from tests.engine.input.files import files_of, told
 from tests.engine.slices.test_slices import OUTPUTS, in_slices
 
 CASES = situation_cases(Size(events=24, names=3)).filter(lambda case: "WITHIN" in case.text)

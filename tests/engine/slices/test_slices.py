@@ -31,7 +31,7 @@ from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
 from tests.drawn.queries import AFTER_MATCH, Case, trend_cases, whole_language
 from tests.effort import examples
-from tests.engine.input.test_parquet_files import files_of, sifted_cases, told
+from tests.engine.input.files import files_of, sifted_cases, told
 
 OUTPUTS = ("matches", "events", "indices", "count")
 CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MATCH), neighbour_cases(), sifted_cases())

@@ -1,0 +1,126 @@
+"""How the time of a stream moves: with events, a watermark or the clock; what comes late, and the ticks of times."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gpu_cep as cep
+from tests.api.test_stream import EVENTS, PAIRS, TRADES
+
+
+def test_time_moves_without_events():
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS)
+    assert live.push(TRADES.slice(0, 2)).num_rows == 0
+    assert live.advance(5).num_rows == 0
+    assert live.advance(6).num_rows == 1
+    # it does not move back
+    assert live.advance(2).num_rows == 0
+    assert live.clock.watermark == 6
+
+
+def test_an_idle_stream_goes_by_the_clock(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5", EVENTS, lateness=1, idle="30 seconds", time_unit="s")
+    # no event has come: there is no time yet
+    assert live.advance().num_rows == 0
+    live.push(TRADES.slice(0, 2))
+    now[0] += 29
+    assert live.advance().num_rows == 0
+    assert live.clock.watermark == 1
+    now[0] += 2
+    assert live.advance().num_rows == 1
+    assert live.clock.watermark == 2 - 1 + 31
+    # what was only slow is late, and the clock of the stream begins anew with it
+    live.push(TRADES.slice(2, 1))
+    assert live.clock.late == 1
+    now[0] += 29
+    assert live.advance().num_rows == 0
+    loaded = cep.stream.load(live.save())
+    now[0] += 100
+    assert (loaded.advance().num_rows, loaded.clock.watermark) == (0, 2 - 1 + 100)
+
+
+def test_an_idle_stream_of_dates_counts_whole_days(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("gpu_cep.streams.monotonic", lambda: now[0])
+    schema = pa.schema({"ts": pa.date32(), "type": pa.string()})
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 2 days", schema, idle="1 day")
+    live.push(pa.table({"ts": pa.array([10, 11], pa.int32()).cast(pa.date32()), "type": ["A", "B"]}))
+    now[0] = 86_400 * 1.5
+    assert (live.advance().num_rows, live.clock.watermark) == (1, 12)
+
+
+def test_times_are_given_as_values_of_the_column():
+    schema = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string()})
+    live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5 seconds", schema, lateness="1 second")
+    live.push(pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema))
+    assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
+    with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
+        live.advance()
+    with pytest.raises(cep.EventError, match=r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]"):
+        live.advance("noon")
+
+
+def test_late_events_are_dropped_and_counted():
+    live = cep.stream(PAIRS, EVENTS, lateness=2)
+    live.push(TRADES.slice(2, 2))
+    assert live.push(TRADES.slice(0, 3)).num_rows == 0
+    assert (live.clock.watermark, live.clock.pushed, live.clock.late) == (2, 5, 2)
+
+
+def test_late_events_are_an_error_if_that_is_asked_for():
+    live = cep.stream(PAIRS, EVENTS, late="error")
+    live.push(TRADES.slice(3, 1))
+    told = r"2 events are late, the first of them event 2: the watermark is at 4 ticks; give a longer lateness="
+    with pytest.raises(cep.EventError, match=told):
+        live.push(TRADES.take([4, 1, 2]))
+    # nothing of it was taken
+    assert live.clock.pushed == 1
+
+
+HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "time"),
+    [
+        *((pa.int64(), time) for time in (-7.5, np.float32(-7.5), Decimal("-7.5"), float("nan"), float("inf"))),
+        *((pa.timestamp("s", zone), time) for zone in (None, "Europe/Berlin") for time in (HALF, 1.5)),
+        *((kind, time) for kind in (pa.date32(), pa.date64()) for time in (HALF, 1.5)),
+        (pa.timestamp("s"), pa.scalar(HALF, pa.timestamp("us"))),
+        (pa.timestamp("s"), str(HALF)),
+        (pa.timestamp("us"), pa.scalar(1_001, pa.timestamp("ns"))),
+        (pa.timestamp("us"), Decimal("1.5")),
+        (pa.date32(), np.float32(1.5)),
+    ],
+)
+def test_no_part_of_a_time_is_cut_off(kind, time):
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
+    with pytest.raises(cep.EventError, match=f"time: .* is no value of the column 'ts' of type {re.escape(str(kind))}"):
+        live.advance(time)
+    assert live.clock.watermark is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "time", "ticks"),
+    [
+        *((pa.int64(), time, -7) for time in (-7, -7.0, np.float32(-7), Decimal(-7), "-7")),
+        (pa.float64(), -7.5, -7.5),
+        (pa.timestamp("ms"), HALF, 1_577_836_800_500),
+        (pa.timestamp("ms", "Europe/Berlin"), HALF.replace(tzinfo=UTC), 1_577_836_800_500),
+        (pa.timestamp("ns"), pa.scalar(1_001, pa.timestamp("ns")), 1_001),
+        (pa.timestamp("s"), datetime(9000, 1, 1), 221_845_392_000),
+        (pa.date32(), HALF.date(), 18_262),
+    ],
+)
+def test_times_are_counted_in_ticks(kind, time, ticks):
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
+    live.advance(time)
+    assert live.clock.watermark == ticks

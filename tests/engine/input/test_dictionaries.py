@@ -1,0 +1,108 @@
+"""Text of Parquet files comes as dictionaries where it has few values; columns are joined unless they are long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import dataset, parquet
+
+import gpu_cep as cep
+from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input.sources import source_of
+from tests.engine.input.files import LEVELS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_rows_are_worth_it() -> Iterator[None]:
+    """Let short files have dictionaries, too."""
+    with patch.object(parquet_files, "_SOME_ROWS", 1):
+        yield
+
+
+def read_types(events: Any, *columns: str) -> list[pa.DataType]:
+    source = source_of(events)
+    assert source is not None
+    part = source.read_part(columns, None)
+    assert part.schema.types == source.read(columns).schema.types
+    return part.table.schema.types
+
+
+ENCODED = pa.dictionary(pa.int32(), pa.string())
+
+
+def test_text_of_few_values_comes_as_dictionaries(tmp_path):
+    size = 50_000
+    table = pa.table(
+        {
+            "ts": np.arange(size),
+            "type": np.array(["A", "B", "N"])[np.arange(size) % 3],
+            "large": pa.array(np.array(["x", "y"])[np.arange(size) % 2], pa.large_string()),
+            "a.b": np.array(["x", "y"])[np.arange(size) % 2],
+            "unique": [f"number {number:09}" for number in range(size)],
+            "known": pa.array(np.arange(size) % 7).cast(pa.string()).dictionary_encode(),
+        }
+    )
+    path = tmp_path / "events.parquet"
+    parquet.write_table(table, path)
+    names = table.column_names
+    assert read_types(path, *names) == [pa.int64(), ENCODED, ENCODED, pa.string(), pa.string(), ENCODED]
+    assert read_types(dataset.dataset(path), *names) == read_types(path, *names)
+    text = "PATTERN SEQ(A a, B b+, N n) WHERE a.large = 'x' WITHIN 2 EVENTS"
+    for asked in ({"output": output, "partition_by": "large"} for output in ("matches", "events", "count")):
+        assert cep.match(path, text, **asked).equals(cep.match(table, text, **asked))
+    parquet.write_table(table, tmp_path / "plain.parquet", use_dictionary=False)
+    assert read_types(tmp_path / "plain.parquet", "type") == [pa.string()]
+
+
+def test_short_files_are_opened_once(tmp_path, monkeypatch):
+    parquet.write_table(LEVELS, tmp_path / "levels.parquet")
+    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 21)
+    assert read_types(tmp_path / "levels.parquet", "type") == [pa.string()]
+    monkeypatch.setattr(parquet_files, "_SOME_ROWS", 20)
+    assert read_types(tmp_path / "levels.parquet", "type") == [ENCODED]
+
+
+def test_a_column_that_is_no_text_in_some_file_stays_as_it_is(tmp_path):
+    for name, values in (("a", ["1", "2"]), ("b", pa.array([3, 4]))):
+        parquet.write_table(pa.table({"ts": [1, 2], "type": ["A", "B"], "v": values}), tmp_path / f"{name}.parquet")
+    parquet.write_table(pa.table({"ts": [3]}), tmp_path / "c.parquet")
+    assert read_types(tmp_path, "type", "v") == [ENCODED, pa.string()]
+    source = source_of(tmp_path)
+    assert source is not None
+    assert source.read_part(["type", "v"], None).table.to_pydict() == {"type": ["A", "B", "A", "B", None], "v": ["1", "2", "3", "4", None]}
+
+
+def test_a_data_set_of_own_reading_options_keeps_them(tmp_path):
+    parquet.write_table(LEVELS, tmp_path / "levels.parquet")
+    form = dataset.ParquetFileFormat(read_options=dataset.ParquetReadOptions(binary_type=pa.large_binary()))
+    given = dataset.dataset(tmp_path, format=form)
+    assert read_types(given, "type", "s") == [pa.string(), pa.string()]
+    held = dataset.dataset(tmp_path, format=dataset.ParquetFileFormat(dictionary_columns=["s"]))
+    assert read_types(held, "type", "s") == [ENCODED, ENCODED]
+    assert cep.match(held, "PATTERN SEQ(A a, B b) RETURN a.s AS s").schema.field("s").type == ENCODED
+
+
+def test_columns_are_joined_unless_they_are_too_long(tmp_path, monkeypatch):
+    parquet.write_table(LEVELS.append_column("list", [[[number] for number in range(20)]]), tmp_path / "levels.parquet", row_group_size=5)
+    source = source_of(tmp_path / "levels.parquet")
+    assert source is not None
+    asked = []
+    monkeypatch.setattr(
+        parquet_files, "_joined", lambda column, _joined=parquet_files._joined: asked.append(column.num_chunks) or _joined(column)
+    )
+    names = ("x", "type", "s", "list")
+    assert source.read(names).equals(parquet.read_table(tmp_path / "levels.parquet").select(names))
+    assert not asked
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 20)
+    whole = source.read(names)
+    assert [whole[name].num_chunks for name in names] == [1, 1, 1, 1]
+    assert asked == [4, 4, 4, 4]
+    monkeypatch.setattr(parquet_files, "_MOST_JOINED", 40)
+    parts = source.read(names)
+    assert [parts[name].num_chunks for name in names] == [1, 4, 4, 4]
+    assert parts.equals(whole)
