@@ -68,7 +68,7 @@ QUERIES = [
 @pytest.mark.parametrize("keys", [None, "k"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_batches_and_threads_change_nothing(query, after_match, keys, monkeypatch):
-    find = partial(found, query, after_match=after_match, partition_by=keys)
+    find = partial(found, query, EVENTS.slice(0, 800), after_match=after_match, partition_by=keys)
     wanted = find(prune=False)
     assert find().equals(wanted)
     monkeypatch.setattr("gpu_cep.engine.run.cut_batches", partial(batches.cut_batches, size=37))
