@@ -9,8 +9,8 @@ declaration (see :mod:`gpu_cep_kernels.compile.launch` and
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import inspect
-import sys
 import types
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -19,7 +19,7 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 import numba
 import numpy as np
 
-from gpu_cep_kernels.compile import bundles, dispatchers, entries, indexes, kernel_cache, operations, pipelines
+from gpu_cep_kernels.compile import entries, indexes, kernel_cache
 from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
 from gpu_cep_kernels.compile.operations import overload_on_cuda
 from gpu_cep_kernels.compile.pipelines import ApartRuleCompiler, InlineRuleCompiler, KernelCompiler, RuleCompiler
@@ -53,8 +53,10 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 @cache
 def _compilers_key() -> str:
     """Return the digest of this folder's code that shapes compiled kernels."""
-    modules = [sys.modules[__name__], bundles, dispatchers, entries, indexes, operations, pipelines]
-    codes = [module.__loader__.get_code(module.__name__) for module in modules]  # type: ignore[union-attr]
+    named = ("bundles", "cuda_pipelines", "dispatchers", "entries", "indexes", "jit", "operations", "pipelines")
+    # found, not imported: numba-cuda is loaded with one of them
+    modules = [importlib.util.find_spec(f"{__package__}.{name}") for name in named]
+    codes = [module.loader.get_code(module.name) for module in modules]  # type: ignore[union-attr]
     return hashlib.sha256(repr([describe_code(code) for code in codes]).encode()).hexdigest()
 
 
@@ -232,8 +234,11 @@ def _cuda() -> Any:
     from numba import cuda
 
     if not simulated():
+        from gpu_cep_kernels.compile.cuda_pipelines import compile_kernels_lean
+
         overload_on_cuda()
         _count_from_start_on_cuda()
+        compile_kernels_lean()
     return cuda
 
 

@@ -22,7 +22,7 @@ from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
 
 # Passes for what kernels never use; after each numba looks through the whole function.
-_PASSES_LEFT_OUT = {
+PASSES_LEFT_OUT = {
     "WithLifting",
     "InlineClosureLikes",
     "RewriteDynamicRaises",
@@ -38,7 +38,7 @@ _PASSES_LEFT_OUT = {
 
 
 @contextmanager
-def _collecting_nothing() -> Iterator[None]:
+def collecting_nothing() -> Iterator[None]:
     """Pause the garbage collector: the compiler keeps nearly all that it makes, and looking through it takes a sixth of its time."""
     enabled = gc.isenabled()
     gc.disable()
@@ -49,33 +49,42 @@ def _collecting_nothing() -> Iterator[None]:
             gc.enable()
 
 
-class SharedFlags(compiler.Flags):
-    """Hold compiler flags such that equal ones are one object, which compares at once.
+class SharedValues:
+    """Make compiler flags compare at once: equal ones are one object, once copied. Numba looks up each operator's templates by them.
 
-    Numba looks up each operator's templates by them.
+    Numba's own digest is the same for all flags, so that it compares them value by value.
     """
 
-    __slots__ = ("_hash",)
+    __slots__ = ()
+    # numba asks each base of a class of flags for these
+    options: ClassVar[dict[str, Any]] = {}
     _hash: int
-    _known: ClassVar[dict[str, SharedFlags]] = {}
+    _known: ClassVar[dict[str, Any]]
 
     def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            return int(super().__hash__())
+        return self._hash if hasattr(self, "_hash") else int(super().__hash__())
 
     def __eq__(self, other: object) -> bool:
-        return self is other or super().__eq__(other)
+        if self is other:
+            return True
+        shared = type(self) is type(other) and hasattr(self, "_hash") and hasattr(other, "_hash")
+        return not shared and super().__eq__(other)
 
-    def copy(self) -> SharedFlags:
+    def copy(self) -> Any:
         """Return the one object of these values, which never changes."""
         values = repr(self)
         if values not in self._known:
-            shared = type(self)(self)
-            shared._hash = hash(self)
+            shared = type(self)(self)  # type: ignore[call-arg]
+            shared._hash = hash(self)  # type: ignore[misc]
             self._known[values] = shared
         return self._known[values]
+
+
+class SharedFlags(SharedValues, compiler.Flags):
+    """Hold the flags of numba's compiler such that equal ones are one object."""
+
+    __slots__ = ("_hash",)
+    _known: ClassVar[dict[str, Any]] = {}
 
 
 class KernelCompiler(compiler.CompilerBase):
@@ -88,7 +97,7 @@ class KernelCompiler(compiler.CompilerBase):
     def compile_extra(self, func: Any) -> Any:
         """Compile a function; a notice is given if it takes long, and the turn is given up if it fails."""
         try:
-            with compiling, _collecting_nothing():
+            with compiling, collecting_nothing():
                 return super().compile_extra(func)
         except BaseException:
             turn.give_up()
@@ -97,7 +106,7 @@ class KernelCompiler(compiler.CompilerBase):
     def define_pipelines(self) -> list[Any]:
         """Return numba's pipeline without some passes, and with this class's in the place of others."""
         pipeline = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
-        pipeline.passes = [(self.pass_for(each), about) for each, about in pipeline.passes if each.__name__ not in _PASSES_LEFT_OUT]
+        pipeline.passes = [(self.pass_for(each), about) for each, about in pipeline.passes if each.__name__ not in PASSES_LEFT_OUT]
         pipeline.finalize()
         return [pipeline]
 
