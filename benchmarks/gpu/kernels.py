@@ -53,7 +53,7 @@ class Agreement:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Outputs first, since the time of a wrong kernel means nothing; then times, the first case of each kernel before the others."""
+    """Outputs first, since the time of a wrong kernel means nothing; then times, of kernels with a target and of first cases first."""
     parallel = [case for case in CASES if case.kernel.parallel]
     names = dict.fromkeys(case.kernel.__name__ for case in parallel)
     by_kernel = {name: [case for case in parallel if case.kernel.__name__ == name] for name in names}
@@ -62,7 +62,8 @@ def run(check: Check) -> Iterator[Finding]:
     speed = copy_bandwidth(check.device)
     yield note(f"A copy in the device's memory, measured beside these, reads and writes {speed / 1e9:,.1f} GB/s.")
     yield from in_time(check, {f"{case.name}, primitive": case for case in PRIMITIVES}, partial(time_primitive, check, speed))
-    timed = {f"{case.name}, timed": case for case in _by_turns(by_kernel.values()) if case.reads}
+    in_turn = sorted(_by_turns(by_kernel.values()), key=lambda case: case.kernel.__name__ not in TARGETED)
+    timed = {f"{case.name}, timed": case for case in in_turn if case.reads}
     yield from in_time(check, timed, partial(_timed, check, speed))
 
 
