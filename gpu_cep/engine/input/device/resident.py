@@ -91,10 +91,11 @@ class ResidentNumbers:
 
     def _on_host(self, values: Array, present: Array | None) -> pa.Array:
         host = self.device.download(values).view(self.array.dtype)
-        nulls = np.zeros(len(host), np.bool_) if present is None else self.device.download(present) == 0
+        nulls = None if present is None else self.device.download(present) == 0
         if self.array.dtype.kind in "mM":
-            nulls |= np.isnat(host)
-        return pa.array(host, self.type, mask=nulls, from_pandas=False)
+            nulls = np.isnat(host) if nulls is None else nulls | np.isnat(host)
+        # with a mask Arrow copies value by value
+        return pa.array(host, self.type, mask=nulls if nulls is not None and nulls.any() else None, from_pandas=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
