@@ -264,4 +264,11 @@ KERNELS = (
         "event = slots[2 * v] - conditions.base + 2 if v >= 0 else end",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
+    Fault(
+        "chain-of-singles-is-cut-off-an-event-early",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "min(end - 1, path.cut.state[CutState.LAST]) + 1",
+        "min(end, path.cut.state[CutState.LAST])",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
 )

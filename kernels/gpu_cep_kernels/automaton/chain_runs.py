@@ -9,9 +9,10 @@ they are written at once. The next run writes over what is no match.
 Where an event leaves a choice, the walk stops, as
 :mod:`gpu_cep_kernels.automaton.single_runs` does, which walks for all patterns.
 
-Under robust skip-till-next-match a chain of variables that bind one event each has
-a single match per window, too. The walk steps back from an event that leads to
-none. It keeps no dead ends, so it stops where a window takes many steps.
+A chain of variables that bind one event each leaves no choice, and is walked in
+a simpler way. Under robust skip-till-next-match it has a single match per window,
+too. The walk then steps back from an event that leads to none. It keeps no dead
+ends, so it stops where a window takes many steps.
 """
 
 from __future__ import annotations
@@ -205,17 +206,18 @@ def _walk_window(
 
 
 @rule
-def _walk_robust_window(
-    start: int, end: int, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints, path: EventPath,
-    matches: MatchTable,
+def _walk_singles(
+    start: int, end: int, robust: bool, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints,
+    path: EventPath, matches: MatchTable,
 ) -> tuple[int, Status]:  # fmt: skip
     """Find the first match of a window, and write its events and counts; return how many events it binds, and why it stops.
 
-    Each variable binds one event: the first one from which a match follows. It
-    binds 0 if there is no match. It is not FINISHED after many steps, or where no
-    room is left.
+    Each variable binds one event: the first one that it may, or, under the `robust` strategy, the first one from which a match
+    follows. It binds 0 if there is no match. It is not FINISHED after many robust steps, or where no room is left.
     """
     conditions, state = criteria.conditions, path.state
+    # a match that binds a later event is ruled out; but an earlier one that a robust search would then find is none
+    stop = end if robust else min(end - 1, path.cut.state[CutState.LAST]) + 1
     m, place, variables, current = state[PathState.MATCHES], state[PathState.EVENTS], criteria.pattern.minimum.size, slots.size - 1
     kept = conditions.aggregates.first
     v, event, until, steps, rejected = 0, int(events.occurrence[0, start]), start + 1, 0, 0
@@ -232,18 +234,20 @@ def _walk_robust_window(
         if event < until:
             row = conditions.base + event
             slots[2 * v] = slots[2 * v + 1] = slots[current] = row
-            sifted = v > 0 and chain.sieve.alone[2 * v]
-            if sifted or all_hold(2 * v, conditions, chain, slots, path):
+            if chain.sieve.alone[2 * v] or all_hold(2 * v, conditions, chain, slots, path):
                 if kept[v + 1] > kept[v]:
                     accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
                 event, v = first_behind(events.after, event), v + 1
             else:
                 event, rejected = event + 1, rejected + 1
-        else:
+        elif robust:
             v -= 1
             event = slots[2 * v] - conditions.base + 1 if v >= 0 else end
-        until = end if v > 0 else start + 1
-        status = Status.CHOICE if steps > ROBUST_STEPS else status
+        else:
+            state[PathState.WASTED] += max(v + 1 - SHORT, 0)
+            v = _NONE
+        until = stop if v > 0 else start + 1
+        status = Status.CHOICE if robust and steps > ROBUST_STEPS else status
     depth = variables if v == variables and status == Status.FINISHED else 0
     if not counting:
         for u in range(depth):
@@ -269,6 +273,15 @@ def _take_match(w: int, depth: int, last: int, counting: bool, windows: Candidat
             cut[CutState.LAST] = last
 
 
+@rule
+def _are_singles(maximum: Ints) -> bool:
+    """Whether no variable may bind several events."""
+    singles = True
+    for v in range(maximum.size):
+        singles = singles and maximum[v] == 1
+    return singles
+
+
 @sequential(writes=("path", "matches"), scratch=("slots",))
 def walk_chains(
     windows: CandidateWindows,
@@ -288,6 +301,8 @@ def walk_chains(
     candidates, ends = windows
     state, counting = path.state, walk.counting
     limit = state[PathState.STEPS] + walk.step_limit
+    robust = walk.strategy == Strategy.ROBUST
+    singles = _are_singles(criteria.pattern.maximum)
     status = Status.FINISHED
     w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
@@ -296,8 +311,8 @@ def walk_chains(
         start, end = int(candidates[w]), int(ends[w])
         if not counting and state[PathState.MATCHES] >= matches.starts.size:
             status = Status.OUTPUT_FULL
-        elif walk.strategy == Strategy.ROBUST:
-            depth, status = _walk_robust_window(start, end, counting, events, criteria, chain, slots, path, matches)
+        elif singles:
+            depth, status = _walk_singles(start, end, robust, counting, events, criteria, chain, slots, path, matches)
         else:
             depth, status = _walk_window(start, end, counting, UNBOUNDED, events, criteria, chain, slots, path, matches)
         if state[PathState.ERROR_CONDITION] != 0:
