@@ -50,7 +50,7 @@ class MatcherTables:
     `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
     `chain` is what runs of a chain judge; None if the branch is no chain.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
-    number of events in a match.
+    number of events in a match. `of_singles`: whether each variable binds one event in every match.
     """
 
     branch: PlannedBranch
@@ -63,6 +63,7 @@ class MatcherTables:
     chain: Chain | None
     minimal: int
     fewest: int
+    of_singles: bool
 
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
@@ -105,6 +106,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         chain=_chain(branch, pattern, judged, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
+        of_singles=bool((pattern.minimum == 1).all() and (pattern.maximum == 1).all()),
     )
 
 

@@ -120,7 +120,7 @@ class DirectMatcher:
 
     def counts(self, windows: BatchWindows, candidates: Candidates) -> Counts:
         """Return how many events each match binds to each variable, [match, variable]."""
-        if (self.tables.pattern.maximum == 1).all():
+        if self.tables.of_singles:
             return ones(len(candidates.starts), len(self.tables.pattern.maximum))
         counts: Counts = count_bound(windows, candidates, self.tables.pattern)
         return counts

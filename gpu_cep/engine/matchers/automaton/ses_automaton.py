@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
 from gpu_cep.engine.events.sampling import Sample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
@@ -172,8 +172,11 @@ class _Enumeration:
     def _written(self, output: MatchTable, taken: int, filled: int) -> Matches:
         """Return the matches in an output, which is not written to again: copies, unless they fill about half of it."""
         first, counts, events = self.starts[output.starts[:taken]] + self.batch.low, output.counts[:taken], output.events[:filled]
+        singles = self.search.tables.of_singles
+        if singles:
+            counts = ones(taken, self.search.variable_count)
         if 2 * filled < len(output.events):
-            return Matches(first, counts.copy(), events + self.batch.low)
+            return Matches(first, counts if singles else counts.copy(), events + self.batch.low)
         events += self.batch.low
         return Matches(first, counts, events)
 
@@ -343,7 +346,7 @@ def _walks(search: Search) -> bool:
     """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
     tables = search.tables
     if search.plan.strategy == _ROBUST:
-        return tables.chain is not None and bool((tables.pattern.maximum == 1).all())
+        return tables.chain is not None and tables.of_singles
     return tables.judgements is not None and search.plan.strategy in _WALKED
 
 
