@@ -120,10 +120,9 @@ class _Amounts(NamedTuple):
         amounts = getattr(groups, what)
         by_latest = order.places[np.argsort(order.latest, kind="stable")]
         begun, ended = _sums(amounts[order.places]), _sums(amounts[by_latest])
-        lows = np.array([_low(begin, reach, groups) for begin in (None, *borders.tolist())], borders.dtype)
         return cls(
             begun[np.searchsorted(order.earliest, _far_ends(borders, reach), side="right")],
-            ended[np.searchsorted(groups.latest[by_latest], lows)],
+            np.concatenate([ended[:1], ended[np.searchsorted(groups.latest[by_latest], _lows(borders, reach))]]),
             int(ended[-1]),
         )
 
@@ -171,7 +170,7 @@ def _cut(groups: RowGroups, order: _Order, reach: Reach, borders: Array) -> Time
     highs = [*_far_ends(borders, reach).tolist(), highest]
     ends: list[Tick | None] = [*borders.tolist(), None]
     begins = [None, *ends[:-1]]
-    lows = [_low(begin, reach, groups) for begin in begins]
+    lows = [lowest, *_lows(borders, reach).tolist()]
     bounds = zip(begins, ends, lows, highs, [lowest, *highs[:-1]], strict=True)
     return TimeCut(tuple(FileSlice(*each, order.needed(each[2], each[3])) for each in bounds), groups)
 
@@ -191,12 +190,11 @@ def _far_ends(borders: Array, reach: Reach) -> Array:
     return np.array([window_end(time, reach.window) for time in last.tolist()], borders.dtype)
 
 
-def _low(begin: Tick | None, reach: Reach, groups: RowGroups) -> Tick:
-    """Return the earliest time of an event that bears on the matches of a slice."""
-    lowest, _ = limits_of(groups.latest)
-    if begin is None or not reach.back:
-        return lowest if begin is None else begin
-    return window_begin(begin, reach.window)
+def _lows(borders: Array, reach: Reach) -> Array:
+    """Return the earliest time of an event that bears on the matches of a slice which begins at each border."""
+    if not reach.back:
+        return borders
+    return np.array([window_begin(time, reach.window) for time in borders.tolist()], borders.dtype)
 
 
 def _sums(amounts: Numbers) -> Numbers:
