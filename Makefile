@@ -8,6 +8,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 STAMP := $(VENV)/stamp
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
+# PySpark's jars, most of its wheel, are compressed already.
+STORED := --config-settings=--build-option=--compression=stored
 PYTEST_ARGS ?=
 # How many of these suites run side by side, each in one process: the longest first. Spark's mostly waits.
 JOBS ?= 4
@@ -34,7 +36,7 @@ venv: $(STAMP)
 $(STAMP): pyproject.toml .ci/java
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check 'uv>=0.13'
-	$(VENV)/bin/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir $(VENV)/wheels pyspark
+	$(VENV)/bin/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir $(VENV)/wheels $(STORED) pyspark
 	$(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python --find-links $(VENV)/wheels --editable '.[dev,docs,spark]'
 	.ci/java $(VENV)
 	touch $@
