@@ -55,6 +55,8 @@ def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[Spa
         builder = builder.config("spark.sql.codegen.wholeStage", False).config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         # nor need Spark's errors name lines of Python, for which it asks the JVM three times a column
         builder = builder.config("spark.python.sql.dataFrameDebugging.enabled", False)
+        # nor need each worker import the engine by itself
+        builder = builder.config("spark.python.daemon.module", "tests.spark.warm_daemon")
     if pytestconfig.getoption("--awkward"):
         make_spark_awkward()
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", SPARK_BATCH)
