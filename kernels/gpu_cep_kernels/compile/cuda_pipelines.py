@@ -12,7 +12,7 @@ from numba.cuda import compiler
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core.compiler_machinery import PassManager, register_pass
 
-from gpu_cep_kernels.compile.kernel_cache import compiling
+from gpu_cep_kernels.compile.kernel_cache import compiling, cuda_turn
 from gpu_cep_kernels.compile.pipelines import PASSES_LEFT_OUT, SharedValues, collecting_nothing
 from gpu_cep_kernels.compile.source_keys import PACKAGE
 
@@ -56,9 +56,13 @@ class CudaKernelCompiler(compiler.CUDACompiler):
         self.state.flags = SharedCudaFlags(self.state.flags)
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile a function; a notice is given if it takes long."""
-        with compiling, collecting_nothing():
-            return super().compile_extra(func)
+        """Compile a function; a notice is given if it takes long, and the turn is given up if it fails."""
+        try:
+            with compiling, collecting_nothing():
+                return super().compile_extra(func)
+        except BaseException:
+            cuda_turn.give_up()
+            raise
 
     def define_pipelines(self) -> list[Any]:
         """Return numba-cuda's pipeline without some passes."""

@@ -51,7 +51,7 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 
 
 @cache
-def _compilers_key() -> str:
+def compilers_key() -> str:
     """Return the digest of this folder's code that shapes compiled kernels."""
     named = ("bundles", "cuda_pipelines", "dispatchers", "entries", "indexes", "jit", "operations", "pipelines")
     # found, not imported: numba-cuda is loaded with one of them
@@ -150,7 +150,7 @@ class Kernel(Generic[Arguments, Result]):
     @cached_property
     def key(self) -> str:
         """Return the key of all that the kernel is compiled from and by, whatever the types and the device."""
-        return f"{self.sources} {_compilers_key()}"
+        return f"{self.sources} {compilers_key()}"
 
     @cached_property
     def compiled(self) -> Any:

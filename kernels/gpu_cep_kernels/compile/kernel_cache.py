@@ -145,7 +145,8 @@ class KernelCache(NullCache):
 class _Turn:
     """Hold this process's turn to compile one kernel; others that need the same form wait for it.
 
-    A process has one turn at a time, since numba compiles for one thread at a time.
+    A process has one turn at a time for each of numba and numba-cuda, which compile for one thread at a time, and one to
+    start processes that compile ahead.
     The turn ends with the process at the latest.
     """
 
@@ -167,6 +168,19 @@ class _Turn:
         while not _is_locked(self._file) and time.monotonic() < limit:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
+    def take_free(self, path: Path) -> bool:
+        """Take the turn of this name unless another process has it; return whether it was taken."""
+        self.give_up()
+        try:
+            file = path.open("ab")
+        except OSError:
+            return False
+        if not _is_locked(file):
+            file.close()
+            return False
+        self._file, self._path = file, path
+        return True
+
     def give_up(self) -> None:
         """Give up the turn, if this process has one, so that others go on."""
         if self._file is not None:
@@ -177,6 +191,8 @@ class _Turn:
 
 
 turn = _Turn()
+cuda_turn = _Turn()
+ahead_turn = _Turn()
 
 
 def _is_locked(file: IO[bytes]) -> bool:
@@ -217,6 +233,15 @@ class _Files:
     def save(self, key: str, data: Any) -> None:
         """Keep a form under its key, where that can be written."""
         _write(self._path(key), data)
+
+    def is_kept(self, key: str) -> bool:
+        """Return whether there is a form under the key."""
+        return self._path(key).exists()
+
+    def turn_of(self, key: str) -> Path:
+        """Return the name of the turn to compile the form of the key."""
+        path = self._path(key)
+        return path.with_name(f"{path.name}.lock")
 
     def _path(self, key: str) -> Path:
         return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{_CUDA_SUFFIX}")
@@ -259,8 +284,43 @@ def _cuda_cache_class() -> Any:
             self._cache_file: Any = _Files(Path(self.cache_path) / self._impl.filename_base)
 
         def _index_key(self, sig: Any, codegen: Any) -> str:
-            _, *others = super()._index_key(sig, codegen)
-            return repr((numba.__version__, sys.implementation.cache_tag, others, describe_types(sig)))
+            _, magic, *others = super()._index_key(sig, codegen)
+            # versions, some of them named tuples
+            plain = [tuple(each) for each in magic]
+            return repr((numba.__version__, sys.implementation.cache_tag, plain, others, describe_types(sig)))
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """Return the form for these types, if need be once another process has compiled it; or take the turn, and return None."""
+            found = super().load_overload(sig, target_context)
+            if found is None:
+                cuda_turn.take(self._cache_file.turn_of(self._index_key(sig, target_context.codegen())))
+                found = super().load_overload(sig, target_context)
+                if found is not None:
+                    cuda_turn.give_up()
+            return found
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            """Write a form to disk, where that can be written."""
+            try:
+                super().save_overload(sig, data)
+            finally:
+                cuda_turn.give_up()
+
+        def begin(self, sig: Any, target_context: Any, wait: bool) -> bool | None:
+            """Take the turn to compile the form for these types, and return True; False if it is kept already.
+
+            If another process has the turn, `wait` for it, or return None.
+            """
+            key = self._index_key(sig, target_context.codegen())
+            kept, turn_of = self._cache_file.is_kept(key), self._cache_file.turn_of(key)
+            if not kept and wait:
+                cuda_turn.take(turn_of)
+            elif not kept and not cuda_turn.take_free(turn_of):
+                return None
+            if self._cache_file.is_kept(key):
+                cuda_turn.give_up()
+                return False
+            return True
 
     return Kept
 

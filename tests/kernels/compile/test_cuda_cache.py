@@ -6,6 +6,7 @@ import errno
 import os
 from pathlib import Path
 from types import FunctionType, SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -45,9 +46,41 @@ def test_entries_are_found_again():
         assert entry(fresh(kernel)) == entry(fresh(kernel))
 
 
+def test_who_opens_the_card_and_who_does_not_find_the_same_entry():
+    """Numba-cuda names the parts of a capability that it asks the card for."""
+
+    class Capability(NamedTuple):
+        major: int
+        minor: int
+
+    kept = fresh(next(iter(kernels().values()))).cuda._cache
+    opened = SimpleNamespace(magic_tuple=lambda: ((13, 0), Capability(9, 0)))
+    assert kept._index_key("signature", opened) == kept._index_key("signature", CODEGEN)
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_form_is_compiled_by_whose_turn_it_is(monkeypatch, tmp_path, wait):
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "_MOST_SECONDS_IN_WAIT", 0.2)
+    kept = fresh(jit.Kernel(fill, True, ("values",), ())).cuda._cache
+    context = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+    key = kept._index_key((), CODEGEN)
+    other = kernel_cache._Turn()
+    other.take(kept._cache_file.turn_of(key))
+    assert kept.begin((), context, False) is None
+    if not wait:
+        other.give_up()
+    assert kept.begin((), context, wait) is True
+    kernel_cache.cuda_turn.give_up()
+    other.give_up()
+    kept._cache_file.save(key, {})
+    assert kept.begin((), context, wait) is False
+    assert not list(tmp_path.glob("*.lock"))
+
+
 def test_another_compiler_has_other_entries(monkeypatch):
     before = {entry(fresh(kernel)) for kernel in kernels().values()}
-    monkeypatch.setattr(jit, "_compilers_key", lambda: "the digest of other sources")
+    monkeypatch.setattr(jit, "compilers_key", lambda: "the digest of other sources")
     assert before.isdisjoint({entry(fresh(kernel)) for kernel in kernels().values()})
 
 
