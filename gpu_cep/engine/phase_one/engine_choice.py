@@ -20,6 +20,7 @@ from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, R
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_kernels.compile.ahead import compile_ahead
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
 from gpu_cep_kernels.device.selection import open_device, select_device
@@ -97,6 +98,7 @@ def require_device() -> Device:
     EngineUnavailable
         With the cause: no driver, no card, a package is missing, or versions do not fit together.
     """
+    compile_ahead()
     try:
         return open_device()
     except DeviceUnavailable as fault:
@@ -147,6 +149,7 @@ class _Contest:
         """Return the way with the lowest expected time, after a trial if one is due."""
         announced = ""
         if self._may_win:
+            compile_ahead()
             if measure is None:
                 announced = f"; engines are first tried on {self._tried:,} events" if self.rates.is_due(self.work.events) else ""
             elif self.rates.begin_trial(self.work.events):

@@ -1,0 +1,191 @@
+"""Compile for a card, in processes side by side, what queries launch there.
+
+ahead.json lists kernels with the types of their arguments: what the benchmark's questions launch,
+those that take longest to compile first. ``python -m benchmarks.gpu.ahead`` writes it.
+
+A process that compiles opens no card. It ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numba
+from numba.core import types
+
+from gpu_cep_kernels.compile import jit, notices
+from gpu_cep_kernels.compile.kernel_cache import ahead_turn, cache_folder, cuda_turn, writable_folder
+from gpu_cep_kernels.compile.launch import available_threads
+
+FORMS = Path(__file__).with_name("ahead.json")
+Capability = tuple[int, int]
+_BOOLEAN = str(types.boolean)
+# CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+_CAPABILITY = (75, 76)
+# The processes that this one has started: their input, which they read until it ends, is open as long as they are kept.
+_started: list[subprocess.Popen[bytes]] = []
+
+
+class Form(NamedTuple):
+    """Name a kernel, and the types for which it is compiled: those of the size and of the tuple of all arguments."""
+
+    kernel: str
+    types: list[Any]
+
+
+def form_of(kernel: jit.Kernel[..., Any], signature: Sequence[Any]) -> Form:
+    """Return the form of a kernel for numba types."""
+    return Form(f"{kernel.body.__module__}:{kernel.__name__}", [text_of(each) for each in signature])
+
+
+def forms() -> list[Form]:
+    """Return the forms to compile, those that take longest first."""
+    return [Form(**each) for each in json.loads(FORMS.read_text(encoding="utf-8"))]
+
+
+def text_of(kind: Any) -> Any:
+    """Return a numba type as text, a tuple as a list, and a named one as its class with a list."""
+    if hasattr(kind, "types"):
+        members = [text_of(each) for each in kind.types]
+        named = getattr(kind, "instance_class", None)
+        return members if named is None else {f"{named.__module__}:{named.__qualname__}": members}
+    return f"{kind.dtype} {kind.ndim} {kind.layout}" if isinstance(kind, types.Array) else str(kind)
+
+
+def type_of(text: Any) -> Any:
+    """Return the numba type that :func:`text_of` gives so."""
+    if isinstance(text, dict):
+        ((named, members),) = text.items()
+        return types.BaseTuple.from_types(tuple(map(type_of, members)), _named(named))
+    if isinstance(text, list):
+        return types.BaseTuple.from_types(tuple(map(type_of, text)))
+    kind, *array = text.split()
+    number = types.boolean if kind == _BOOLEAN else getattr(types, kind)
+    return types.Array(number, int(array[0]), array[1]) if array else number
+
+
+def _named(text: str) -> Any:
+    """Return what ``module:name`` names."""
+    module, name = text.split(":")
+    return getattr(import_module(module), name)
+
+
+@cache
+def compile_ahead() -> None:
+    """Start processes that compile what is not on disk yet, on the cores that this one leaves; once in a process.
+
+    Nothing happens without a CUDA driver, in the simulator, where nothing can be kept, if all was compiled before,
+    or while another process has started some.
+    """
+    folder = None if jit.simulated() else writable_folder(cache_folder())
+    capability = None if folder is None else card_capability()
+    if folder is None or capability is None:
+        return
+    done = _done(folder, capability)
+    if not done.exists() and ahead_turn.take_free(done.with_suffix(".lock")):
+        with suppress(OSError):
+            # what fails there is compiled by the query
+            _started.extend(start(capability, available_threads() - 1))
+
+
+def start(capability: Capability, processes: int) -> list[subprocess.Popen[bytes]]:
+    """Return so many started processes, one for each form at most, that compile for a compute capability."""
+    # by name: this module is __main__ there
+    command = [sys.executable, "-m", "gpu_cep_kernels.compile.ahead", *map(str, capability)]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), notices.QUIET: "1"}
+    return [
+        # its input ends with this process
+        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(min(processes, len(forms())))
+    ]
+
+
+def card_capability() -> Capability | None:
+    """Return the compute capability of the first card that this process sees, None if there is none; the card is not opened."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return None
+    device, found = ctypes.c_int(), (ctypes.c_int(), ctypes.c_int())
+    asked = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), 0)]
+    asked += [driver.cuDeviceGetAttribute(ctypes.byref(part), name, device) for part, name in zip(found, _CAPABILITY, strict=True)]
+    return None if any(asked) else (found[0].value, found[1].value)
+
+
+def _done(folder: Path, capability: Capability) -> Path:
+    """Return the empty file that says that all forms are compiled."""
+    spec = importlib.util.find_spec("numba_cuda")
+    about = (FORMS.read_bytes(), jit.compilers_key(), notices.package_version(), numba.__version__, spec and spec.origin, capability)
+    return folder / f"ahead-{hashlib.sha256(repr((sys.implementation.cache_tag, about)).encode()).hexdigest()[:16]}"
+
+
+def compile_all(capability: Capability) -> None:
+    """Compile the forms that no process compiles, then those that a process has given up; what fails is left to queries."""
+    _stand_in(capability)
+    failed: set[int] = set()
+    for wait in (False, True):
+        for number, form in enumerate(forms()):
+            try:
+                if number not in failed:
+                    compile_form(form, wait)
+            except Exception:
+                cuda_turn.give_up()
+                failed.add(number)
+    folder = writable_folder(cache_folder())
+    if folder is not None:
+        _done(folder, capability).touch()
+
+
+def compile_form(form: Form, wait: bool) -> None:
+    """Compile a form and keep it on disk, unless it is there; if another process compiles it, `wait` for that, or leave it."""
+    dispatcher = _named(form.kernel).cuda
+    signature = tuple(map(type_of, form.types))
+    if dispatcher._cache.begin(signature, dispatcher.targetctx, wait):
+        from numba.cuda.dispatcher import _Kernel
+
+        compiled = _Kernel(dispatcher.py_func, signature, **dispatcher.targetoptions)
+        compiled.library.get_cubin()
+        dispatcher._cache.save_overload(signature, compiled)
+
+
+def _stand_in(capability: Capability) -> None:
+    """Let numba-cuda compile in this process for a card that it does not open."""
+    from numba.cuda import dispatcher
+    from numba.cuda.cudadrv import devices
+
+    device = SimpleNamespace(compute_capability=capability)
+    dispatcher.get_current_device = lambda: device  # type: ignore[attr-defined]
+    devices.get_context = lambda *_: SimpleNamespace(device=device)
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it has ended: its input ends then."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Compile for the compute capability whose two numbers are given."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    with suppress(OSError):
+        os.nice(5)
+    compile_all((int(argv[0]), int(argv[1])))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

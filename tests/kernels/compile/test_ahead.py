@@ -1,0 +1,123 @@
+"""Processes that compile for a card ahead of queries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from benchmarks.gpu.device_code import missing_wheels, types_of
+from gpu_cep_kernels.compile import ahead, jit, kernel_cache
+from gpu_cep_kernels.compile.ahead import form_of, forms, text_of, type_of
+from tests.kernel_cases import CASES
+from tests.requirements import require_modules
+
+pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
+
+# A helper process for few forms, which tells what it compiled.
+HELPER = """
+from gpu_cep_kernels.compile import ahead
+forms = [*ahead.forms()[-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
+ahead.forms = lambda: forms
+from numba.cuda import dispatcher
+class Told(dispatcher._Kernel):
+    def __init__(self, function, *given, **options):
+        print(function.__name__, flush=True)
+        super().__init__(function, *given, **options)
+dispatcher._Kernel = Told
+ahead.main(["9", "0"])
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def numba_cuda():
+    require_modules("numba_cuda")
+    if missing := missing_wheels():
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+def helper(folder) -> subprocess.Popen[str]:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", HELPER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_types_are_written_and_read():
+    for case in CASES:
+        for each in types_of(case).args:
+            assert type_of(text_of(each)) == each
+
+
+def test_what_is_listed_is_a_kernel_of_such_types():
+    for form in forms():
+        kernel = ahead._named(form.kernel)
+        assert form == form_of(kernel, [type_of(each) for each in form.types])
+
+
+def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_path):
+    helpers = [helper(tmp_path) for _ in range(2)]
+    said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
+    assert [each.wait() for each in helpers] == [0, 0]
+    expected = [f"{form.kernel.split('.')[-1].replace(':', '.')}" for form in forms()[-2:]]
+    assert Counter("".join(said).split()) == Counter(expected)
+    names = Counter(path.suffix for path in (tmp_path / "gpu_cep").iterdir() if not path.name.startswith("said-"))
+    (done,) = (tmp_path / "gpu_cep").glob("ahead-*")
+    assert names == {".cuda": 2, done.suffix: 1}
+
+
+def test_a_process_ends_with_the_one_that_started_it(tmp_path):
+    started = helper(tmp_path)
+    assert started.stdout is not None
+    assert started.stdin is not None
+    started.stdout.readline()
+    started.stdin.close()
+    assert started.wait(10) == 1
+
+
+@pytest.fixture
+def begun(monkeypatch, tmp_path):
+    """What is started where there is a card, and its folder."""
+    started: list[tuple[ahead.Capability, int]] = []
+    monkeypatch.setattr(ahead, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(ahead, "card_capability", lambda: (9, 0))
+    monkeypatch.setattr(ahead, "available_threads", lambda: 16)
+    monkeypatch.setattr(ahead, "start", lambda capability, processes: started.append((capability, processes)) or [])
+    ahead.compile_ahead.cache_clear()
+    yield started
+    ahead.ahead_turn.give_up()
+    ahead.compile_ahead.cache_clear()
+
+
+def test_processes_are_started_once_on_the_cores_that_are_left(begun):
+    ahead.compile_ahead()
+    ahead.compile_ahead()
+    assert begun == [((9, 0), 15)]
+
+
+def test_nothing_is_started_where_all_is_compiled(begun, tmp_path):
+    ahead._done(tmp_path, (9, 0)).touch()
+    ahead.compile_ahead()
+    assert begun == []
+
+
+def test_nothing_is_started_while_another_process_has_started_some(begun, tmp_path):
+    other = kernel_cache._Turn()
+    assert other.take_free(ahead._done(tmp_path, (9, 0)).with_suffix(".lock"))
+    ahead.compile_ahead()
+    assert begun == []
+    other.give_up()
+
+
+@pytest.mark.parametrize("name", ["card_capability", "writable_folder"])
+def test_nothing_is_started_without_a_card_or_a_folder(begun, monkeypatch, name):
+    monkeypatch.setattr(ahead, name, lambda *_: None)
+    ahead.compile_ahead()
+    assert begun == []
+
+
+def test_nothing_is_started_in_the_simulator(begun, monkeypatch):
+    monkeypatch.setattr(jit, "simulated", lambda: True)
+    ahead.compile_ahead()
+    assert begun == []
