@@ -1,31 +1,41 @@
-"""What the first query of a kind takes to compile for a card, with nothing on disk; no card is needed.
+"""What the first query of a kind takes on a card with nothing on disk; without a card, what it compiles.
 
-``python -m benchmarks.gpu.cold_start [--questions NAME …]`` asks each question of :mod:`benchmarks.gpu.questions` over few events on a
-device that the CPU plays, and keeps with what types of arguments each kernel was launched. Then a new process compiles these for the
-newest architecture, one after the other as a query does, to PTX and to machine code. Printed are the seconds of processor time, those
-of imports among them, and the kernel that takes longest.
+``python -m benchmarks.gpu.cold_start [--questions NAME …]`` asks each question of :mod:`benchmarks.gpu.questions` in a new process, with
+empty folders for what numba and CuPy compile. Printed is the wall time from the start of the process: to import, to open the card, to
+answer, all together; and what the same query takes again.
+
+Without a card it asks each question over few events on a device that the CPU plays, and keeps with what types of arguments each kernel
+was launched. Then a new process compiles these for the newest architecture, one after the other, to PTX and to machine code. Printed are
+the seconds of processor time, those of imports among them, and the kernel that takes longest.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numba
+from pyarrow import feather
 
 from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.device_code import CAPABILITIES, machine_code, ptx_of
-from benchmarks.gpu.questions import QUESTIONS, Question
+from benchmarks.gpu.questions import OUTPUT, QUESTIONS, Question
 from benchmarks.record import pages
 from gpu_cep.engine.answers import answer
+from gpu_cep_kernels.compile.ahead import card_capability
 from gpu_cep_kernels.compile.jit import Kernel
 from tests.gpu.strict_arrays import opened
 
@@ -84,15 +94,57 @@ def launched(question: Question) -> list[tuple[Kernel[..., Any], Any]]:
     return list(device.launched.values())
 
 
+@dataclass(frozen=True, slots=True)
+class FirstQuery:
+    """The seconds of wall time of a question's first query on a card, part by part, and those of a second one."""
+
+    question: str
+    imports: float
+    card: float
+    answer: float
+    again: float
+
+    def cells(self) -> list[str]:
+        """The cells of a row of the table."""
+        seconds = (self.imports, self.card, self.answer, self.imports + self.card + self.answer)
+        return [self.question, *(f"{each:.1f}" for each in seconds), f"{self.again:.3f}"]
+
+
+def first_query(name: str) -> FirstQuery:
+    """What a question takes in a new process, which finds nothing compiled."""
+    question = QUESTIONS[name]
+    keywords = {"partition_by": question.key, "algorithm": question.algorithm, "output": OUTPUT}
+    # processes that compile ahead may end a little later than the query
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        events = Path(folder) / "events.arrow"
+        feather.write_feather(question.events(EVENTS), events, compression="uncompressed")
+        asked = json.dumps({"query": question.text(EVENTS), "keywords": keywords})
+        environment = os.environ | {name: str(Path(folder) / name) for name in ("NUMBA_CACHE_DIR", "CUPY_CACHE_DIR")}
+        command = [sys.executable, "-m", "benchmarks.gpu.first_query", str(events), asked, str(time.time())]
+        run = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return FirstQuery(name, *json.loads(run.stdout))
+
+
 def main(argv: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure what the first query compiles for a card.")
+    parser = argparse.ArgumentParser(description="Measure the first query on a card, or without one what it compiles.")
     parser.add_argument("--questions", nargs="+", choices=QUESTIONS, default=list(QUESTIONS), metavar="NAME", help="some instead of all")
     asked = parser.parse_args(argv).questions
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
-        rows = list(pool.map(measure, asked))
-    head = ["question", "kernels", "imports, s", "compiling, s", "both, s", "slowest kernel, s"]
-    print(pages.table([head, *(row.cells() for row in rows)]))
+    print(_on_card(asked) if card_capability() else _compiled(asked))
     return 0
+
+
+def _on_card(names: Sequence[str]) -> str:
+    """The table of first queries on a card."""
+    head = ["question", "imports, s", "card, s", "answer, s", "together, s", "again, s"]
+    return pages.table([head, *(first_query(name).cells() for name in names)])
+
+
+def _compiled(names: Sequence[str]) -> str:
+    """The table of what questions compile."""
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
+        rows = list(pool.map(measure, names))
+    head = ["question", "kernels", "imports, s", "compiling, s", "both, s", "slowest kernel, s"]
+    return pages.table([head, *(row.cells() for row in rows)])
 
 
 if __name__ == "__main__":
