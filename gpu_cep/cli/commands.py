@@ -255,6 +255,7 @@ def bench(
 ) -> None:
     """Time a pattern on your own events, compared with reading and copying the columns that it reads."""
     from gpu_cep.cli.rates import measure
+
     with watch("measuring"):
         table = whole(_events(events, asked, timestamp_format))
         reading = None if events == PIPE else lambda: whole(_events(events, asked, timestamp_format))
@@ -297,15 +298,15 @@ def warmup(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compile the kernels ahead, in as many processes as there are cores; queries find them on disk."""
+    """Compile the kernels ahead, also for a card, in as many processes as there are cores; queries find them on disk."""
     if cache is not None:
         # before anything imports numba, and for the processes that compile
         os.environ["NUMBA_CACHE_DIR"] = str(Path(cache).resolve())
-    from gpu_cep.cli.warmup import describe_cache, trials, warm_up
+    from gpu_cep.cli.warmup import card_to_serve, count_kernels, describe_cache, trials, warm_up
 
-    chosen = trials()
+    chosen, card = trials(), card_to_serve()
     with report_faults():
-        for _ in show_count(warm_up(chosen), "compiling", len(chosen)):
+        for _ in show_count(warm_up(chosen, card), "compiling", len(chosen) + count_kernels(card)):
             pass
         found = describe_cache()
         say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)

@@ -1,11 +1,12 @@
-"""Compile kernels ahead of queries, by running small queries of every kind."""
+"""Compile kernels ahead of queries: for the CPU by running small queries of every kind, for a card from a list."""
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +16,10 @@ import pyarrow as pa
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, OUTPUTS
-from gpu_cep_kernels.compile.kernel_cache import SUFFIX, cache_folder, writable_folder
+from gpu_cep_kernels.compile.ahead import Capability, Form, card_capability, compile_form, forms, note_done
+from gpu_cep_kernels.compile.kernel_cache import CUDA_SUFFIX, SUFFIX, cache_folder, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.compile.notices import QUIET
+from gpu_cep_kernels.compile.notices import QUIET, say
 
 # So many that the planner weighs the algorithms by what it samples, as it does for the events of users.
 _EVENTS = 20_000
@@ -61,6 +63,16 @@ class Trial:
     time: str = "int64"
     key: str = "int64"
     kind: str = "dictionary"
+
+
+def card_to_serve() -> Capability | None:
+    """Return the compute capability of the card that this process sees; None without one, or without what compiles for it."""
+    return card_capability() if importlib.util.find_spec("numba_cuda") else None
+
+
+def count_kernels(card: Capability | None) -> int:
+    """Return how many kernels are compiled for a card."""
+    return 0 if card is None else len(forms())
 
 
 def trials() -> list[Trial]:
@@ -148,16 +160,35 @@ def _be_quiet() -> None:
     os.environ[QUIET] = "1"
 
 
-def warm_up(chosen: Sequence[Trial]) -> Iterator[int]:
-    """Run trials in a process for each core, and give after each the number of those that are done."""
-    processes = min(available_threads(), len(chosen))
+def compile_for_card(form: Form, capability: Capability) -> str:
+    """Compile a kernel for a card; return why it cannot be compiled, or an empty text."""
+    try:
+        compile_form(form, capability)
+    except Exception as fault:
+        # whatever a compiler throws: queries on the CPU need none of it
+        return f"{type(fault).__name__}: {fault}"
+    return ""
+
+
+def warm_up(chosen: Sequence[Trial], card: Capability | None = None) -> Iterator[int]:
+    """Run trials, and compile for a card if there is one, in a process for each core; give after each the number of those that are done.
+
+    What cannot be compiled for the card gives a notice.
+    """
+    listed = [] if card is None else forms()
+    processes = min(available_threads(), len(listed) + len(chosen))
     # fresh processes: a fork may hold locks of threads that it has not
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, context, initializer=_be_quiet) as pool:
-        begun = [pool.submit(run_trial, trial) for trial in chosen]
+        begun: list[Future[Any]] = [pool.submit(compile_for_card, form, card) for form in listed if card is not None]
+        begun += [pool.submit(run_trial, trial) for trial in chosen]
         for done, each in enumerate(as_completed(begun), 1):
-            each.result()
+            fault = each.result()
+            if fault:
+                say(f"kernels for the card are compiled by queries, if at all: {fault}")
             yield done
+    if card is not None:
+        note_done(card)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,5 +211,5 @@ def describe_cache() -> Cache:
     folder = writable_folder(cache_folder())
     if folder is None:
         raise CepError("compiled kernels can be kept nowhere: neither their folder nor one for temporary files takes a file; try --cache")
-    sizes = [path.stat().st_size for path in folder.glob(f"*{SUFFIX}")]
+    sizes = [path.stat().st_size for suffix in (SUFFIX, CUDA_SUFFIX) for path in folder.glob(f"*{suffix}")]
     return Cache(str(folder), len(sizes), sum(sizes))

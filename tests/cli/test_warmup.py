@@ -9,9 +9,11 @@ import sys
 
 import pytest
 
+from benchmarks.gpu.device_code import missing_wheels
 from gpu_cep import api
 from gpu_cep.cli import main, warmup
 from gpu_cep.errors import CepError
+from gpu_cep_kernels.compile import ahead, jit, notices
 
 # A query that labels decide, whose kernels are quick to compile.
 TRIALS = [warmup.Trial("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": "count"})]
@@ -65,7 +67,26 @@ def test_most_of_what_is_run_can_be_answered():
 
 def test_where_nothing_can_be_kept_warmup_fails(monkeypatch, capsys):
     monkeypatch.setattr(warmup, "trials", lambda: TRIALS)
-    monkeypatch.setattr(warmup, "warm_up", lambda chosen: iter([1]))
+    monkeypatch.setattr(warmup, "warm_up", lambda chosen, card: iter([1]))
     monkeypatch.setattr(warmup, "writable_folder", lambda wanted: None)
     assert main(["warmup"]) == 4
     assert capsys.readouterr().err.startswith("gpu-cep: compiled kernels can be kept nowhere: ")
+
+
+def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, capsys):
+    """Those that cannot be compiled give a notice."""
+    if jit.simulated() or missing_wheels():
+        pytest.skip("nothing compiles for a card here")
+    listed = [*ahead.forms()[-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
+    monkeypatch.setattr(warmup, "forms", lambda: listed)
+    monkeypatch.setattr(warmup, "card_capability", lambda: (9, 0))
+    monkeypatch.setattr(warmup, "trials", lambda: TRIALS[:1])
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.delenv(notices.QUIET, raising=False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    assert main(["warmup", "--cache", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert len(list((tmp_path / "gpu_cep").glob("*.cuda"))) == 2
+    assert json.loads(said.out)["kernels"] == 2 + len(list((tmp_path / "gpu_cep").glob("*.kernel")))
+    assert len(list((tmp_path / "gpu_cep").glob("ahead-*"))) == 1
+    assert "kernels for the card are compiled by queries, if at all: AttributeError" in said.err

@@ -135,33 +135,44 @@ def _done(folder: Path, capability: Capability) -> Path:
 
 def compile_all(capability: Capability) -> None:
     """Compile the forms that no process compiles, then those that a process has given up; what fails is left to queries."""
-    _stand_in(capability)
     failed: set[int] = set()
     for wait in (False, True):
         for number, form in enumerate(forms()):
             try:
                 if number not in failed:
-                    compile_form(form, wait)
+                    compile_form(form, capability, wait)
             except Exception:
-                cuda_turn.give_up()
                 failed.add(number)
-    folder = writable_folder(cache_folder())
-    if folder is not None:
-        _done(folder, capability).touch()
+    note_done(capability)
 
 
-def compile_form(form: Form, wait: bool) -> None:
-    """Compile a form and keep it on disk, unless it is there; if another process compiles it, `wait` for that, or leave it."""
+def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
+    """Compile a form and keep it on disk, unless it is there; if another process compiles it, `wait` for that, or leave it.
+
+    This process opens no card from then on: it stands in for one of that capability.
+    """
+    _stand_in(capability)
     dispatcher = _named(form.kernel).cuda
     signature = tuple(map(type_of, form.types))
     if dispatcher._cache.begin(signature, dispatcher.targetctx, wait):
         from numba.cuda.dispatcher import _Kernel
 
-        compiled = _Kernel(dispatcher.py_func, signature, **dispatcher.targetoptions)
-        compiled.library.get_cubin()
-        dispatcher._cache.save_overload(signature, compiled)
+        try:
+            compiled = _Kernel(dispatcher.py_func, signature, **dispatcher.targetoptions)
+            compiled.library.get_cubin()
+            dispatcher._cache.save_overload(signature, compiled)
+        finally:
+            cuda_turn.give_up()
 
 
+def note_done(capability: Capability) -> None:
+    """Let later processes know that all forms are compiled."""
+    folder = writable_folder(cache_folder())
+    if folder is not None:
+        _done(folder, capability).touch()
+
+
+@cache
 def _stand_in(capability: Capability) -> None:
     """Let numba-cuda compile in this process for a card that it does not open."""
     from numba.cuda import dispatcher

@@ -39,7 +39,7 @@ except ImportError:  # not on Windows
 
 NAME = "gpu_cep"
 SUFFIX = ".kernel"
-_CUDA_SUFFIX = ".cuda"
+CUDA_SUFFIX = ".cuda"
 _MOST_SECONDS_IN_SILENCE = 1.0
 _MOST_SECONDS_IN_WAIT = 300.0
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -244,7 +244,7 @@ class _Files:
         return path.with_name(f"{path.name}.lock")
 
     def _path(self, key: str) -> Path:
-        return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{_CUDA_SUFFIX}")
+        return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{CUDA_SUFFIX}")
 
 
 @cache
