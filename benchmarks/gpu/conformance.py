@@ -81,20 +81,22 @@ def run(check: Check) -> Iterator[Finding]:
     """Corners first: they name what is wrong. On a card both are asked in processes side by side."""
     if check.device.simulated:
         yield from in_time(check, {kind: kind for kind in CORNERS}, partial(corner, modes=MODES[:1]))
-        found = random_cases(0, 1, check.deadline.left, check.quick)
+        found = random_cases(0, 1, check.deadline, check.quick)
         yield from (*found.faults, *_random_rows([found]))
         return
-    begun, said = available_threads(), list[RandomCases]()
+    threads, said = available_threads(), list[RandomCases]()
 
     def take(name: str, found: RandomCases) -> list[Finding]:
         said.append(found)
         return found.faults
 
-    with processes(begun) as pool:
+    with processes(threads) as pool:
         corners = {pool.submit(corner, kind, MODES): kind for kind in check.asked(CORNERS)}
         yield from outcomes(corners, CORNERS_SHARE * check.deadline.left, lambda kind, found: found)
-        seconds = RANDOM_SHARE * check.deadline.left
-        drawn = {pool.submit(random_cases, number, begun, seconds, check.quick): f"random cases, part {number}" for number in range(begun)}
+    with processes(threads) as pool:
+        deadline = Deadline.after(RANDOM_SHARE * check.deadline.left)
+        parts = {number: pool.submit(random_cases, number, threads, deadline, check.quick) for number in range(threads)}
+        drawn = {part: f"random cases, part {number}" for number, part in parts.items()}
         yield from outcomes(drawn, check.deadline.left, take)
     yield from _random_rows(said)
 
@@ -280,25 +282,29 @@ class RandomCases:
     faults: list[Finding]
 
 
-def random_cases(first: int, step: int, seconds: float, quick: bool) -> RandomCases:
+def random_cases(first: int, step: int, deadline: Deadline, quick: bool) -> RandomCases:
     """Rounds `first`, ``first + step`` and so on of each kind, until time is up or the engines differ; a quick check has one round.
 
     The same round has the same cases every time.
     """
-    found, deadline = RandomCases({kind: Counter[str]() for kind in KINDS}, []), Deadline.after(seconds)
+    found = RandomCases({kind: Counter[str]() for kind in KINDS}, [])
     for number in count(first, step):
         for kind in KINDS:
-            found.faults.extend(_round(kind, number, QUICK_ROUND if quick else ROUND, deadline, found.said[kind]))
+            if not deadline.passed:
+                found.faults.extend(_round(kind, number, QUICK_ROUND if quick else ROUND, deadline, found.said[kind]))
         if quick or found.faults or deadline.passed:
             break
     return found
 
 
 def _random_rows(parts: Sequence[RandomCases]) -> Iterator[Finding]:
-    """What all processes found, as a row for each kind."""
+    """What all processes found, as a row for each kind; a kind of which no case was compared is a fault."""
     for kind in KINDS:
         said = sum((part.said[kind] for part in parts), Counter[str]())
-        yield row("Random cases", Agreed(kind, said.total(), said["matched"], said["refused"]))
+        if said:
+            yield row("Random cases", Agreed(kind, said.total(), said["matched"], said["refused"]))
+        else:
+            yield fault(f"{kind}: none was compared in time")
 
 
 def _round(kind: str, number: int, size: int, deadline: Deadline, said: Counter[str]) -> list[Finding]:

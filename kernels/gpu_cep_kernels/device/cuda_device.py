@@ -106,7 +106,7 @@ class CudaDevice:
         if size:
             stream = self.xp.cuda.get_current_stream().ptr
             try:
-                self._launches.launch(kernel, self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream, int(size), arguments)
+                self._launches.launch(kernel, self._blocks(kernel.slotted, size), THREADS_PER_BLOCK, stream, size, arguments)
             except Exception as fault:
                 note_kernel(fault, kernel.__name__)
                 raise

@@ -77,12 +77,12 @@ class Launches:
 
     def launch(self, kernel: Kernel[Any, Any], blocks: int, threads: int, stream: int, size: int, arguments: tuple[Any, ...]) -> None:
         """Launch a kernel on `size` indices with so many blocks of so many threads, in the stream at the address `stream`."""
-        words, types = [size], list[Any]()
+        words, types = [int(size)], list[Any]()
         lay_out(arguments, words, types)
         asked = kernel, tuple(types)
         function = self._functions.get(asked)
         if function is None:
-            function = self._functions[asked] = _compiled(kernel, size, arguments)
+            function = self._functions[asked] = _compiled(kernel, words[0], arguments)
         self._room.words[: len(words)] = words
         self._driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, 0, stream, self._room.address, 0)
 

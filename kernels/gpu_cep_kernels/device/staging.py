@@ -13,7 +13,7 @@ from gpu_cep_kernels.compile.launch import available_threads, slices, spread
 from gpu_cep_kernels.device.interface import Array, HostArray
 
 # Arrays of fewer bytes are copied by the driver alone: it stages them itself, and no other thread is waited for.
-_STAGED = 1 << 18
+_STAGED = 1 << 20
 # Bytes of one of the two pinned buffers.
 _BUFFER = 1 << 26
 # Bytes that come back at a time: while one part is copied out of its buffer, the next one comes.

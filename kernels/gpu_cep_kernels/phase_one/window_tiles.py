@@ -97,6 +97,13 @@ def _starts(event: int, batch: BatchColumns) -> bool:
     return event < batch.owned and has_bits(batch.labels, event, batch.wanted)
 
 
+@rule
+def _set(faults: Any, kind: int) -> None:
+    """Set a fault that is not set: threads need not agree on who does it, and many stores to one place take turns."""
+    if faults[kind] == 0:
+        faults[kind] = 1
+
+
 @kernel(writes=("faults",))
 def find_faults(low: int, high: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
     """Set ``faults[kind]`` (uint8) to 1 for each kind of fault of events and their order; others are left as they are.
@@ -104,17 +111,16 @@ def find_faults(low: int, high: int, events: PlacedEvents, ranks: Any, faults: A
     Times are compared within streams, and ranks (which may be empty) among equal times.
     """
     streams, times, _, labels = events
-    # only set, so that events need not agree on who writes
     for e in range(low, high):
         if _has_two_bits(e, labels):
-            faults[OVERLAP] = 1
+            _set(faults, OVERLAP)
         if e > 0 and streams.size > 0 and streams[e] < streams[e - 1]:
-            faults[STREAMS_FALL] = 1
+            _set(faults, STREAMS_FALL)
         if not _begins_stream(e, streams):
             if earlier(e, e - 1, times, ranks):
-                faults[TIMES_FALL] = 1
+                _set(faults, TIMES_FALL)
             if times[e] == times[e - 1]:
-                faults[TIED] = 1
+                _set(faults, TIED)
 
 
 @kernel(writes=("picked",))

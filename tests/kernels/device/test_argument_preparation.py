@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import math
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from threading import Barrier
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
@@ -18,6 +20,7 @@ import pytest
 
 from benchmarks.gpu.device_code import missing_wheels
 from gpu_cep_kernels.compile.jit import Kernel, plain, simulated
+from gpu_cep_kernels.device.cuda_device import CudaDevice
 from gpu_cep_kernels.device.launches import Launches, as_numba_takes, lay_out
 from tests.kernel_cases import CASES
 from tests.requirements import require
@@ -202,6 +205,41 @@ def test_a_form_is_compiled_once_and_launched_with_its_own_words(monkeypatch):
     assert driver.launched[0][1:4] == (5, 256, STREAM)
     assert driver.launched[0][4] == [1000, 0, 0, 3, 8, array.data.ptr, 3, 8, 7]
     assert driver.launched[1][4] == [1001, 0, 0, 4, 8, other.data.ptr, 4, 8, 8]
+
+
+def test_threads_that_launch_at_a_time_have_words_of_their_own(monkeypatch):
+    both, driver = Barrier(2), RecordingDriver()
+
+    def launch_kernel(*given):
+        # the other thread has laid out its arguments by now
+        both.wait(60)
+        RecordingDriver.launchKernel(driver, *given)
+
+    monkeypatch.setattr("gpu_cep_kernels.device.launches._compiled", lambda *given: 1)
+    launches = Launches(SimpleNamespace(launchKernel=launch_kernel))
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda size: launches.launch(CASES[0].kernel, 1, 256, size, size, (8,) * 8), (3, 4)))
+    assert sorted((stream, words[0]) for *_, stream, words in driver.launched) == [(3, 3), (4, 4)]
+
+
+def idle(low: int, high: int) -> None:
+    """Do nothing with a range."""
+
+
+def test_a_kernel_is_compiled_for_what_it_is_launched_with_in_the_current_stream(monkeypatch):
+    """The whole way of a launch, with stand-ins for what asks CUDA: numba's dispatcher and its form."""
+    form = SimpleNamespace(bind=lambda: None, _codelibrary=SimpleNamespace(get_cufunc=lambda: SimpleNamespace(handle=42)))
+    forms = {("type of 10", "type of (1, 2.5)"): form}
+    kernel, driver, card = Kernel(idle, True, (), ()), RecordingDriver(), object.__new__(CudaDevice)
+    kernel.cuda = SimpleNamespace(typeof_pyval=lambda value: f"type of {value}", compile=forms.__getitem__)
+    card._multiprocessors, card._launches = 132, Launches(driver)
+    card.xp = SimpleNamespace(cuda=SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=STREAM)))
+    card.launch(kernel, np.int64(10), 1, 2.5)
+    ((function, blocks, threads, stream, words),) = driver.launched
+    assert (function, blocks, threads, stream) == (42, 1, 256, STREAM)
+    assert words[:2] == [10, 1]
+    card.launch(kernel, 0, 1, 2.5)
+    assert len(driver.launched) == 1
 
 
 class SimpleTable(NamedTuple):

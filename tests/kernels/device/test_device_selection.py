@@ -37,7 +37,7 @@ def used(monkeypatch):
         CUDARuntimeError=RuntimeError,
     )
     cuda = SimpleNamespace(
-        runtime=runtime, Device=lambda number: SimpleNamespace(use=lambda: numbers.append(number)), Stream=lambda **_: None
+        runtime=runtime, driver=None, Device=lambda number: SimpleNamespace(use=lambda: numbers.append(number)), Stream=lambda **_: None
     )
     monkeypatch.setattr(cuda_device.ctypes, "CDLL", lambda name: None)
     monkeypatch.setattr(cuda_device.importlib.util, "find_spec", lambda name: object())

@@ -23,10 +23,10 @@ class CardArray:
 
 
 class Card:
-    """What staging asks of CuPy. A copy is made when an event recorded behind it is waited for, as late as a card may make it."""
+    """What staging asks of CuPy. A copy is made when an event that was recorded behind it is waited for, as late as a card may make it."""
 
     def __init__(self):
-        self.copies, self.pending, self.pinned = [], [], 0
+        self.copies, self.pending, self.pinned, self.made = [], [], 0, 0
         runtime = SimpleNamespace(memcpyAsync=self.copy, memcpyHostToDevice=1, memcpyDeviceToHost=2)
         stream = SimpleNamespace(ptr=7)
         self.cuda = SimpleNamespace(
@@ -41,10 +41,12 @@ class Card:
             # the driver has staged it when it returns
             self.finish()
 
-    def finish(self):
-        for target, source, size in self.pending:
+    def finish(self, last=None):
+        """Make the pending copies, in order, up to the one of number `last`; None: all."""
+        while self.pending and (last is None or self.made < last):
+            target, source, size = self.pending.pop(0)
             ctypes.memmove(target, source, size)
-        self.pending.clear()
+            self.made += 1
 
     def pin(self, size):
         self.pinned += size
@@ -63,13 +65,14 @@ class Recorded:
     """An event of the card."""
 
     def __init__(self, card):
-        self.card = card
+        self.card, self.last = card, 0
 
     def record(self, stream):
         assert stream.ptr == 7
+        self.last = self.card.made + len(self.card.pending)
 
     def synchronize(self):
-        self.card.finish()
+        self.card.finish(self.last)
 
 
 @pytest.fixture
@@ -120,6 +123,15 @@ def test_what_comes_back_is_copied_out_before_its_buffer_is_used_again(card):
     copying = Staging(card)
     assert np.array_equal(copying.download(source), source.held)
     assert card.copies == [(2, 400)] * 6
+
+
+def test_a_buffer_that_is_still_read_is_not_written(card):
+    copying, given = Staging(card), np.arange(400)
+    target, other = CardArray(np.zeros(400, np.int64)), CardArray(np.full(400, 7))
+    copying.upload(given, target)
+    assert np.array_equal(copying.download(other), other.held)
+    card.finish()
+    assert np.array_equal(target.held, given)
 
 
 def test_threads_take_turns(card):
