@@ -110,7 +110,7 @@ def start(capability: Capability, processes: int) -> list[subprocess.Popen[bytes
     return [
         # its input ends with this process
         subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(min(processes, len(forms())))
+        for _ in range(min(processes, len(forms())) if sys.executable else 0)
     ]
 
 
@@ -193,8 +193,6 @@ def _end_with_parent() -> None:
 def main(argv: Sequence[str]) -> None:
     """Compile for the compute capability whose two numbers are given."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with suppress(OSError):
-        os.nice(5)
     compile_all((int(argv[0]), int(argv[1])))
 
 
