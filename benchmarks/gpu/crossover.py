@@ -16,7 +16,7 @@ from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
 from benchmarks.gpu.phase_one import on_device, transferred_bytes
 from benchmarks.gpu.questions import QUESTIONS, Question
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.batches import BATCH
+from gpu_cep.engine.phase_one.engine_choice import FEWEST_EVENTS
 from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import available_threads
@@ -135,4 +135,4 @@ def threshold(question: Question, calibration: Calibration) -> int | None:
     if isinstance(plan, IntervalPlan):
         return None
     found = break_even(calibration, Work(LEAST, bytes_per_event(plan), copies_worth(plan), available_threads()))
-    return None if found is None else max(BATCH, found)
+    return None if found is None else max(FEWEST_EVENTS, found)

@@ -16,7 +16,7 @@ from benchmarks.gpu.records import Measured, newest_records
 from benchmarks.gpu.traffic import Traffic, bytes_per_event, read_traffic
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
-from gpu_cep.engine.events.batches import BATCH
+from gpu_cep.engine.phase_one.engine_choice import FEWEST_EVENTS
 
 PAGE = ROOT / "docs" / "gpu-versus-cpu.md"
 NOT_YET = "not yet measured"
@@ -61,7 +61,7 @@ STAYS = {
     ),
     "ordering, where the events that are kept do not fit the card": "they are sorted in the host's memory",
     "`RETURN`, the result table": "Arrow's memory is the host's",
-    f'fewer than {BATCH:,} events, with `engine="auto"`': "no card is looked for",
+    f'fewer than {FEWEST_EVENTS:,} events, with `engine="auto"`': "no card is looked for",
     'plans that the CPU answers faster, with `engine="auto"`': "trials over the first events tell, and then the runs themselves",
     'interval patterns, with `engine="auto"`': f'the card takes them with `engine="gpu"`; whether that pays: {NOT_YET}',
 }

@@ -65,7 +65,7 @@ def machine(monkeypatch) -> Iterator[Machine]:
     monkeypatch.setattr(trials, "clock", lambda: found.now)
     monkeypatch.setattr(engine_choice, "open_device", lambda: device)
     monkeypatch.setattr(engine_choice, "calibrate", lambda device: Calibration(copy_rate=1e5, transfer_rate=1e9, latency=1e-9))
-    monkeypatch.setattr(engine_choice, "BATCH", LEAST)
+    monkeypatch.setattr(engine_choice, "FEWEST_EVENTS", LEAST)
     monkeypatch.setattr(engine_choice, "TRIAL", TRIED)
     monkeypatch.setattr(engine_rates, "FIRST", FIRST)
     forget()

@@ -20,8 +20,8 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
-# Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache.
-BATCH = 1 << 17
+# Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache, and its fixed work is a small share.
+BATCH = 1 << 18
 # Events per batch that is joined on a device: enough to keep a card busy.
 DEVICE_BATCH = 1 << 24
 # If a pattern has more variables than this, its batches have fewer events.
@@ -51,12 +51,12 @@ WindowEnd = Callable[[int, int], int]
 def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: int = 1) -> list[Batch]:
     """Cut the ordered events into batches of about `size` own events.
 
-    They have fewer events if there are many variables. If there are several batches, each of the
-    `threads` gets equally many.
+    They have fewer events if there are many variables. Unless one batch of half that size would do,
+    each of the `threads` gets equally many batches.
     """
     size = max(1, size * _FEW_VARIABLES // max(_FEW_VARIABLES, len(plan.query.variables)))
     total = int(ordered.offsets[-1])
-    if total > size:
+    if total > size // 2:
         size = -(-total // (threads * -(-total // (threads * size))))
     return cut_streams(ordered.offsets, lambda last, stream_end: window_end(plan, ordered, last, stream_end), size)
 

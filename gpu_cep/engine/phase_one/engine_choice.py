@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from gpu_cep.engine.events.batches import BATCH
 from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
 from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
@@ -26,6 +25,9 @@ from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
 from gpu_cep_kernels.device.selection import open_device, select_device
 
 _log = logging.getLogger("gpu_cep")
+
+# With fewer events, opening a device takes longer than the whole run.
+FEWEST_EVENTS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,8 @@ def choose_engine(
         return Choice(None, "engine='cpu'")
     if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
-    if events < BATCH and not resident:
-        # opening a device takes longer than the whole run
-        return Choice(None, f"{BATCH:,} events and more are worth looking for a GPU")
+    if events < FEWEST_EVENTS and not resident:
+        return Choice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
     work = Work(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads or available_threads())
     return _choose_automatically(plan, work, resident, measure)
 

@@ -12,10 +12,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
 
-from gpu_cep.engine.events.batches import BATCH
-
 # Events of a trial, and the share of them in its first part: two sizes tell what a run takes whatever its events are.
-TRIAL, PARTS = 8 * BATCH, 8
+TRIAL, PARTS = 1 << 20, 8
 # Events of a plan after which engines are first tried, and after which they are tried again. A trial costs a part of what these take.
 FIRST, AGAIN = 16 * TRIAL, 256 * TRIAL
 # Plans that are remembered.
