@@ -19,6 +19,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.stream_order import StreamOrder
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.output.moments import times_of
 from gpu_cep.engine.output.returns import BoundEvents, too_many_rows
 from gpu_cep.errors import EventError
@@ -72,7 +73,7 @@ class SituationEvents(BoundEvents):
         if self.by_stream is not None:
             return self.by_stream.rows, self.by_stream.places[self.first].astype(np.int64), self.by_stream.places[self.last] + np.int64(1)
         sizes = self.last.astype(np.int64) - self.first + 1
-        places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        places = offsets(sizes)
         positions = np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1])
         return self.events.input_rows(positions), places[:-1], places[1:]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,7 @@ from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.matches import IntervalMatches
 from gpu_cep.engine.output.moments import times_of
@@ -31,6 +32,7 @@ from gpu_cep.engine.output.result_tables import (
     numbered,
 )
 from gpu_cep.engine.output.returns import return_array
+from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import spread
@@ -46,6 +48,17 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
+    return _known_schemas(Identity(plan)).of(schema, partial(_make_schema, plan))
+
+
+@lru_cache(maxsize=1024)
+def _known_schemas(plan: Identity[IntervalPlan]) -> SchemaMemo[pa.Schema]:
+    """Return the schemas of a plan's results that are known, by those of the events."""
+    return SchemaMemo(metadata=True)
+
+
+def _make_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
+    """Return the schema as :func:`interval_schema` does."""
     fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
     return check_schema(plan, schema, fields + end_fields(plan, schema))
 

@@ -25,6 +25,7 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
@@ -168,7 +169,7 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, th
     """
     place, xp = events.place, events.place.xp
     opening, closing, sizes = _pair_borders(len(plan.query.variables), events, borders, threads)
-    names = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    names = offsets(sizes)
     start, end, ended = _gathered([(borders.time, opening), (borders.time, closing), (borders.position, closing)], threads)
     if plan.query.gap is not None:
         end = _end_at_gap(xp, plan.query.gap, events.times[borders.before[closing]], end)

@@ -113,6 +113,8 @@ def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, fir
 
 def key_ranks(plan: Plan, columns: EventColumns, rows: Array) -> Indices:
     """Return the ranks of input rows, one of each stream, by `partition_by` key: NULL first, NaN last."""
+    if len(rows) < 2:
+        return np.zeros(len(rows), np.int64)
     by_key = [columns.dense_rank(column, rows) for column in plan.query.partition_by]
     if len(by_key) == 1 and by_key[0].max(initial=-1) == len(rows) - 1:
         # each rank stands once: one column tells all streams apart, and none is NaN
