@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
+from functools import cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -171,6 +172,7 @@ def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
     return Ranking(chosen, tuple(each for each in found if each is not chosen))
 
 
+@cache
 def _without_estimate(name: str) -> Ranking:
     """Return the ranking of an algorithm that is taken without comparison."""
     return Ranking(Estimate(name, 0.0, exact=False), ())
