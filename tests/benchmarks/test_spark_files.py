@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
 from benchmarks.record.machine import package_version, processor_name, slug
 from benchmarks.rivals import spark_files
@@ -77,6 +78,15 @@ def test_a_run_that_would_leave_less_is_refused() -> None:
         refuse_losses(before, WHERE, ["v_shape", "funnel"], [FILES])
     with pytest.raises(RecordError, match="was made with pyarrow 1, cores 2; move it away"):
         refuse_losses(before, WHERE | {"pyarrow": "2", "cores": "3"}, ["v_shape"], [FILES])
+
+
+def test_a_dozen_questions_are_asked_without_names() -> None:
+    asked = spark_files.parsed([]).kinds
+    assert len(asked) >= 12
+    assert {*asked} | spark_files.BY_NAME == {*spark_files.IN_SQL}
+    assert not {*asked} & spark_files.BY_NAME
+    windows = {name: KINDS[name].within for name in asked}
+    assert all(windows.values()), windows
 
 
 def test_nothing_is_measured_for_a_run_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
