@@ -72,7 +72,7 @@ FILES = (
         ("tests/engine/input/test_file_systems.py",),
     ),
     Fault("windows-do-not-reach-beyond-slices", _CUT, "window_end(time, reach.window)", "time", _SLICED),
-    Fault("negations-do-not-look-back-beyond-slices", _CUT, "return window_begin(begin, reach.window)", "return begin", _SLICED),
+    Fault("negations-do-not-look-back-beyond-slices", _CUT, "if not reach.back:", "if True:", _SLICED),
     Fault("late-groups-hidden-behind-later-ones", _CUT, "np.maximum.accumulate(latest)", "latest", _SLICED),
     Fault("groups-without-statistics-in-one-slice", _GROUPED, "unknown[1][timeless] = lowest", "unknown[1][:] = lowest", _SLICED),
     Fault(
