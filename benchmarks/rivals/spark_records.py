@@ -74,8 +74,10 @@ def page_of(record: Record, group: int) -> str:
         "The bare hand-over shuffles all rows by key to Python, which counts them. A way without a figure cannot answer the question, or "
         "was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
         "\n".join(_runs(record["measured"])),
-        pages.table([head, *(row(name, best) for name, best in questions.items() if AUTO not in best)], figures=len(head) - 1),
     ]
+    ordered = [row(name, best) for name, best in questions.items() if AUTO not in best]
+    if ordered:
+        sections.append(pages.table([head, *ordered], figures=len(head) - 1))
     unordered = [_unordered(name, best) for name, best in questions.items() if AUTO in best]
     if unordered:
         title = ["events in random order", AUTO, SHUFFLED, f"{AUTO} / {SHUFFLED}"]
