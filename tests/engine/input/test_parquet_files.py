@@ -37,7 +37,7 @@ def _few_rows_are_worth_it() -> Iterator[None]:
         yield
 
 
-@examples(150, 1_000)
+@examples(80, 1_000)
 @given(CASES, st.sampled_from(OUTPUTS), st.sampled_from(("error", "drop", None)), st.data())
 def test_files_answer_as_the_table_does(case, output, nulls, data):
     events, options = case.events, {}
@@ -51,7 +51,7 @@ def test_files_answer_as_the_table_does(case, output, nulls, data):
         assert told(given, case, output=output, **options) == told(table, case, output=output, **options)
 
 
-@examples(150, 1_000)
+@examples(80, 1_000)
 @given(sifted_cases(), st.sampled_from(OUTPUTS), st.sampled_from((1, 1, 2, 3)), st.sampled_from(("file", "folder", "glob", "dataset")))
 def test_files_of_which_little_is_read_answer_as_the_table_does(case, output, group, form):
     with files_of(case.events, group, case.events.num_rows // 2, form) as (given, table):

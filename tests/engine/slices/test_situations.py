@@ -21,7 +21,7 @@ from tests.engine.slices.test_slices import OUTPUTS, in_slices
 CASES = situation_cases(Size(events=24, names=3)).filter(lambda case: "WITHIN" in case.text)
 
 
-@examples(200, 2_000)
+@examples(140, 2_000)
 @given(CASES, st.sampled_from(OUTPUTS), st.integers(2, 8), st.data())
 def test_slices_answer_as_the_table_does(case, output, number, data):
     events, options = case.events, {}

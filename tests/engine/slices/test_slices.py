@@ -68,7 +68,7 @@ def with_window(case: Case) -> Case:
     return case if "WITHIN" in case.text.upper() else Case(f"{case.text} WITHIN 3", case.events, case.options)
 
 
-@examples(200, 2_000)
+@examples(100, 2_000)
 @given(CASES, st.sampled_from(OUTPUTS), st.sampled_from((None, *AFTER_MATCH)), st.integers(2, 8), st.data())
 def test_slices_answer_as_the_table_does(case, output, after_match, number, data):
     case, options = with_window(case), {} if after_match is None else {"after_match": after_match}
