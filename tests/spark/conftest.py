@@ -17,6 +17,7 @@ from tests.spark.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 # those that start clusters and servers, and those that need a driver in this process
 APART = ("clusters", "extension", "faults", "handshake", "thrift_server")
 collect_ignore = [f"test_{name}.py" for name in APART] if CONNECT else []
@@ -27,7 +28,7 @@ def worker_environment() -> None:
     """Lets workers start with this Python and find the packages of the checkout, and spares Java what only a long run repays."""
     roots = [str(ROOT), str(ROOT / "kernels"), str(ROOT / "spark_glue")]
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
     os.environ["PYTHONPATH"] = os.pathsep.join([*roots, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
