@@ -11,7 +11,7 @@ from typing import get_args
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
-from gpu_cep.analysis.contiguity import drop_open_gaps, may_move, negate_gaps
+from gpu_cep.analysis.contiguity import GapFree, drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.gaps import ANY, check_gaps, choose_gaps, first_gaps
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
@@ -69,22 +69,14 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
     order_by = key_columns(options.order_by, "order_by", scope)
     strategy = _strategy(query, options, scope)
-    _check_ties(options.ties, faults)
-    check_time_unit(options.time_unit, faults)
-    _check_intervals(options, faults)
+    _check_options(options, faults)
     equivalences = equivalence_columns(query.where, scope)
     conditions = (
         *event_types(found, options.type_column, scope),
         *bind_where(query.where, scope),
         *until_conditions(ends, tuple(dict.fromkeys((*partition_by, *equivalences))), scope),
     )
-    gaps = {scope.names.index(name): name for name in written.gaps}
-    parts = [drop_open_gaps(branch, gaps) for branch in branches(written.pattern, scope.variables, faults)]
-    if strategy == DEFAULT_STRATEGY:
-        for number, name in gaps.items():
-            if any(may_move(branch, number, scope.variables) for branch in parts):
-                span, node = written.gaps[name]
-                faults.refuse(f"{node} behind a variable that may bind more, under {strategy}", _MOVING, span)
+    parts = _parts(written, strategy, scope)
     check_gaps(chosen, strategy, parts, scope.variables, faults)
     disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in parts)
     variables = scope.variables
@@ -126,6 +118,18 @@ def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
     return tuple(sorted(named.values(), key=lambda variable: variable.negated))
 
 
+def _parts(written: GapFree, strategy: str, scope: Scope) -> list[Branch]:
+    """Return the branches of the pattern; refuse a gap without events whose begin is not known when it is judged."""
+    gaps = {scope.names.index(name): name for name in written.gaps}
+    parts = [drop_open_gaps(branch, gaps) for branch in branches(written.pattern, scope.variables, scope.faults)]
+    if strategy == DEFAULT_STRATEGY:
+        for number, name in gaps.items():
+            if any(may_move(branch, number, scope.variables) for branch in parts):
+                span, node = written.gaps[name]
+                scope.faults.refuse(f"{node} behind a variable that may bind more, under {strategy}", _MOVING, span)
+    return parts
+
+
 def _check_negations(branches: Sequence[Branch], found: Sequence[Primitive], scope: Scope) -> None:
     """Refuse open negations in a query without a window.
 
@@ -161,14 +165,12 @@ def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None
         scope.faults.refuse(construct, "a strategy holds for all variables of the pattern", query.span)
 
 
-def _check_intervals(options: Options, faults: Faults) -> None:
-    """Refuse options that concern situations; event patterns have none."""
+def _check_options(options: Options, faults: Faults) -> None:
+    """Record unknown ties and units, and options that concern situations; event patterns have none."""
+    if options.ties not in TIES:
+        faults.unknown("value of ties", options.ties, TIES)
+    check_time_unit(options.time_unit, faults)
     for name, plain in (("allen", "paper"), ("detect", "final"), ("gap", None)):
         value = getattr(options, name)
         if value != plain:
             faults.error(f"{name}={value!r} is for interval patterns (DEFINE … PATTERN A before B)")
-
-
-def _check_ties(ties: str, faults: Faults) -> None:
-    if ties not in TIES:
-        faults.unknown("value of ties", ties, TIES)
