@@ -89,6 +89,7 @@ def kernel():
 def test_a_rule_that_is_reached_on_two_ways_is_compiled_once_and_held_once(kernel, pipelines, code):
     text = ptx_of(kernel, numba.void(numba.int64, numba.typeof((np.zeros(1, np.int64),))), CAPABILITIES[-1])
     assert ".entry" in text
+    assert ".extern" not in text
     assert pipelines == ["CudaKernelCompiler"] * 5
     assert len(code) == len(set(code)) == 5
 
