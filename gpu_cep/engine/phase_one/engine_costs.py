@@ -24,6 +24,10 @@ KEEPING_SOME = 3.3  # stocks
 _NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 
+# Share of phase 1 that threads do not divide. A second thread makes the median question 1.4 times as fast, which is a share of 0.4
+# (benchmarks/results/kinds-amd-epyc-2026-11-26.json): this is less, in favour of the CPU.
+UNDIVIDED = 0.25
+
 # Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' questions make 15 to 27 calls of
 # kernels and array functions, and 5 to 8 waits (benchmarks/results/gpu-traffic.md); a sort and a scan are several launches.
 LAUNCHES = 50
@@ -89,11 +93,16 @@ def copies_worth(plan: EventPlan) -> float:
     return WITHOUT_WINDOWS if not _NEED_NO_WINDOWS.isdisjoint(plan.contenders) else KEEPING_SOME
 
 
+def _cpu_seconds(calibration: Calibration, work: Work) -> float:
+    """Return the seconds that the CPU takes for a byte (Amdahl's law)."""
+    return work.copies / calibration.copy_rate * (UNDIVIDED + (1 - UNDIVIDED) / work.threads)
+
+
 def costs(calibration: Calibration, work: Work) -> Costs:
     """Return the expected costs of the work at the measured speeds."""
     size = work.events * work.row_bytes
     return Costs(
-        cpu=size * work.copies / calibration.copy_rate / work.threads,
+        cpu=size * _cpu_seconds(calibration, work),
         gpu=LAUNCHES * calibration.latency + size / calibration.transfer_rate,
     )
 
@@ -101,7 +110,7 @@ def costs(calibration: Calibration, work: Work) -> Costs:
 def break_even(calibration: Calibration, work: Work) -> int | None:
     """Return the number of events above which the GPU is faster; None if it never is."""
     fixed = LAUNCHES * calibration.latency
-    gained = work.row_bytes * (work.copies / calibration.copy_rate / work.threads - 1 / calibration.transfer_rate)
+    gained = work.row_bytes * (_cpu_seconds(calibration, work) - 1 / calibration.transfer_rate)
     return math.ceil(fixed / gained) if gained > 0 else None
 
 

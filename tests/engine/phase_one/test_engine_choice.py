@@ -176,10 +176,11 @@ def test_brute_force_has_no_phase_1():
     assert "no phase 1" in choose_engine(plan_of(algorithm="brute_force"), MANY, 12).reason
 
 
-def test_the_cpu_shares_the_work_among_its_threads():
-    one, four = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4))
+def test_threads_divide_a_part_of_the_cpus_work():
+    one, four, many = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4, 10**6))
     assert one.cpu == pytest.approx(3e-3)
-    assert four.cpu == pytest.approx(one.cpu / 4)
+    assert many.cpu == pytest.approx(one.cpu * engine_costs.UNDIVIDED, rel=1e-3)
+    assert four.cpu - many.cpu == pytest.approx((one.cpu - many.cpu) / 4, rel=1e-3)
     assert one.gpu == four.gpu == pytest.approx(engine_costs.LAUNCHES * 1e-5 + 5e-4)
 
 
@@ -191,7 +192,7 @@ def test_the_gpu_pays_from_the_break_even_on(threads):
 
 
 def test_more_threads_than_the_transfer_is_worth():
-    work = Work(10**12, 16, 3.3, threads=7)
+    work = Work(10**12, 16, 1.3, threads=7)
     assert break_even(RATES, work) is None
     assert not costs(RATES, work).gpu_pays
 
