@@ -22,6 +22,7 @@ from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
 
 OUTPUT = "count"
+WHOLE_CALLS = "Whole calls, output='count'"
 # The CPU is measured once more behind the call that is counted, since its calls take long.
 REPEATS, CPU_REPEATS = 3, 1
 # Above so many events those of a tenth are repeated: drawing all takes longer than matching them.
@@ -122,7 +123,7 @@ def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Ite
         gpu_resident=lambda: answer(resident_plan, resident, threads=threads),
     )
     transfer = transferred_bytes(plan, events) / speed
-    yield row("Whole calls, output='count'", whole_call(workload.name, size, threads, contestants, transfer))
+    yield row(WHOLE_CALLS, whole_call(workload.name, size, threads, contestants, transfer))
     encoding = best_seconds(events["type"].dictionary_encode, REPEATS) if workload.plain_types else 0.0
     spent, stages = _best_phase_one(partial(time_phase_one, plan, events, device))
     yield row("Phase 1 alone", PhaseOneTime(workload.name, "host memory", size, spent, stages, transfer, encoding, device.simulated))

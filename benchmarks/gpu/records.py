@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.crossover import CALLS, TURNS, Turn
-from benchmarks.gpu.end_to_end import EndToEnd
+from benchmarks.gpu.end_to_end import WHOLE_CALLS, EndToEnd
 from benchmarks.gpu.findings import FAULT, ROW
 from benchmarks.record import pages
 
@@ -23,7 +23,7 @@ class NoCard(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One card's calls by size, and where it begins to win; `facts` are those of the check's first part."""
+    """One card's calls by size, at full size, too, and where it begins to win; `facts` are those of the check's first part."""
 
     path: Path
     device: str
@@ -68,7 +68,7 @@ def measured(path: Path, record: Mapping[str, Any]) -> Measured:
     if record["simulated"]:
         raise NoCard(f"{path}: written on the CUDA simulator, whose times mean nothing; take it out of {path.parent}")
     findings = [found for part in record["parts"] for found in part["findings"]]
-    rows: dict[str, list[Any]] = {"Facts": [], CALLS: [], TURNS: []}
+    rows: dict[str, list[Any]] = {"Facts": [], CALLS: [], WHOLE_CALLS: [], TURNS: []}
     for found in findings:
         if found["kind"] == ROW and found["table"] in rows:
             rows[found["table"]].append(found["record"])
@@ -76,5 +76,6 @@ def measured(path: Path, record: Mapping[str, Any]) -> Measured:
     if missing := [fact for fact in CARD_FACTS if fact not in facts]:
         raise NoCard(f"{path}: no card's record, for it does not tell: {', '.join(missing)}")
     faults = sum(found["kind"] == FAULT for found in findings)
-    calls, turns = tuple(EndToEnd(**row) for row in rows[CALLS]), tuple(Turn(**row) for row in rows[TURNS])
+    calls = tuple(EndToEnd(**row) for row in rows[CALLS] + rows[WHOLE_CALLS])
+    turns = tuple(Turn(**row) for row in rows[TURNS])
     return Measured(path, record["device"], record["day"], facts, faults, calls, turns)

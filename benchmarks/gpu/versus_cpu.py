@@ -43,8 +43,8 @@ make gpu-check GPU_CHECK_ARGS="--only crossover --minutes 20"
 measures what is missing, writes a record, and fills in this page."""
 
 READING = """\
-Each question is asked at 10,000 events and tenfold sizes up to 100 million, as far as time and memory reach; a call is a whole one,
-whose plan is remembered from the call before, and counts matches. Sizes between measured ones are interpolated."""
+Each question is asked at 10,000 events and tenfold sizes, and some at up to 100 million, as far as time and memory reach; a call is a
+whole one, whose plan is remembered from the call before, and counts matches. Sizes between measured ones are interpolated."""
 
 # What stays on the CPU, and why.
 STAYS = {
