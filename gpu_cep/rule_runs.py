@@ -18,11 +18,11 @@ from gpu_cep.engine.input.input_events import InputEvents, Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.input.times import has_missing_times
-from gpu_cep.engine.phase_one.engine_choice import require_device
+from gpu_cep.engine.phase_one.engine_choice import has_device
 from gpu_cep.engine.rule_sets.bound_values import Values, bound_values
 from gpu_cep.engine.rule_sets.compact_texts import compact_texts
 from gpu_cep.engine.rule_sets.row_lists import RowLists, list_rows
-from gpu_cep.errors import CepError, EngineUnavailable
+from gpu_cep.errors import CepError
 from gpu_cep.query_runs import absent_texts, run_engine
 from gpu_cep.rule_families import RuleFamily, lists_of_families, rule_families, run_family
 from gpu_cep.rule_plans import PlannedRule, PlannedRules
@@ -228,13 +228,7 @@ def _cut(group: RuleGroup, parts: int) -> Iterator[RuleGroup]:
 
 def _may_use_device(planned: Iterable[PlannedRule]) -> bool:
     """Return whether a rule may run on a device, which serves one at a time."""
-    if all(each.plan.settings.engine == "cpu" for each in planned):
-        return False
-    try:
-        require_device()
-    except EngineUnavailable:
-        return False
-    return True
+    return not all(each.plan.settings.engine == "cpu" for each in planned) and has_device()
 
 
 def absent_warnings(given: PlannedRules, sharing: Sharing, found: Mapping[str, Any]) -> Iterator[str]:

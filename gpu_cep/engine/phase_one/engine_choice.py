@@ -91,8 +91,17 @@ def choose_engine(
     return _choose_automatically(plan, work, resident, measure)
 
 
+def has_device() -> bool:
+    """Return whether there is a device that can be used."""
+    try:
+        open_device()
+    except DeviceUnavailable:
+        return False
+    return True
+
+
 def require_device() -> Device:
-    """Return the device, for callers that cannot use the CPU.
+    """Return the device, for callers that cannot use the CPU; other processes begin to compile what they launch.
 
     Raises
     ------

@@ -246,3 +246,17 @@ def test_a_process_measures_once(monkeypatch):
     launches = card.launches
     choose_engine(plan_of(), MANY, 12)
     assert card.launches == launches > 0
+
+
+@pytest.mark.parametrize(("engine", "events", "begins"), [("cpu", MANY, 0), ("gpu", 1, 1), ("auto", 1, 0), ("auto", MANY, 1)])
+def test_kernels_are_compiled_ahead_only_where_a_card_may_run_them(monkeypatch, engine, events, begins):
+    begun = []
+    monkeypatch.setattr(engine_choice, "compile_ahead", lambda: begun.append(engine))
+    monkeypatch.setattr(engine_choice, "open_device", Card)
+    monkeypatch.setattr(engine_choice, "_calibration", lambda: RATES)
+    plan = plan_of(engine=engine)
+    choose_engine(plan, events, bytes_per_event(plan), threads=1)
+    assert len(begun) == begins
+    # to ask whether there is a card compiles nothing
+    assert engine_choice.has_device()
+    assert len(begun) == begins
