@@ -14,6 +14,7 @@ from benchmarks.gpu.side_by_side import outcomes, processes
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import to_device
 from gpu_cep_kernels.device.selection import open_device
+from tests.compile_kernels import types_of
 from tests.kernel_cases import CASES, KernelCase
 
 # Few indices: what counts is the compiler.
@@ -57,14 +58,13 @@ def run(check: Check) -> Iterator[Finding]:
 
 
 def _kernel_cases() -> dict[str, int]:
-    """The first parallel case of each kernel and each set of array types, by name, as numbers of the table."""
+    """The first case of each kernel and each set of array types, by name, as numbers of the table."""
     distinct: dict[tuple[str, str], int] = {}
     sizes: dict[int, int] = {}
     for number, case in enumerate(CASES):
-        if case.kernel.parallel:
-            types = _types(case.make(SIZE, np.random.default_rng(0), 1).arguments)
-            sizes[number] = len(types)
-            distinct.setdefault((case.kernel.__name__, types), number)
+        types = _types(case.make(SIZE, np.random.default_rng(0), 1).arguments)
+        sizes[number] = len(types)
+        distinct.setdefault((case.kernel.__name__, types), number)
     return {CASES[number].name: number for number in sorted(distinct.values(), key=lambda number: -sizes[number])}
 
 
@@ -76,19 +76,20 @@ def _types(value: object) -> str:
 
 
 def call(name: str) -> float:
-    """Ask a corner's first query on both engines, or launch a kernel, in a process of the pool; the seconds that it took."""
+    """Ask a corner's first query on both engines, or compile a kernel, in a process of the pool; the seconds that it took."""
     begin = time.monotonic()
     if name in CORNERS:
         compare(next(iter(CORNERS[name].cases([{}]))), output="indices")
     else:
-        _launch(next(case for case in CASES if case.name == name))
+        _compile(next(case for case in CASES if case.name == name))
     return time.monotonic() - begin
 
 
-def _launch(case: KernelCase) -> None:
-    """Run a kernel once on the CPU and once on the device."""
-    device = open_device()
-    made = case.make(SIZE, np.random.default_rng(0), device.slots(SIZE))
-    device.launch(case.kernel, made.size, *to_device(device, made.arguments))
-    case.kernel(0, made.size, *([0] if case.kernel.slotted else []), *made.arguments)
-    device.synchronize()
+def _compile(case: KernelCase) -> None:
+    """Compile a kernel for the CPU, as conformance asks it, too, and run it once on the device if that can."""
+    case.kernel.compiled.compile(types_of(case))
+    if case.kernel.parallel:
+        device = open_device()
+        made = case.make(SIZE, np.random.default_rng(0), device.slots(SIZE))
+        device.launch(case.kernel, made.size, *to_device(device, made.arguments))
+        device.synchronize()
