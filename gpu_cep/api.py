@@ -391,7 +391,9 @@ def explain(
     # of its own, since the caller's may hold earlier runs
     own, total = Profile() if run else None, keywords.get("profile")
     allowed = memory_bytes(keywords.get("memory"), "memory")
-    explained = explain_any(given, asked, options, settings, memory=allowed, threads=keywords.get("threads"), profile=own)
-    if own is not None and total is not None:
-        total.merge(own)
-    return explained
+    try:
+        return explain_any(given, asked, options, settings, memory=allowed, threads=keywords.get("threads"), profile=own)
+    finally:
+        # also of a run that fails: what it counted says where
+        if own is not None and total is not None:
+            total.merge(own)

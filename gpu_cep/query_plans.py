@@ -240,8 +240,8 @@ def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     check_settings(settings)
     if not _may_be_known(options):
         return _new_plan(pattern, schema, options, settings)
-    known = _plans_of(pattern if isinstance(pattern, str) else Identity(pattern), options, settings)
-    return known.of(schema, lambda own: _new_plan(pattern, own, options, settings))
+    text_or_tree: str | Identity[Pattern] = pattern if isinstance(pattern, str) else Identity(pattern)
+    return _plans.of((text_or_tree, options, settings), schema, lambda own: _new_plan(pattern, own, options, settings))
 
 
 def _is_remembered(schema: pa.Schema, options: Options) -> bool:
@@ -272,10 +272,7 @@ def _new_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
 
 
 # Over few events planning is most of the work, and the same queries are often asked of the next events: those of a whole rule set.
-@lru_cache(maxsize=1024)
-def _plans_of(pattern: str | Identity[Pattern], options: Options, settings: Settings) -> SchemaMemo[AnyPlan]:
-    """Return the plans of a query that are known."""
-    return SchemaMemo(metadata=False)
+_plans: SchemaMemo[tuple[str | Identity[Pattern], Options, Settings], AnyPlan] = SchemaMemo(1024, metadata=False)
 
 
 _rows_of_text = lru_cache(maxsize=256)(_newly_bound)

@@ -182,11 +182,13 @@ def warm_up(chosen: Sequence[Trial], card: Capability | None = None) -> Iterator
     with ProcessPoolExecutor(processes, context, initializer=_be_quiet) as pool:
         begun: list[Future[Any]] = [pool.submit(compile_for_card, form, card) for form in listed if card is not None]
         begun += [pool.submit(run_trial, trial) for trial in chosen]
+        faults: list[str] = []
         for done, each in enumerate(as_completed(begun), 1):
-            fault = each.result()
-            if fault:
-                say(f"kernels for the card are compiled by queries, if at all: {fault}")
+            if fault := each.result():
+                faults.append(fault)
             yield done
+    if faults:
+        say(f"{len(faults)} of {len(listed)} kernels for the card are left to queries: {faults[0]}")
     if card is not None:
         note_done(card)
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -120,7 +121,10 @@ def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
     """
     _check_settings(df.sparkSession, {})
     read = StructType([df.schema[name] for name in columns])
-    paths = places_of(df.inputFiles(), remote=False)
+    uris = df.inputFiles()
+    if any(urlsplit(uri).scheme != "file" for uri in uris):
+        raise NoScanError("its files are not on this machine, and of a client of Spark Connect tasks read only those that are")
+    paths = places_of(uris, remote=False)
     if any("=" in part for path in paths for part in path.split("/")):
         raise NoScanError("a client of Spark Connect does not see which columns the names of folders hold")
     return FileScan(paths, tuple(columns), arrow_schema(read, _ZONE), read, {}, None)
@@ -199,7 +203,7 @@ def _listed_size(relation: Any, paths: Sequence[str]) -> int | None:
     if not any(map(is_uri, paths)):
         return None
     if relation.location().getClass().getName() != _INDEXES[0]:
-        raise NoScanError("the catalog says how large its files are, and they are not on this machine")
+        raise NoScanError("it is a table of the catalog, whose files are not on this machine: tasks cannot compare them with Spark's list")
     return int(relation.location().sizeInBytes())
 
 

@@ -130,6 +130,13 @@ def test_explain_shows_its_own_run_alone(query):
     assert profile.counts == {name: before.get(name, 0) + alone.counts.get(name, 0) for name in [*before, *alone.counts]}
 
 
+def test_a_run_that_fails_leaves_what_it_counted():
+    profile, asked = cep.Profile(), {"strategy": "skip_till_any_match", "max_matches": 1}
+    with pytest.raises(errors.MatchLimitExceeded):
+        cep.explain(pa.table({"ts": range(6), "type": ["A", "B"] * 3}), "PATTERN SEQ(A a, B b)", run=True, profile=profile, **asked)
+    assert profile.counts["events"] == 6
+
+
 def test_explain_names_the_algorithm_that_was_chosen():
     assert "algorithm  brute_force" in str(cep.explain(EVENTS, PATTERN, algorithm="brute_force"))
 

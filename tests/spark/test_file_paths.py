@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, UnsupportedError
+from gpu_cep_spark import file_scans
+from gpu_cep_spark.file_places import NoScanError
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 
@@ -60,3 +64,19 @@ def test_a_client_sees_no_plan(spark: SparkSession, tmp_path: Path) -> None:
         cep.gpu_match(spark.read.parquet(folder), f"{QUERY} seconds", scan="files")
     with pytest.raises(UnsupportedError, match="names of folders"):
         cep.gpu_match(spark, write(tmp_path / "day=1"), f"{QUERY} seconds", scan="files")
+
+
+class ClientFrame:
+    """What a client of Spark Connect knows of a DataFrame whose files lie elsewhere."""
+
+    sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default=None: file_scans._REQUIRED.get(name, default)))  # noqa: N815
+    schema = StructType().add("ts", "long")
+
+    @staticmethod
+    def inputFiles():  # noqa: N802
+        return ["s3a://bucket/events.parquet"]
+
+
+def test_a_client_of_spark_connect_reads_this_machines_files():
+    with pytest.raises(NoScanError, match="not on this machine, and of a client of Spark Connect tasks read only those that are"):
+        file_scans.scan_of_paths(ClientFrame(), ("ts",))

@@ -1,36 +1,70 @@
-"""Remember what was made of schemas."""
+"""Remember what was made of a query, or a plan, for schemas of events."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Key = TypeVar("Key", bound=Hashable)
 Made = TypeVar("Made")
 
-_MOST = 8
 
+class SchemaMemo(Generic[Key, Made]):
+    """Hold what was made of the last `most` pairs of a key and a schema; threads may share it.
 
-class SchemaMemo(Generic[Made]):
-    """What was made of the last few different schemas; threads may share it.
-
-    Schemas are compared, with the metadata of their fields or without. That takes a fiftieth of the time that hashing one takes,
+    Schemas are compared, with the metadata of their fields or without: hashing one takes longer,
     and types of a caller's own may have no hash.
     """
 
-    __slots__ = ("_held", "_metadata")
+    def __init__(self, most: int, *, metadata: bool) -> None:
+        self._most, self._metadata = most, metadata
+        # keys and the schemas of each, those that were asked for last at the end and at the front
+        self._held: OrderedDict[Key, tuple[tuple[pa.Schema, Made], ...]] = OrderedDict()
+        self._pairs = 0
+        self._unlock()
+        if hasattr(os, "register_at_fork"):
+            # another thread may hold the lock when this one forks
+            os.register_at_fork(after_in_child=self._unlock)
 
-    def __init__(self, *, metadata: bool) -> None:
-        self._metadata = metadata
-        self._held: tuple[tuple[pa.Schema, Made], ...] = ()
+    def _unlock(self) -> None:
+        """Begin with a lock that nobody holds."""
+        self._changing = Lock()
 
-    def of(self, schema: pa.Schema, make: Callable[[pa.Schema], Made]) -> Made:
-        """Return what ``make(schema)`` returned for an equal schema, or returns now; an error is not remembered."""
-        for known, made in self._held:
+    def of(self, key: Key, schema: pa.Schema, make: Callable[[pa.Schema], Made]) -> Made:
+        """Return what ``make(schema)`` returned for the key and an equal schema, or returns now; an error is not remembered."""
+        for place, (known, made) in enumerate(self._held.get(key, ())):
             if known.equals(schema, check_metadata=self._metadata):
+                self._note_use(key, place, known)
                 return made
         made = make(schema)
-        self._held = ((schema, made), *self._held[: _MOST - 1])
+        with self._changing:
+            self._held[key] = ((schema, made), *self._held.get(key, ()))
+            self._held.move_to_end(key)
+            self._pairs += 1
+            if self._pairs > self._most:
+                self._forget()
         return made
+
+    def _note_use(self, key: Key, place: int, schema: pa.Schema) -> None:
+        """Put a key behind the others, and its schema before its others, if it is still there."""
+        with self._changing:
+            pairs = self._held.get(key, ())
+            if place < len(pairs) and pairs[place][0] is schema:
+                self._held.move_to_end(key)
+                if place:
+                    self._held[key] = (pairs[place], *pairs[:place], *pairs[place + 1 :])
+
+    def _forget(self) -> None:
+        """Let go the last schema of the key that was not asked for the longest."""
+        key, pairs = next(iter(self._held.items()))
+        self._pairs -= 1
+        if len(pairs) > 1:
+            self._held[key] = pairs[:-1]
+        else:
+            del self._held[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -48,13 +48,10 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas(Identity(plan)).of(schema, partial(_make_schema, plan))
+    return _known_schemas.of(Identity(plan), schema, partial(_make_schema, plan))
 
 
-@lru_cache(maxsize=1024)
-def _known_schemas(plan: Identity[IntervalPlan]) -> SchemaMemo[pa.Schema]:
-    """Return the schemas of a plan's results that are known, by those of the events."""
-    return SchemaMemo(metadata=True)
+_known_schemas: SchemaMemo[Identity[IntervalPlan], pa.Schema] = SchemaMemo(1024, metadata=True)
 
 
 def _make_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,14 +53,11 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas(Identity(plan)).of(schema, partial(_make_schema, plan))
+    return _known_schemas.of(Identity(plan), schema, partial(_make_schema, plan))
 
 
 # Over few events the schema takes a twentieth of the time.
-@lru_cache(maxsize=1024)
-def _known_schemas(plan: Identity[Plan]) -> SchemaMemo[pa.Schema]:
-    """Return the schemas of a plan's results that are known, by those of the events."""
-    return SchemaMemo(metadata=True)
+_known_schemas: SchemaMemo[Identity[Plan], pa.Schema] = SchemaMemo(1024, metadata=True)
 
 
 def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:

@@ -134,16 +134,21 @@ def _done(folder: Path, capability: Capability) -> Path:
 
 
 def compile_all(capability: Capability) -> None:
-    """Compile the forms that no process compiles, then those that a process has given up; what fails is left to queries."""
-    failed: set[int] = set()
+    """Compile the forms that no process compiles, then those that a process has given up; what fails is left to queries.
+
+    After a want of disk or memory a later process tries again.
+    """
+    failed, short = set[int](), False
     for wait in (False, True):
         for number, form in enumerate(forms()):
             try:
                 if number not in failed:
                     compile_form(form, capability, wait)
-            except Exception:
+            except Exception as fault:
                 failed.add(number)
-    note_done(capability)
+                short |= isinstance(fault, OSError | MemoryError)
+    if not short:
+        note_done(capability)
 
 
 def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
