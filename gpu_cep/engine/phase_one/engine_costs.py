@@ -24,7 +24,7 @@ KEEPING_SOME = 3.3  # stocks
 _NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 
-# Share of phase 1 that threads do not divide. A second thread makes the median question 1.4 times as fast, which is a share of 0.4
+# Share of phase 1 that threads do not divide. A second thread makes the median question 1.5 times as fast, which is a share of a third
 # (benchmarks/results/kinds-amd-epyc-2026-11-26.json): this is less, in favour of the CPU.
 UNDIVIDED = 0.25
 

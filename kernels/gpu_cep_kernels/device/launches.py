@@ -1,8 +1,8 @@
 """Launch kernels by CUDA's driver, with their arguments laid out here.
 
-Numba lays out arguments object by object: that takes 0.4 ms for a kernel of a dozen arrays, and most
-kernels run shorter. So it is asked to compile a kernel for arguments of some types, once, and what
-it compiled is launched.
+Numba lays out arguments object by object for each launch, which takes longer than most kernels run.
+So it is asked to compile a kernel for arguments of some types, once, and what it compiled is
+launched.
 """
 
 from __future__ import annotations
