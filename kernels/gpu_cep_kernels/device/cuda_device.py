@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import Any
@@ -15,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.failures import note_kernel
-from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.interface import Array, Block, DeviceUnavailable, HostArray, NoDevice
 from gpu_cep_kernels.device.launches import Launches
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.device.staging import Staging
@@ -41,7 +40,7 @@ class CudaDevice:
     def __init__(self, number: int) -> None:
         self.xp, _ = _usable_cupy()
         self._number = number
-        self._staging = Staging(self.xp)
+        self._staging = Staging(self.xp, number)
         try:
             self._open()
             works = self._runs_a_kernel()
@@ -83,19 +82,21 @@ class CudaDevice:
         return lane
 
     def upload(self, array: HostArray) -> Array:
-        """Return a copy of a host array on the card."""
-        return self.upload_slices([array], 0, len(array))[0]
+        """Return a copy of a host array on the card, by way of pinned memory."""
+        flat, target = np.ascontiguousarray(array).reshape(-1), self.xp.empty(array.shape, array.dtype)
+        self._upload(lambda low, high: flat[low:high], target.reshape(-1))
+        return target
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: DTypeLike | None = None) -> list[Array]:
-        """Return copies of the rows [low, high) of each array, of type `kind` (None: its own), by way of pinned memory.
+    def upload_rows(self, block: Block, low: int, high: int, kind: DTypeLike) -> Array:
+        """Return the rows on the card; parts of them are computed, converted and staged by threads."""
+        target = self.xp.empty(high - low, kind)
+        self._upload(lambda begin, end: block(low + begin, low + end), target)
+        return target
 
-        They are made in the order of the lane's work. Values are converted while they are staged.
-        """
-        targets = [self.xp.empty((high - low, *array.shape[1:]), kind or array.dtype) for array in arrays]
-        for array, target in zip(arrays, targets, strict=True):
-            if target.nbytes:
-                self._staging.upload(array[low:high], target)
-        return targets
+    def _upload(self, block: Block, target: Array) -> None:
+        """Fill an array of one axis on the card, in the order of the lane's work."""
+        if target.nbytes:
+            self._staging.upload(block, target)
 
     def download(self, array: Array) -> HostArray:
         """Return a copy of an array on the host, once it is computed."""

@@ -5,7 +5,7 @@ The host can take its place where the same steps run on both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, Self
 
@@ -16,6 +16,8 @@ from gpu_cep_kernels.compile.jit import Kernel
 
 Array = Any  # of the device: numpy.ndarray or cupy.ndarray
 HostArray = npt.NDArray[Any]
+# Gives the rows [low, high) of a column on the host; any thread may call it.
+Block = Callable[[int, int], HostArray]
 
 
 class DeviceUnavailable(Exception):
@@ -90,8 +92,11 @@ class Device(Place, Protocol):
     name: str
     simulated: bool
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: npt.DTypeLike | None = None) -> list[Array]:
-        """Return copies of the rows [low, high) of each array, of type `kind` (None: its own); the host arrays may be reused at once."""
+    def upload_rows(self, block: Block, low: int, high: int, kind: npt.DTypeLike) -> Array:
+        """Return the rows [low, high) that `block` gives, part by part in any order, as an array of type `kind`.
+
+        What it has given may be reused at once. Its error is raised; of several errors that of the first part.
+        """
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Return a context: calls in it run in this lane.

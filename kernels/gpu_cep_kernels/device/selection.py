@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
 from gpu_cep_kernels.device.failures import DeviceLost
-from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray
+from gpu_cep_kernels.device.interface import Array, Block, Device, DeviceUnavailable, HostArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,9 @@ class SimulatedDevice:
         """Return a copy, so that host and device cannot be confused."""
         return self.xp.array(array)
 
-    def upload_slices(self, arrays: Sequence[HostArray], low: int, high: int, kind: DTypeLike | None = None) -> list[Array]:
-        """Return copies."""
-        return [self.upload(array[low:high].astype(kind or array.dtype, copy=False)) for array in arrays]
+    def upload_rows(self, block: Block, low: int, high: int, kind: DTypeLike) -> Array:
+        """Return a copy of all rows at once."""
+        return self.upload(block(low, high).astype(kind, copy=False))
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Do nothing: in the simulator lanes never overlap."""

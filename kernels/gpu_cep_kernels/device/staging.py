@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from queue import SimpleQueue
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.compile.launch import available_threads, slices, spread
-from gpu_cep_kernels.device.interface import Array, HostArray
+from gpu_cep_kernels.compile.launch import available_threads, blocks, spread
+from gpu_cep_kernels.device.interface import Array, Block, HostArray
 
 # Arrays of fewer bytes are copied by the driver alone: it stages them itself, and no other thread is waited for.
 _STAGED = 1 << 20
-# Bytes of one of the two pinned buffers.
-_BUFFER = 1 << 26
-# Bytes that come back at a time: while one part is copied out of its buffer, the next one comes.
-_PART = 1 << 24
-# Bytes per thread when a buffer is filled or emptied, as far as there are threads.
-_FILLED = 1 << 20
+# Values that one thread copies at a time, by way of one pinned buffer.
+_PART = 1 << 19
+# Bytes of a pinned buffer: a value has at most eight.
+_BUFFER = 8 * _PART
+# Buffers that the card may still be copying while each thread fills or empties one.
+_SPARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +33,36 @@ class _Buffer:
 
 
 class Staging:
-    """Copy arrays through two pinned buffers by turns; calls of several threads wait for each other."""
+    """Copy arrays to and from one card: while it copies some pinned buffers, threads fill and empty others."""
 
-    def __init__(self, cupy: Any) -> None:
-        self._cupy = cupy
-        self._copying = Lock()
-        self._buffers: list[_Buffer] = []
+    def __init__(self, cupy: Any, number: int) -> None:
+        self._cupy, self._number = cupy, number
+        self._threads = available_threads()
+        self._opening = Lock()
+        self._opened: SimpleQueue[_Buffer] | None = None
 
-    def upload(self, source: HostArray, target: Array) -> None:
-        """Copy a host array to one on the card, in the order of the current stream's work.
+    def upload(self, block: Block, target: Array) -> None:
+        """Copy values to a C-contiguous array on the card, in the order of the current stream's work.
 
-        Values are converted to the target's type, in which they fit, while buffers are filled.
+        ``block(low, high)`` gives the values [low, high) of the target, which has one axis here. Threads call it for parts,
+        in any order. Values are converted to the target's type, in which they fit. An error of `block` is raised.
         """
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
+        kind, begin = target.dtype, target.data.ptr
         if target.nbytes < _STAGED:
-            given = np.ascontiguousarray(source, target.dtype)
-            runtime.memcpyAsync(target.data.ptr, given.ctypes.data, given.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+            given = np.ascontiguousarray(block(0, target.size), kind)
+            runtime.memcpyAsync(begin, given.ctypes.data, given.nbytes, runtime.memcpyHostToDevice, stream.ptr)
             return
-        flat, width = np.ascontiguousarray(source).reshape(-1), target.dtype.itemsize
-        held = _BUFFER // width
-        with self._copying:
-            turns = self._turns()
-            for low in range(0, flat.size, held):
-                buffer, part = next(turns), flat[low : low + held]
-                size = part.size * width
-                buffer.copied.synchronize()
-                _fill(buffer.held[:size].view(target.dtype), part)
-                runtime.memcpyAsync(target.data.ptr + low * width, buffer.held.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
+
+        def copy(span: tuple[int, int]) -> None:
+            low, high = span
+            with self._buffer() as buffer:
+                part = buffer.held[: (high - low) * kind.itemsize]
+                np.copyto(part.view(kind), block(low, high), casting="unsafe")
+                runtime.memcpyAsync(begin + low * kind.itemsize, part.ctypes.data, part.size, runtime.memcpyHostToDevice, stream.ptr)
                 buffer.copied.record(stream)
+
+        self._spread(copy, target.size)
 
     def download(self, source: Array) -> HostArray:
         """Return a copy of an array on the card, once the current stream has computed it."""
@@ -68,44 +72,55 @@ class Staging:
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
         given = self._cupy.ascontiguousarray(source)
         target: HostArray = np.empty(given.shape, given.dtype)
-        flat = target.reshape(-1).view(np.uint8)
-        with self._copying:
-            turns, coming = self._turns(), list[tuple[_Buffer, HostArray]]()
-            for low in range(0, flat.size, _PART):
-                buffer, part = next(turns), flat[low : low + _PART]
-                buffer.copied.synchronize()
-                runtime.memcpyAsync(buffer.held.ctypes.data, given.data.ptr + low, part.size, runtime.memcpyDeviceToHost, stream.ptr)
+        flat, width, begin = target.reshape(-1), given.dtype.itemsize, given.data.ptr
+
+        def copy(span: tuple[int, int]) -> None:
+            low, high = span
+            with self._buffer() as buffer:
+                part = buffer.held[: (high - low) * width]
+                runtime.memcpyAsync(part.ctypes.data, begin + low * width, part.size, runtime.memcpyDeviceToHost, stream.ptr)
                 buffer.copied.record(stream)
-                coming.append((buffer, part))
-                if len(coming) > 1:
-                    _empty(*coming.pop(0))
-            for buffer, part in coming:
-                _empty(buffer, part)
+                buffer.copied.synchronize()
+                np.copyto(flat[low:high], part.view(flat.dtype))
+
+        self._spread(copy, flat.size)
         return target
 
-    def _turns(self) -> Iterator[_Buffer]:
-        """Yield the two buffers by turns, the one that was used longest ago first."""
-        cupy = self._cupy
-        while len(self._buffers) < 2:
-            pinned = cupy.cuda.alloc_pinned_memory(_BUFFER)
-            self._buffers.append(_Buffer(np.frombuffer(pinned, np.uint8, _BUFFER), cupy.cuda.Event(disable_timing=True)))
-        while True:
-            # the one yielded goes to the end
-            self._buffers.append(self._buffers.pop(0))
-            yield self._buffers[-1]
+    def _spread(self, copy: Callable[[tuple[int, int]], None], size: int) -> None:
+        """Call `copy` for the parts of so many values, in threads."""
+        parts = [*blocks(0, size, _PART)]
 
+        def copy_part(span: tuple[int, int]) -> None:
+            # each thread has a current device of its own
+            self._cupy.cuda.Device(self._number).use()
+            copy(span)
 
-def _empty(buffer: _Buffer, target: HostArray) -> None:
-    """Copy what has come into a buffer to where it belongs."""
-    buffer.copied.synchronize()
-    _fill(target, buffer.held[: target.size])
+        spread(copy_part, parts, min(self._threads, len(parts)))
 
+    @contextmanager
+    def _buffer(self) -> Iterator[_Buffer]:
+        """Lend the buffer that was used longest ago, once the card has copied it."""
+        buffers = self._buffers()
+        buffer = buffers.get()
+        try:
+            buffer.copied.synchronize()
+            yield buffer
+        finally:
+            buffers.put(buffer)
 
-def _fill(target: HostArray, source: HostArray) -> None:
-    """Copy between host arrays, large ones in threads: one thread is slower than a transfer."""
-    threads = min(available_threads(), -(-source.nbytes // _FILLED))
+    def _buffers(self) -> SimpleQueue[_Buffer]:
+        """Return the buffers that no thread has; all of them are made in the first call."""
+        with self._opening:
+            if self._opened is None:
+                self._opened = self._open()
+        return self._opened
 
-    def copy(span: tuple[int, int]) -> None:
-        np.copyto(target[slice(*span)], source[slice(*span)], casting="unsafe")
-
-    spread(copy, slices(source.size, threads), threads)
+    def _open(self) -> SimpleQueue[_Buffer]:
+        """Return new buffers, one for each thread and some more."""
+        cuda, count = self._cupy.cuda, self._threads + _SPARE
+        # one allocation: each of them takes milliseconds
+        pinned = np.frombuffer(cuda.alloc_pinned_memory(count * _BUFFER), np.uint8, count * _BUFFER)
+        opened: SimpleQueue[_Buffer] = SimpleQueue()
+        for held in pinned.reshape(count, _BUFFER):
+            opened.put(_Buffer(held, cuda.Event(disable_timing=True)))
+        return opened

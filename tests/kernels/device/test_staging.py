@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
+from threading import RLock, get_ident
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ class CardArray:
 
     def __init__(self, held):
         self.held = held
-        self.dtype, self.shape, self.nbytes = held.dtype, held.shape, held.nbytes
+        self.dtype, self.shape, self.size, self.nbytes = held.dtype, held.shape, held.size, held.nbytes
         self.data = SimpleNamespace(ptr=held.ctypes.data)
 
 
@@ -27,26 +28,33 @@ class Card:
 
     def __init__(self):
         self.copies, self.pending, self.pinned, self.made = [], [], 0, 0
+        self.users, self.working = set(), RLock()
         runtime = SimpleNamespace(memcpyAsync=self.copy, memcpyHostToDevice=1, memcpyDeviceToHost=2)
         stream = SimpleNamespace(ptr=7)
         self.cuda = SimpleNamespace(
-            runtime=runtime, get_current_stream=lambda: stream, alloc_pinned_memory=self.pin, Event=lambda disable_timing: Recorded(self)
+            runtime=runtime,
+            get_current_stream=lambda: stream,
+            alloc_pinned_memory=self.pin,
+            Event=lambda disable_timing: Recorded(self),
+            Device=lambda number: SimpleNamespace(use=lambda: self.users.add((number, get_ident()))),
         )
 
     def copy(self, target, source, size, kind, stream):
         assert stream == 7
-        self.copies.append((kind, size))
-        self.pending.append((target, source, size))
-        if size < staging._STAGED:
-            # the driver has staged it when it returns
-            self.finish()
+        with self.working:
+            self.copies.append((kind, size))
+            self.pending.append((target, source, size))
+            if size < staging._STAGED:
+                # the driver has staged it when it returns
+                self.finish()
 
     def finish(self, last=None):
         """Make the pending copies, in order, up to the one of number `last`; None: all."""
-        while self.pending and (last is None or self.made < last):
-            target, source, size = self.pending.pop(0)
-            ctypes.memmove(target, source, size)
-            self.made += 1
+        with self.working:
+            while self.pending and (last is None or self.made < last):
+                target, source, size = self.pending.pop(0)
+                ctypes.memmove(target, source, size)
+                self.made += 1
 
     def pin(self, size):
         self.pinned += size
@@ -69,77 +77,110 @@ class Recorded:
 
     def record(self, stream):
         assert stream.ptr == 7
-        self.last = self.card.made + len(self.card.pending)
+        with self.card.working:
+            self.last = self.card.made + len(self.card.pending)
 
     def synchronize(self):
         self.card.finish(self.last)
 
 
+THREADS = 3
+
+
 @pytest.fixture
 def card(monkeypatch):
-    """A card that stages arrays of 64 bytes or more in buffers of 1,000 bytes; 400 come back at a time."""
+    """A card that stages arrays of 64 bytes or more, 50 values at a time, and has a buffer more than threads."""
     monkeypatch.setattr(staging, "_STAGED", 64)
-    monkeypatch.setattr(staging, "_BUFFER", 1000)
-    monkeypatch.setattr(staging, "_PART", 400)
+    monkeypatch.setattr(staging, "_PART", 50)
+    monkeypatch.setattr(staging, "_BUFFER", 400)
+    monkeypatch.setattr(staging, "_SPARE", 1)
+    monkeypatch.setattr(staging, "available_threads", lambda: THREADS)
     return Card()
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 124, 125, 126, 249, 250, 251, 1000])
+def rows_of(array):
+    """What gives the values of an array."""
+    flat = array.reshape(-1)
+    return lambda low, high: flat[low:high]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 49, 50, 51, 99, 100, 101, 1000])
 def test_arrays_come_back_as_they_went(card, size):
-    copying, given = Staging(card), np.arange(size) * 3 - 5
+    copying, given = Staging(card, 0), np.arange(size) * 3 - 5
     target = CardArray(np.full(size, 99))
-    copying.upload(given, target)
+    copying.upload(rows_of(given), target)
     card.finish()
     assert np.array_equal(target.held, given)
     assert np.array_equal(copying.download(target), given)
-    assert card.pinned == (2000 if given.nbytes >= 64 else 0)
+    assert card.pinned == ((THREADS + 1) * 400 if given.nbytes >= 64 else 0)
 
 
 def test_values_are_converted_while_they_are_staged(card):
-    copying, given = Staging(card), np.arange(2000, dtype=np.int32) % 250
-    for size in (20, 2000):
+    copying, given = Staging(card, 0), np.arange(2000, dtype=np.int32) % 250
+    for size in (20, 120):
         target = CardArray(np.zeros(size, np.uint8))
-        copying.upload(given[:size], target)
+        copying.upload(rows_of(given[:size]), target)
         card.finish()
         assert np.array_equal(target.held, given[:size])
-    assert card.copies == [(1, 20), (1, 1000), (1, 1000)]
+    assert card.copies[0] == (1, 20)
+    assert sorted(card.copies[1:]) == [(1, 20), (1, 50), (1, 50)]
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.bool_, np.uint16])
-def test_arrays_with_gaps_and_axes(card, kind):
+def test_arrays_with_gaps_and_axes_come_back(card, kind):
     whole = (np.arange(600).reshape(3, 200) % 7).astype(kind)
-    copying, every_other = Staging(card), whole[:, ::2]
-    found = copying.download(CardArray(every_other))
+    every_other = whole[:, ::2]
+    found = Staging(card, 0).download(CardArray(every_other))
     assert found.dtype == kind
     assert np.array_equal(found, every_other)
-    target = CardArray(np.zeros(every_other.shape, kind))
-    copying.upload(every_other, target)
-    card.finish()
-    assert np.array_equal(target.held, every_other)
-
-
-def test_what_comes_back_is_copied_out_before_its_buffer_is_used_again(card):
-    source = CardArray(np.arange(300))
-    copying = Staging(card)
-    assert np.array_equal(copying.download(source), source.held)
-    assert card.copies == [(2, 400)] * 6
 
 
 def test_a_buffer_that_is_still_read_is_not_written(card):
-    copying, given = Staging(card), np.arange(400)
+    copying, given = Staging(card, 0), np.arange(400)
     target, other = CardArray(np.zeros(400, np.int64)), CardArray(np.full(400, 7))
-    copying.upload(given, target)
+    copying.upload(rows_of(given), target)
     assert np.array_equal(copying.download(other), other.held)
     card.finish()
     assert np.array_equal(target.held, given)
 
 
-def test_threads_take_turns(card):
-    copying = Staging(card)
+def test_threads_that_call_at_the_same_time_do_not_mix_values(card):
+    copying = Staging(card, 0)
     given = [np.arange(500) + k for k in range(8)]
     targets = [CardArray(np.zeros(500, np.int64)) for _ in given]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(copying.upload, given, targets))
+        list(threads.map(copying.upload, map(rows_of, given), targets))
         card.finish()
         found = list(threads.map(copying.download, targets))
     assert all(map(np.array_equal, found, given))
+
+
+def test_every_thread_that_copies_uses_the_card(card):
+    copying = Staging(card, 5)
+    target, callers = CardArray(np.zeros(1000, np.int64)), set()
+
+    def block(low, high):
+        callers.add((5, get_ident()))
+        return np.arange(low, high)
+
+    copying.upload(block, target)
+    assert card.users == callers
+    card.users.clear()
+    copying.download(target)
+    assert {number for number, _ in card.users} == {5}
+
+
+def test_the_first_error_of_a_block_is_raised_and_no_buffer_is_lost(card):
+    copying, target = Staging(card, 0), CardArray(np.zeros(1000, np.int64))
+
+    def block(low, high):
+        if low >= 500:
+            raise ValueError(f"row {low}")
+        return np.arange(low, high)
+
+    for _ in range(THREADS + 2):
+        with pytest.raises(ValueError, match="row 500"):
+            copying.upload(block, target)
+    copying.upload(lambda low, high: np.arange(low, high), target)
+    card.finish()
+    assert np.array_equal(target.held, np.arange(1000))

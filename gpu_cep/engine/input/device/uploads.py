@@ -5,7 +5,6 @@ Each class copies the buffers of one kind of column, and converts them on the de
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.errors import EventError
-from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.interface import Array, Block, Device, HostArray
 from gpu_cep_kernels.device.primitives import any_set
 
 DType = np.dtype[Any]
@@ -65,8 +64,11 @@ class HostNumbers:
         return self.kind if self.kind.itemsize < self.numbers.itemsize else self.numbers.dtype
 
     def load(self, low: int, high: int) -> Array:
-        (numbers,) = self.device.upload_slices([self.numbers], low, high, self._travelling)
+        numbers = self.device.upload_rows(self._rows, low, high, self._travelling)
         return numbers.astype(self.kind, copy=False)
+
+    def _rows(self, low: int, high: int) -> HostArray:
+        return self.numbers[low:high]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,24 +90,24 @@ class HostBits:
 
     def load(self, low: int, high: int) -> Array:
         first, last = self.offset + low, self.offset + high
-        (packed,) = self.device.upload_slices([self.bitmap], first // 8, -(-last // 8))
+        packed = self.device.upload(self.bitmap[first // 8 : -(-last // 8)])
         return _unpack_bits(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostBlocks:
-    """Values that a function computes on the host for a range of rows, `itemsize` bytes each."""
+    """Values that a function computes on the host for ranges of rows; they travel as `kind`, in which they fit."""
 
     device: Device
-    of_block: Callable[[int, int], HostArray]
-    itemsize: int
+    of_block: Block
+    kind: DType
 
     @property
     def row_bytes(self) -> int:
-        return self.itemsize
+        return self.kind.itemsize
 
     def load(self, low: int, high: int) -> Array:
-        return self.device.upload(self.of_block(low, high))
+        return self.device.upload_rows(self.of_block, low, high, self.kind)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

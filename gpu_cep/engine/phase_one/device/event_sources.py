@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, stream_be
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
-from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.packing import Layout, download_packed, pack
 from gpu_cep_kernels.phase_one.window_tiles import PlacedEvents, gather_events
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
@@ -255,8 +255,8 @@ class SpilledEvents:
 
     def part(self, low: int, high: int) -> tuple[Array, Array]:
         """Return copies."""
-        times, *words = self.device.upload_slices([self.events.times, *self.events.labels], low, high)
-        return times, self.device.xp.stack(words)
+        words = [self._copied(word, low, high) for word in self.events.labels]
+        return self._copied(self.events.times, low, high), self.device.xp.stack(words)
 
     def streams(self, low: int, high: int) -> Array:
         """Return the numbers of the streams, from the first one in the range on."""
@@ -264,7 +264,11 @@ class SpilledEvents:
 
     def rows(self, low: int, high: int) -> Array:
         """Return a copy."""
-        return self.device.upload_slices([self.events.rows], low, high)[0]
+        return self._copied(self.events.rows, low, high)
+
+    def _copied(self, column: HostArray, low: int, high: int) -> Array:
+        """Return a copy of the events [low, high) of a column, on the device."""
+        return self.device.upload(column[low:high])
 
     def row(self, event: int) -> int:
         return int(self.events.rows[event])

@@ -52,6 +52,7 @@ _LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # The key NaN: greater than every other float seen as an ordered integer.
 _NAN = _GREATEST
 
+
 @dataclass(frozen=True, slots=True)
 class DeviceLabelEngine:
     """The device's operations of labelling.
