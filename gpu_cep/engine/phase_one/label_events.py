@@ -28,7 +28,6 @@ from gpu_cep.engine.phase_one.label_steps import (
     ComparisonMask,
     Comparisons,
     LabelSteps,
-    Loadable,
     label_steps,
     others_at_null,
 )
@@ -80,7 +79,7 @@ class HostBlock:
         nulls = self.columns.null_mask(column)
         return None if nulls is None else (~nulls[self.low : self.high]).view(np.uint8)
 
-    def label_codes(self, column: int, codes: Loadable) -> Array:
+    def label_codes(self, column: int, codes: _FoundCodes | _KnownCodes) -> Array:
         """Return the block's rows of `codes`, which stand for the values of a text column."""
         loaded: Array = codes.load(self.low, self.high)
         return loaded
@@ -110,7 +109,7 @@ class HostLabelEngine:
     events: EventColumns
     place: Place = HOST
 
-    def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
+    def label_codes(self, planned: CodeProperty) -> tuple[_FoundCodes | _KnownCodes, Values]:
         """Return codes for the values of a text column, and the values that the codes stand for.
 
         If all predicates compare with constants, values other than these share one code.

@@ -44,11 +44,8 @@ _PROGRAM_COLUMN, _PROGRAM_REGISTER = 2 * 8, 8 + 8 + 1
 _KEY = 2
 
 
-class Loadable(Protocol):
-    """A column of codes whose rows are loaded on demand."""
-
-    def load(self, low: int, high: int) -> Array:
-        """Return the codes of the rows [low, high)."""
+# Codes of a text column; the blocks of an engine load what that engine returns.
+Codes = Any
 
 
 class Block(Protocol):
@@ -65,7 +62,7 @@ class Block(Protocol):
     def present(self, column: int) -> Array | None:
         """Return uint8: 0 where the column is NULL; None if it never is."""
 
-    def label_codes(self, column: int, codes: Loadable) -> Array:
+    def label_codes(self, column: int, codes: Codes) -> Array:
         """Return the block's rows of `codes`, which stand for the values of a text column."""
 
 
@@ -97,7 +94,7 @@ class LabelEngine(Protocol):
     def events(self) -> EventColumns:
         """Return the columns as the host sees them."""
 
-    def label_codes(self, planned: CodeProperty) -> tuple[Loadable, Values]:
+    def label_codes(self, planned: CodeProperty) -> tuple[Codes, Values]:
         """Return codes for the values of a text column, and the values that the codes stand for.
 
         Values may share a code if all predicates of the property agree on them.
@@ -121,7 +118,7 @@ class Coded:
     """What a step looks up: the codes of a text column's values."""
 
     column: int
-    codes: Loadable
+    codes: Codes
 
 
 @dataclass(frozen=True, slots=True)

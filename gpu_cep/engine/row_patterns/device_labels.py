@@ -73,11 +73,11 @@ def _label_rows(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Lab
 def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:
     """Return the labels of the table's rows by the conditions on one row."""
     plan, columns = beside.plan.labels, DeviceColumns(beside.columns, device)
-    labelling, sources = plan_labelling(plan, columns), Sources()
+    labelling, sources = plan_labelling(plan, columns), Sources(columns)
     found = np.empty(len(beside.columns), labelling.steps.words[0].kind)
     for low, high in blocks(0, len(found), memory.chunk_rows(labelling.takes)):
         labels = labelling.steps.room(device.xp, high - low)
-        labelling.steps.fill(Chunk(columns, sources, low, high), labels)
+        labelling.steps.fill(Chunk(sources, low, high), labels)
         found[low:high] = device.download(labels[0])
     return found
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.failures import note_kernel
-from gpu_cep_kernels.device.interface import Array, Block, DeviceUnavailable, HostArray, NoDevice
+from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, HostRows, NoDevice
 from gpu_cep_kernels.device.launches import Launches
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.device.staging import Staging
@@ -83,20 +83,15 @@ class CudaDevice:
 
     def upload(self, array: HostArray) -> Array:
         """Return a copy of a host array on the card, by way of pinned memory."""
-        flat, target = np.ascontiguousarray(array).reshape(-1), self.xp.empty(array.shape, array.dtype)
-        self._upload(lambda low, high: flat[low:high], target.reshape(-1))
-        return target
+        flat = np.ascontiguousarray(array).reshape(-1)
+        (copy,) = self.upload_rows([HostRows(lambda low, high: flat[low:high], 0, flat.size, flat.dtype)])
+        return copy.reshape(array.shape)
 
-    def upload_rows(self, block: Block, low: int, high: int, kind: DTypeLike) -> Array:
-        """Return the rows on the card; parts of them are computed, converted and staged by threads."""
-        target = self.xp.empty(high - low, kind)
-        self._upload(lambda begin, end: block(low + begin, low + end), target)
-        return target
-
-    def _upload(self, block: Block, target: Array) -> None:
-        """Fill an array of one axis on the card, in the order of the lane's work."""
-        if target.nbytes:
-            self._staging.upload(block, target)
+    def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:
+        """Return the rows on the card; threads compute, convert and stage parts of them."""
+        targets = [self.xp.empty(rows.high - rows.low, rows.kind) for rows in asked]
+        self._staging.upload(asked, targets)
+        return targets
 
     def download(self, array: Array) -> HostArray:
         """Return a copy of an array on the host, once it is computed."""

@@ -5,9 +5,9 @@ The host can take its place where the same steps run on both.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,18 @@ Array = Any  # of the device: numpy.ndarray or cupy.ndarray
 HostArray = npt.NDArray[Any]
 # Gives the rows [low, high) of a column on the host; any thread may call it.
 Block = Callable[[int, int], HostArray]
+
+
+class HostRows(NamedTuple):
+    """Describe what is copied to a device: the rows [low, high) that ``block(low, high)`` gives, as an array of type `kind`.
+
+    The values fit that type. What a block has given may be reused at once.
+    """
+
+    block: Block
+    low: int
+    high: int
+    kind: np.dtype[Any]
 
 
 class DeviceUnavailable(Exception):
@@ -92,11 +104,8 @@ class Device(Place, Protocol):
     name: str
     simulated: bool
 
-    def upload_rows(self, block: Block, low: int, high: int, kind: npt.DTypeLike) -> Array:
-        """Return the rows [low, high) that `block` gives, part by part in any order, as an array of type `kind`.
-
-        What it has given may be reused at once. Its error is raised; of several errors that of the first part.
-        """
+    def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:
+        """Return rows of several columns, copied together; blocks give them part by part, in any order. An error of a block is raised."""
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Return a context: calls in it run in this lane.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -11,12 +11,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
 from gpu_cep_kernels.device.failures import DeviceLost
-from gpu_cep_kernels.device.interface import Array, Block, Device, DeviceUnavailable, HostArray
+from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray, HostRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +126,9 @@ class SimulatedDevice:
         """Return a copy, so that host and device cannot be confused."""
         return self.xp.array(array)
 
-    def upload_rows(self, block: Block, low: int, high: int, kind: DTypeLike) -> Array:
-        """Return a copy of all rows at once."""
-        return self.upload(block(low, high).astype(kind, copy=False))
+    def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:
+        """Return copies, each made at once."""
+        return [self.upload(rows.block(rows.low, rows.high).astype(rows.kind, copy=False)) for rows in asked]
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Do nothing: in the simulator lanes never overlap."""

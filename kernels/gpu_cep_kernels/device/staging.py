@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.launch import available_threads, blocks, spread
-from gpu_cep_kernels.device.interface import Array, Block, HostArray
+from gpu_cep_kernels.device.interface import Array, HostArray, HostRows
 
-# Arrays of fewer bytes are copied by the driver alone: it stages them itself, and no other thread is waited for.
+# Of fewer bytes the driver makes the copies alone: it stages them itself, and no other thread is waited for.
 _STAGED = 1 << 20
-# Values that one thread copies at a time, by way of one pinned buffer.
-_PART = 1 << 19
-# Bytes of a pinned buffer: a value has at most eight.
-_BUFFER = 8 * _PART
+# Bytes of a pinned buffer. Threads wait for each other around each part, so that smaller ones take longer.
+_BUFFER = 1 << 22
+# Values of a part of narrow numbers: wider ones are read for them.
+_MOST_VALUES = _BUFFER // 4
 # Buffers that the card may still be copying while each thread fills or empties one.
 _SPARE = 8
 
@@ -31,38 +31,43 @@ class _Buffer:
     held: HostArray
     copied: Any
 
+    def part(self, kind: np.dtype[Any], count: int) -> HostArray:
+        """Return the first `count` values that it holds of a type."""
+        return self.held[: count * kind.itemsize].view(kind)
+
 
 class Staging:
     """Copy arrays to and from one card: while it copies some pinned buffers, threads fill and empty others."""
 
     def __init__(self, cupy: Any, number: int) -> None:
         self._cupy, self._number = cupy, number
-        self._threads = available_threads()
+        # with all cores copying takes longer than with three in four of them
+        self._threads = max(1, available_threads() * 3 // 4)
         self._opening = Lock()
         self._opened: SimpleQueue[_Buffer] | None = None
 
-    def upload(self, block: Block, target: Array) -> None:
-        """Copy values to a C-contiguous array on the card, in the order of the current stream's work.
+    def upload(self, asked: Sequence[HostRows], targets: Sequence[Array]) -> None:
+        """Copy rows to arrays on the card, which have as many values, in the order of the current stream's work.
 
-        ``block(low, high)`` gives the values [low, high) of the target, which has one axis here. Threads call it for parts,
-        in any order. Values are converted to the target's type, in which they fit. An error of `block` is raised.
+        Values are converted while they are staged.
         """
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
-        kind, begin = target.dtype, target.data.ptr
-        if target.nbytes < _STAGED:
-            given = np.ascontiguousarray(block(0, target.size), kind)
-            runtime.memcpyAsync(begin, given.ctypes.data, given.nbytes, runtime.memcpyHostToDevice, stream.ptr)
-            return
 
-        def copy(span: tuple[int, int]) -> None:
-            low, high = span
+        def copy(rows: HostRows, target: Array, low: int, high: int) -> None:
             with self._buffer() as buffer:
-                part = buffer.held[: (high - low) * kind.itemsize]
-                np.copyto(part.view(kind), block(low, high), casting="unsafe")
-                runtime.memcpyAsync(begin + low * kind.itemsize, part.ctypes.data, part.size, runtime.memcpyHostToDevice, stream.ptr)
+                part = buffer.part(rows.kind, high - low)
+                np.copyto(part, rows.block(rows.low + low, rows.low + high), casting="unsafe")
+                place = target.data.ptr + low * part.itemsize
+                runtime.memcpyAsync(place, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
                 buffer.copied.record(stream)
 
-        self._spread(copy, target.size)
+        pairs = [(rows, target) for rows, target in zip(asked, targets, strict=True) if target.size]
+        if sum(target.nbytes for target in targets) >= _STAGED:
+            self._spread(copy, [(rows, target, *span) for rows, target in pairs for span in _parts(target)])
+            return
+        for rows, target in pairs:
+            given = np.ascontiguousarray(rows.block(rows.low, rows.high), rows.kind)
+            runtime.memcpyAsync(target.data.ptr, given.ctypes.data, given.nbytes, runtime.memcpyHostToDevice, stream.ptr)
 
     def download(self, source: Array) -> HostArray:
         """Return a copy of an array on the card, once the current stream has computed it."""
@@ -72,30 +77,41 @@ class Staging:
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
         given = self._cupy.ascontiguousarray(source)
         target: HostArray = np.empty(given.shape, given.dtype)
-        flat, width, begin = target.reshape(-1), given.dtype.itemsize, given.data.ptr
+        flat = target.reshape(-1)
 
-        def copy(span: tuple[int, int]) -> None:
-            low, high = span
+        def copy(low: int, high: int) -> None:
             with self._buffer() as buffer:
-                part = buffer.held[: (high - low) * width]
-                runtime.memcpyAsync(part.ctypes.data, begin + low * width, part.size, runtime.memcpyDeviceToHost, stream.ptr)
+                part = buffer.part(flat.dtype, high - low)
+                place = given.data.ptr + low * part.itemsize
+                runtime.memcpyAsync(part.ctypes.data, place, part.nbytes, runtime.memcpyDeviceToHost, stream.ptr)
                 buffer.copied.record(stream)
                 buffer.copied.synchronize()
-                np.copyto(flat[low:high], part.view(flat.dtype))
+                np.copyto(flat[low:high], part)
 
-        self._spread(copy, flat.size)
+        self._spread(copy, [*_parts(given)])
         return target
 
-    def _spread(self, copy: Callable[[tuple[int, int]], None], size: int) -> None:
-        """Call `copy` for the parts of so many values, in threads."""
-        parts = [*blocks(0, size, _PART)]
+    def _spread(self, copy: Callable[..., None], parts: Sequence[tuple[Any, ...]]) -> None:
+        """Call `copy` with each part, in threads; if calls fail, raise the error of the first such part."""
+        threads = min(self._threads, len(parts))
+        # a thread takes its next part sooner than it could be handed one
+        left, failed = iter(enumerate(parts)), list[tuple[int, Exception]]()
 
-        def copy_part(span: tuple[int, int]) -> None:
+        def copy_parts(_: int) -> None:
             # each thread has a current device of its own
             self._cupy.cuda.Device(self._number).use()
-            copy(span)
+            for number, part in left:
+                try:
+                    copy(*part)
+                except Exception as fault:
+                    failed.append((number, fault))
+                if failed:
+                    # parts before the one that failed have been taken
+                    return
 
-        spread(copy_part, parts, min(self._threads, len(parts)))
+        spread(copy_parts, range(threads), threads)
+        if failed:
+            raise min(failed, key=lambda each: each[0])[1]
 
     @contextmanager
     def _buffer(self) -> Iterator[_Buffer]:
@@ -124,3 +140,8 @@ class Staging:
         for held in pinned.reshape(count, _BUFFER):
             opened.put(_Buffer(held, cuda.Event(disable_timing=True)))
         return opened
+
+
+def _parts(array: Array) -> Iterator[tuple[int, int]]:
+    """Yield the parts of an array's values that are copied one by one."""
+    return iter(blocks(0, array.size, min(_BUFFER // array.dtype.itemsize, _MOST_VALUES)))

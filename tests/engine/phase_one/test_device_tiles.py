@@ -138,17 +138,17 @@ def in_chunks(rows):
 
 
 @pytest.mark.parametrize(("text", "options"), QUERIES.values(), ids=[*QUERIES])
-def test_a_thread_uploads_the_chunks_behind_the_first(text, options):
-    names, prefetch = [], Chunk.prefetch
+def test_a_thread_uploads_all_that_chunks_need_together(text, options):
+    names, load_all = [], Chunk._load_all
 
-    def noted(chunk):
+    def noted(chunk, keys):
         names.append(threading.current_thread().name)
-        return prefetch(chunk)
+        return load_all(chunk, keys)
 
-    with in_chunks(TILE * GROUP + 7), patch.object(Chunk, "prefetch", noted):
+    with in_chunks(TILE * GROUP + 7), patch.object(Chunk, "_load_all", noted):
         found, expected = both(events(SEVERAL, np.random.default_rng(5), 5), text, 5, partition_by="k", output="indices", **options)
     assert found.equals(expected)
-    assert len(names) == 8
+    assert len(names) == 9
     assert all(name.startswith("gpu_cep-upload") for name in names)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import RLock, get_ident
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from gpu_cep_kernels.device import staging
+from gpu_cep_kernels.device.interface import HostRows
 from gpu_cep_kernels.device.staging import Staging
 
 
@@ -89,26 +91,25 @@ THREADS = 3
 
 @pytest.fixture
 def card(monkeypatch):
-    """A card that stages arrays of 64 bytes or more, 50 values at a time, and has a buffer more than threads."""
+    """A card that stages 64 bytes or more, 400 bytes or 100 values at a time, and has a buffer more than threads."""
     monkeypatch.setattr(staging, "_STAGED", 64)
-    monkeypatch.setattr(staging, "_PART", 50)
     monkeypatch.setattr(staging, "_BUFFER", 400)
+    monkeypatch.setattr(staging, "_MOST_VALUES", 100)
     monkeypatch.setattr(staging, "_SPARE", 1)
-    monkeypatch.setattr(staging, "available_threads", lambda: THREADS)
+    monkeypatch.setattr(staging, "available_threads", lambda: 4)
     return Card()
 
 
-def rows_of(array):
-    """What gives the values of an array."""
-    flat = array.reshape(-1)
-    return lambda low, high: flat[low:high]
+def upload(copying, array, target):
+    """Copy one array to the card."""
+    copying.upload([HostRows(lambda low, high: array[low:high], 0, array.size, target.dtype)], [target])
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 49, 50, 51, 99, 100, 101, 1000])
 def test_arrays_come_back_as_they_went(card, size):
     copying, given = Staging(card, 0), np.arange(size) * 3 - 5
     target = CardArray(np.full(size, 99))
-    copying.upload(rows_of(given), target)
+    upload(copying, given, target)
     card.finish()
     assert np.array_equal(target.held, given)
     assert np.array_equal(copying.download(target), given)
@@ -117,13 +118,13 @@ def test_arrays_come_back_as_they_went(card, size):
 
 def test_values_are_converted_while_they_are_staged(card):
     copying, given = Staging(card, 0), np.arange(2000, dtype=np.int32) % 250
-    for size in (20, 120):
+    for size in (20, 220):
         target = CardArray(np.zeros(size, np.uint8))
-        copying.upload(rows_of(given[:size]), target)
+        upload(copying, given[:size], target)
         card.finish()
         assert np.array_equal(target.held, given[:size])
     assert card.copies[0] == (1, 20)
-    assert sorted(card.copies[1:]) == [(1, 20), (1, 50), (1, 50)]
+    assert sorted(card.copies[1:]) == [(1, 20), (1, 100), (1, 100)]
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.bool_, np.uint16])
@@ -138,7 +139,7 @@ def test_arrays_with_gaps_and_axes_come_back(card, kind):
 def test_a_buffer_that_is_still_read_is_not_written(card):
     copying, given = Staging(card, 0), np.arange(400)
     target, other = CardArray(np.zeros(400, np.int64)), CardArray(np.full(400, 7))
-    copying.upload(rows_of(given), target)
+    upload(copying, given, target)
     assert np.array_equal(copying.download(other), other.held)
     card.finish()
     assert np.array_equal(target.held, given)
@@ -149,7 +150,7 @@ def test_threads_that_call_at_the_same_time_do_not_mix_values(card):
     given = [np.arange(500) + k for k in range(8)]
     targets = [CardArray(np.zeros(500, np.int64)) for _ in given]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(copying.upload, map(rows_of, given), targets))
+        list(threads.map(partial(upload, copying), given, targets))
         card.finish()
         found = list(threads.map(copying.download, targets))
     assert all(map(np.array_equal, found, given))
@@ -163,7 +164,7 @@ def test_every_thread_that_copies_uses_the_card(card):
         callers.add((5, get_ident()))
         return np.arange(low, high)
 
-    copying.upload(block, target)
+    copying.upload([HostRows(block, 0, 1000, target.dtype)], [target])
     assert card.users == callers
     card.users.clear()
     copying.download(target)
@@ -179,8 +180,19 @@ def test_the_first_error_of_a_block_is_raised_and_no_buffer_is_lost(card):
         return np.arange(low, high)
 
     for _ in range(THREADS + 2):
-        with pytest.raises(ValueError, match="row 500"):
-            copying.upload(block, target)
-    copying.upload(lambda low, high: np.arange(low, high), target)
+        with pytest.raises(ValueError, match=r"^row 500$"):
+            copying.upload([HostRows(block, 0, 1000, target.dtype)], [target])
+    upload(copying, np.arange(1000), target)
     card.finish()
     assert np.array_equal(target.held, np.arange(1000))
+
+
+def test_columns_travel_together_from_their_own_rows_on(card):
+    copying, whole = Staging(card, 0), np.arange(900)
+    spans = [(0, 0, np.int64), (100, 101, np.uint8), (7, 500, np.float64), (300, 600, np.int32)]
+    targets = [CardArray(np.zeros(high - low, kind)) for low, high, kind in spans]
+    asked = [HostRows(lambda low, high: whole[low:high] % 200, low, high, np.dtype(kind)) for low, high, kind in spans]
+    copying.upload(asked, targets)
+    card.finish()
+    for (low, high, _), target in zip(spans, targets, strict=True):
+        assert np.array_equal(target.held, whole[low:high] % 200)

@@ -1,18 +1,20 @@
-"""Load ranges of rows of a column onto a device.
+"""Load ranges of rows of columns onto a device.
 
-Each class copies the buffers of one kind of column, and converts them on the device.
+Each class says for one kind of column what is copied of its buffers, and makes the rows of that on the device.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.errors import EventError
-from gpu_cep_kernels.device.interface import Array, Block, Device, HostArray
+from gpu_cep_kernels.device.interface import Array, Block, Device, HostArray, HostRows
 from gpu_cep_kernels.device.primitives import any_set
 
 DType = np.dtype[Any]
@@ -22,25 +24,55 @@ _LARGEST = int(np.iinfo(np.int64).max)
 
 
 class Input(Protocol):
-    """A column, or its mask of NULLs, that can be loaded onto a device.
-
-    The result of :meth:`load` is C-contiguous. It must not be written to, because it may be the
-    memory of the events themselves.
-    """
+    """A column, or its mask of NULLs, that can be loaded onto a device."""
 
     @property
     def row_bytes(self) -> int:
         """Return the bytes of device memory per row that loading takes."""
 
-    def load(self, low: int, high: int) -> Array:
-        """Return the rows [low, high)."""
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        """Return what is copied to the device to load the rows [low, high)."""
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        """Return the rows [low, high), given copies of what :meth:`travelling` returns for them.
+
+        The result is C-contiguous. It must not be written to, because it may be the memory of the events themselves.
+        """
+
+
+def load(device: Device, inputs: Sequence[Input], low: int, high: int) -> list[Array]:
+    """Return the rows [low, high) of some inputs, for which all that is copied travels together."""
+    asked = [source.travelling(low, high) for source in inputs]
+    copies = iter(device.upload_rows([*chain.from_iterable(asked)]))
+    return [source.loaded([*islice(copies, len(own))], low, high) for source, own in zip(inputs, asked, strict=True)]
 
 
 class Picking(Input, Protocol):
     """A column, or its mask of NULLs, that lies on the device."""
 
+    def load(self, low: int, high: int) -> Array:
+        """Return the rows [low, high), as :meth:`loaded`."""
+
     def at(self, rows: Array) -> Array:
         """Return the values of some rows."""
+
+
+class _There:
+    """Give the methods of an input on the device, of which nothing is copied."""
+
+    __slots__ = ()
+
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        """Return nothing."""
+        return []
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        """Return the rows [low, high)."""
+        return self.load(low, high)
+
+    def load(self, low: int, high: int) -> Array:
+        """Return the rows [low, high)."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,19 +88,18 @@ class HostNumbers:
 
     @property
     def row_bytes(self) -> int:
-        return self._travelling.itemsize + (self.kind.itemsize if self.kind != self._travelling else 0)
+        return self._narrower.itemsize + (self.kind.itemsize if self.kind != self._narrower else 0)
 
     @property
-    def _travelling(self) -> DType:
+    def _narrower(self) -> DType:
         """Return the type in which the numbers are copied."""
         return self.kind if self.kind.itemsize < self.numbers.itemsize else self.numbers.dtype
 
-    def load(self, low: int, high: int) -> Array:
-        numbers = self.device.upload_rows(self._rows, low, high, self._travelling)
-        return numbers.astype(self.kind, copy=False)
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        return [rows_of(self.numbers, low, high, self._narrower)]
 
-    def _rows(self, low: int, high: int) -> HostArray:
-        return self.numbers[low:high]
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        return copies[0].astype(self.kind, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,17 +119,19 @@ class HostBits:
         # the bit, rounded up, and the byte that it is unpacked to
         return 2 + (self.kind.itemsize if self.kind != np.uint8 else 0)
 
-    def load(self, low: int, high: int) -> Array:
+    def travelling(self, low: int, high: int) -> list[HostRows]:
         first, last = self.offset + low, self.offset + high
-        packed = self.device.upload(self.bitmap[first // 8 : -(-last // 8)])
-        return _unpack_bits(self.device, packed, first % 8, high - low).astype(self.kind, copy=False)
+        return [rows_of(self.bitmap, first // 8, -(-last // 8), self.bitmap.dtype)]
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        bits = _unpack_bits(self.device, copies[0], (self.offset + low) % 8, high - low)
+        return bits.astype(self.kind, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostBlocks:
     """Values that a function computes on the host for ranges of rows; they travel as `kind`, in which they fit."""
 
-    device: Device
     of_block: Block
     kind: DType
 
@@ -106,12 +139,15 @@ class HostBlocks:
     def row_bytes(self) -> int:
         return self.kind.itemsize
 
-    def load(self, low: int, high: int) -> Array:
-        return self.device.upload_rows(self.of_block, low, high, self.kind)
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        return [HostRows(self.of_block, low, high, self.kind)]
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        return copies[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant:
+class Constant(_There):
     """The same value in every row."""
 
     device: Device
@@ -127,7 +163,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceNumbers:
+class DeviceNumbers(_There):
     """Numbers on the device; they are copied only if not of type `kind`, or not contiguous."""
 
     device: Device
@@ -148,7 +184,7 @@ class DeviceNumbers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WideNumbers:
+class WideNumbers(_There):
     """Unsigned 64-bit numbers on the device, loaded as int64.
 
     A number of column `name` that does not fit is an error, unless it is NULL.
@@ -181,7 +217,7 @@ class WideNumbers:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceBits:
+class DeviceBits(_There):
     """Bits of a bitmap on the device, loaded as uint8.
 
     The lowest bit of each byte is the first. Row 0 is bit 0.
@@ -203,7 +239,7 @@ class DeviceBits:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DeviceFlags:
+class DeviceFlags(_There):
     """Numbers on the device, loaded as uint8: 1 if they are not 0."""
 
     device: Device
@@ -235,8 +271,12 @@ class Filled:
         # the result is at most as wide as what goes into it
         return 2 * self.numbers.row_bytes + self.present.row_bytes + 1
 
-    def load(self, low: int, high: int) -> Array:
-        numbers, present = self.numbers.load(low, high), self.present.load(low, high)
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        return [*self.numbers.travelling(low, high), *self.present.travelling(low, high)]
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        own = len(self.numbers.travelling(low, high))
+        numbers, present = self.numbers.loaded(copies[:own], low, high), self.present.loaded(copies[own:], low, high)
         return self.device.xp.where(present != 0, numbers, numbers.dtype.type(self.null))
 
 
@@ -251,8 +291,16 @@ class Mapped:
     def row_bytes(self) -> int:
         return self.codes.row_bytes + int(self.table.itemsize)
 
-    def load(self, low: int, high: int) -> Array:
-        return self.table[self.codes.load(low, high)]
+    def travelling(self, low: int, high: int) -> list[HostRows]:
+        return self.codes.travelling(low, high)
+
+    def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
+        return self.table[self.codes.loaded(copies, low, high)]
+
+
+def rows_of(column: HostArray, low: int, high: int, kind: DType) -> HostRows:
+    """Return the rows [low, high) of a host array as what is copied to a device."""
+    return HostRows(lambda begin, end: column[begin:end], low, high, kind)
 
 
 def _unpack_bits(device: Device, packed: Array, skipped: int, count: int) -> Array:

@@ -93,7 +93,7 @@ class DeviceColumns:
             if codes is not None:
                 of_block, values = codes
                 kind = _code_type(len(values) + 1)
-                return HostBlocks(self.device, of_block, kind), values
+                return HostBlocks(of_block, kind), values
         values = self.columns.text_values(planned.column)
         codes_of_values = self._narrow_codes(planned.column, _code_type(len(values) + 1))
         return codes_of_values or self.text_codes(planned.column), values
@@ -177,7 +177,7 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
         return HostNumbers(device, _values(array, stored), kind)
     # decimals, dates in milliseconds, and integers that may not fit
     kind = _INT32 if pa.types.is_date64(arrow) else _INT64
-    return HostBlocks(device, lambda low, high: machine_values(array.slice(low, high - low), name), kind)
+    return HostBlocks(lambda low, high: machine_values(array.slice(low, high - low), name), kind)
 
 
 def presence(device: Device, array: pa.Array) -> Input | None:
@@ -187,7 +187,7 @@ def presence(device: Device, array: pa.Array) -> Input | None:
     validity = array.buffers()[0]
     if validity is not None:
         return HostBits(device, buffer_values(validity, np.uint8), array.offset, _UINT8)
-    return HostBlocks(device, lambda low, high: _validity(array.slice(low, high - low)), _UINT8)
+    return HostBlocks(lambda low, high: _validity(array.slice(low, high - low)), _UINT8)
 
 
 def _validity(array: pa.Array) -> npt.NDArray[np.uint8]:

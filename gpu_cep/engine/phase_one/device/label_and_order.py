@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
@@ -74,7 +75,8 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> N
     present = columns.present(column)
     if present is not None:
         chunks = blocks(0, len(columns.columns), chunk_rows)
-        refuse_missing(columns.columns, column, "NULL", sum(int((present.load(*chunk) == 0).sum()) for chunk in chunks))
+        known = (flags for chunk in chunks for flags in load(columns.device, [present], *chunk))
+        refuse_missing(columns.columns, column, "NULL", sum(int((flags == 0).sum()) for flags in known))
 
 
 def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:

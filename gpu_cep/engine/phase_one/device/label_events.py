@@ -151,32 +151,43 @@ def label_chunks(plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_ro
     EventError
         An integer overflows in a property, or a timestamp is NaN.
     """
-    device = columns.device
-    sources: Sources = {}
-    tests = [_split_steps(own) for own in steps.steps]
+    device, tests = columns.device, [_split_steps(own) for own in steps.steps]
+    sources = Sources(columns)
+    _ask(sources, plan, tests)
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
-    chunk = Chunk(columns, sources, *spans[0])
     with ThreadPoolExecutor(1, thread_name_prefix="gpu_cep-upload") as uploader:
+        coming = uploader.submit(_prefetch, Chunk(sources, *spans[0]), 0)
         for number, following in enumerate([*spans[1:], None]):
-            with device.lane(number):
-                labelled = _label_chunk(plan, steps, tests, chunk)
-                chunk.values(plan.query.timestamp)
-            ahead = None
+            chunk = coming.result()
             if following is not None:
-                # while this thread launches kernels, and waits for them
-                ahead = uploader.submit(_prefetch, Chunk(columns, dict(sources), *following), number + 1)
+                # it comes while this thread launches kernels, and waits for them
+                coming = uploader.submit(_prefetch, Chunk(sources, *following), number + 1)
             with device.lane(number):
-                kept = _keep_events(plan, labelled)
+                kept = _keep_events(plan, _label_chunk(plan, steps, tests, chunk))
+            # what is loaded of one chunk is let go before the next but one comes
+            del chunk
             yield kept
-            if ahead is not None:
-                chunk = ahead.result().with_sources(sources)
 
 
 def _prefetch(chunk: Chunk, lane: int) -> Chunk:
-    """Load all that earlier chunks asked for, in a lane, and return the chunk; any thread may call it."""
+    """Load all that was asked for, in a lane, and return the chunk; any thread may call it."""
     chunk.device.use()
     with chunk.device.lane(lane):
         return chunk.prefetch()
+
+
+def _ask(sources: Sources, plan: Plan, tests: Sequence[_WordTests]) -> None:
+    """Ask for all inputs that every chunk needs, whatever it holds."""
+    for own in tests:
+        if own.coded is not None and isinstance(reads := own.coded.reads, Coded):
+            sources.label_codes(reads.column, reads.codes)
+        if own.compared is not None and isinstance(reads := own.compared.reads, Compared):
+            sources.values(reads.column)
+            sources.present(reads.column)
+    for column in plan.stream_keys:
+        sources.values(column)
+        sources.present(column)
+    sources.values(plan.query.timestamp)
 
 
 @dataclass(frozen=True, slots=True)
