@@ -176,9 +176,11 @@ class Kernel(Generic[Arguments, Result]):
         keyed = _bind(entry, self.key, {"cuda": cuda, "body": body, "uint32": np.uint32})
         # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
         keyed.__name__ = keyed.__qualname__ = f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}"
-        dispatcher = cuda.jit(keyed)
-        if not simulated():
-            dispatcher._cache = kernel_cache.cuda_cache(keyed)
+        if simulated():
+            return cuda.jit(keyed)
+        # numba-cuda compiles to PTX in any case, which nothing reads if it then links by lto
+        dispatcher = cuda.jit(keyed, lto=False)
+        dispatcher._cache = kernel_cache.cuda_cache(keyed)
         return dispatcher
 
 

@@ -17,12 +17,18 @@ from tests.requirements import require_modules
 
 pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
 
-# A helper process for few forms, which tells what it compiled.
+# A helper process for few forms, which tells what it compiled, and each time that NVVM did.
 HELPER = """
 from gpu_cep_kernels.compile import ahead
 forms = [*ahead.forms()[-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
 ahead.forms = lambda: forms
 from numba.cuda import dispatcher
+from numba.cuda.cudadrv import nvvm
+compile_ir = nvvm.compile_ir
+def told(modules, **options):
+    print("nvvm", flush=True)
+    return compile_ir(modules, **options)
+nvvm.compile_ir = told
 class Told(dispatcher._Kernel):
     def __init__(self, function, *given, **options):
         print(function.__name__, flush=True)
@@ -61,7 +67,7 @@ def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_
     said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
     assert [each.wait() for each in helpers] == [0, 0]
     expected = [f"{form.kernel.split('.')[-1].replace(':', '.')}" for form in forms()[-2:]]
-    assert Counter("".join(said).split()) == Counter(expected)
+    assert Counter("".join(said).split()) == Counter([*expected, "nvvm", "nvvm"])
     names = Counter(path.suffix for path in (tmp_path / "gpu_cep").iterdir() if not path.name.startswith("said-"))
     (done,) = (tmp_path / "gpu_cep").glob("ahead-*")
     assert names == {".cuda": 2, done.suffix: 1}
