@@ -26,7 +26,7 @@ from gpu_cep_kernels.device.interface import Device
 # Share of the free memory that a run takes; the rest is for what allocators lose between arrays.
 MEMORY_SHARE = 0.8
 # Rows of a chunk: enough to keep a card busy, few enough that copies of the next overlap with its kernels.
-LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 24, 1 << 8
+LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 25, 1 << 8
 SMALLEST_BATCH = 1 << 8
 # Allocators give out memory in pieces of so many bytes; of arrays that do not grow with the events there are a dozen.
 PIECE = 512
