@@ -1,4 +1,4 @@
-"""Time on a device, and the two speeds that bound it: copying its memory, and copying to it."""
+"""Time on a device, and the speeds that bound it: copying its memory, copying to it, and copying in the host's memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.baselines.floors import best_seconds
+from gpu_cep_kernels.compile.launch import available_threads, slices, spread
 from gpu_cep_kernels.device.interface import Device
 
 # Bytes that a speed is measured with. Their copy also precedes each timed run: caches hold other data then, and the host
@@ -69,3 +70,25 @@ def _upload(device: Device, size: int) -> Callable[[], object]:
         runtime.memcpyAsync(target.data.ptr, pinned.ctypes.data, size, runtime.memcpyHostToDevice, stream.ptr)
 
     return upload
+
+
+def staged_bandwidth(device: Device, repeats: int = 5) -> float:
+    """Bytes per second to the device from an array of the host's ordinary memory, as columns of Arrow lie in."""
+    source = np.arange((SIMULATED_BYTES if device.simulated else COPIED) // 8)
+
+    def upload() -> None:
+        device.upload(source)
+        device.synchronize()
+
+    upload()
+    return source.nbytes / best_seconds(upload, repeats)
+
+
+def host_bandwidth(size: int, repeats: int = 5) -> float:
+    """Bytes per second that threads copy from one array of the host to another, those read alone; `size` is in bytes."""
+    source, target, threads = np.arange(size // 8), np.zeros(size // 8, np.int64), available_threads()
+
+    def copy(span: tuple[int, int]) -> None:
+        target[slice(*span)] = source[slice(*span)]
+
+    return source.nbytes / best_seconds(lambda: spread(copy, slices(len(source), threads), threads), repeats)

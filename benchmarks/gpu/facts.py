@@ -1,4 +1,4 @@
-"""What the GPU check ran on: the device, its driver, the versions, and the two speeds that floors are made of."""
+"""What the GPU check ran on: the device, its driver, the versions, and the speeds that floors are made of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks.gpu.clock import copy_bandwidth, upload_bandwidth
+from benchmarks.gpu.clock import COPIED, SIMULATED_BYTES, copy_bandwidth, host_bandwidth, staged_bandwidth, upload_bandwidth
 from benchmarks.gpu.findings import Check, Finding, row
 from benchmarks.gpu.versions import PACKAGES
 from benchmarks.record.machine import commit, package_version, processor_name
@@ -30,8 +30,11 @@ def run(check: Check) -> Iterator[Finding]:
     """The facts, one row each."""
     for what, value in _facts(check.device).items():
         yield row("Facts", Fact(what, value))
+    size = SIMULATED_BYTES if check.device.simulated else COPIED
     yield row("Facts", Fact("copy in device memory, read and written", copy_bandwidth(check.device)))
     yield row("Facts", Fact("copy to the device from pinned memory", upload_bandwidth(check.device)))
+    yield row("Facts", Fact("copy to the device from ordinary memory, by way of pinned memory", staged_bandwidth(check.device)))
+    yield row("Facts", Fact("copy in the host's memory by all threads, read alone", host_bandwidth(size)))
 
 
 def _facts(device: Device) -> dict[str, str]:
