@@ -14,8 +14,6 @@ class _Memory:
     """A range of a buffer, exported by the array interface; arrays over it keep the buffer alive."""
 
     def __init__(self, buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> None:
-        if not 0 <= first <= first + count <= buffer.size // kind.itemsize:
-            raise ValueError(f"values {first:,} to {first + count:,} of {kind} are not in a buffer of {buffer.size:,} bytes")
         self.buffer = buffer
         where = buffer.address + first * kind.itemsize, False
         self.__array_interface__ = {"version": 3, "typestr": kind.str, "shape": (count,), "data": where}
@@ -32,11 +30,22 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
     ValueError
         The buffer ends before the values do.
     """
-    dtype, held = np.dtype(kind), pa.py_buffer(b"") if buffer is None else buffer
-    size = held.size // dtype.itemsize - first if count is None else count
+    dtype, length = np.dtype(kind), 0 if buffer is None else buffer.size
+    most = length // dtype.itemsize
+    size = most - first if count is None else count
     # a buffer without values may have no address
-    values = np.asarray(_Memory(held, dtype, size, first)) if size else np.empty(0, dtype)
+    if not size:
+        return np.empty(0, dtype)
+    if buffer is None or not 0 <= first <= first + size <= most:
+        raise ValueError(f"values {first:,} to {first + size:,} of {dtype} are not in a buffer of {length:,} bytes")
+    # NumPy reads any buffer, and marks arrays over those that must not change
+    values = np.frombuffer(buffer, dtype, size, first * dtype.itemsize) if buffer.is_mutable else _unmarked(buffer, dtype, size, first)
     return values if values.flags.aligned else values.copy()
+
+
+def _unmarked(buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> npt.NDArray[Any]:
+    """Return values of a buffer that must not change, in an array that is not marked read-only."""
+    return np.asarray(_Memory(buffer, kind, count, first))
 
 
 class TextBuffers(NamedTuple):
@@ -70,7 +79,7 @@ def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray
     pages would be new to the process each time, and these cost more than most that is done with them.
     """
     dtype = np.dtype(kind)
-    size = dtype.itemsize * math.prod(shape if isinstance(shape, tuple) else (shape,))
+    size = dtype.itemsize * (math.prod(shape) if isinstance(shape, tuple) else shape)
     if size < _LARGE:
         return np.empty(shape, dtype)
     return np.frombuffer(pa.allocate_buffer(size), dtype).reshape(shape)

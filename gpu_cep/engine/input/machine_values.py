@@ -24,6 +24,8 @@ _NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32,
 def machine_values(array: pa.Array, name: str) -> Array:
     """Return an Arrow array that is not text as int32, int64, float32 or float64 values."""
     arrow = array.type
+    if arrow in _NATIVE:
+        return _native_values(array)
     if pa.types.is_decimal(arrow):
         return _unscaled_values(array, name)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
@@ -40,6 +42,11 @@ def machine_values(array: pa.Array, name: str) -> Array:
             array = array.cast(target)
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}") from fault
+    return _native_values(array)
+
+
+def _native_values(array: pa.Array) -> Array:
+    """Return values whose buffer kernels read as it is."""
     return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
 
 

@@ -14,6 +14,9 @@ from gpu_cep.engine.input.few_texts import MOST, are_distinct, ascend, few_texts
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep_kernels.phase_one.text import hash_texts
 
+# NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
+_NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
+
 
 @dataclass(frozen=True, slots=True)
 class Codes:
@@ -50,7 +53,7 @@ def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:
 
 
 def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
-    """Return a dictionary array's codes as integers of type `kind`; NULL has the code after the last.
+    """Return a dictionary array's codes as integers of type `kind`, int32, uint8 or uint16; NULL has the code after the last.
 
     If the indices have that width and no NULLs, they are not copied.
     """
@@ -61,8 +64,7 @@ def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
     # filling copies, whether there is a NULL or not
     if codes.null_count:
         codes = codes.view(kind).fill_null(len(encoded.dictionary))
-    # by its name: for to_pandas_dtype() some releases of pyarrow import pandas
-    return buffer_values(codes.buffers()[1], str(kind), len(codes), codes.offset)
+    return buffer_values(codes.buffers()[1], _NUMBERS[kind], len(codes), codes.offset)
 
 
 def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
