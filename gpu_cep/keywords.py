@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import wraps
+from functools import lru_cache, wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
@@ -264,9 +264,17 @@ def read_keywords(keywords: Mapping[str, Any]) -> tuple[Options, Settings]:
     return make_options(**_select(keywords, QueryOptions)), settings
 
 
+# Types of keywords' values of which what they make is remembered: the same calls are often made of the next events.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+
+
 def make_settings(**keywords: Unpack[SettingOptions]) -> Settings:
     """Return how a query is to be answered; unknown choices are left to :func:`check_settings`."""
     given: dict[str, Any] = dict(keywords)
+    return _settings_of_plain(**given) if _PLAIN.issuperset(map(type, given.values())) else _new_settings(**given)
+
+
+def _new_settings(**given: Any) -> Settings:
     columns = given.get("columns")
     given["columns"] = None if columns is None else name_tuple(columns)
     given["gpu_memory"] = memory_bytes(given.get("gpu_memory"))
@@ -276,16 +284,25 @@ def make_settings(**keywords: Unpack[SettingOptions]) -> Settings:
 
 def make_options(**keywords: Unpack[QueryOptions]) -> Options:
     """Return what a call says of its query's meaning, a single name as a tuple of one."""
+    given: dict[str, Any] = dict(keywords)
+    return _options_of_plain(**given) if _PLAIN.issuperset(map(type, given.values())) else _new_options(**given)
+
+
+def _new_options(**given: Any) -> Options:
     from gpu_cep.engine.input.host_functions import regexp_fault
     from gpu_cep.engine.lowering.user_functions import result_type, scalar_functions
 
-    given: dict[str, Any] = dict(keywords)
     _check_texts(given)
     keys = given.get("partition_by")
     given["partition_by"] = None if keys is None else name_tuple(keys, "partition_by")
     given["order_by"] = name_tuple(given.get("order_by"), "order_by")
     given["functions"] = scalar_functions(given.get("functions"))
     return Options(**given, result_type=result_type, regexp_fault=regexp_fault)
+
+
+# By type, too: True equals 1, and 1 equals 1.0.
+_settings_of_plain = lru_cache(maxsize=256, typed=True)(_new_settings)
+_options_of_plain = lru_cache(maxsize=256, typed=True)(_new_options)
 
 
 def check_threads(threads: object) -> None:

@@ -24,6 +24,8 @@ from gpu_cep.keywords import (
     SparkOptions,
     SparkProgressOptions,
     StreamOptions,
+    make_options,
+    make_settings,
     read_keywords,
 )
 from gpu_cep.plan.settings import Settings
@@ -123,3 +125,11 @@ def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hi
 def test_the_command_line_takes_the_keywords_that_a_shell_can_give() -> None:
     taken = {**cli.QUERY, **cli.BOUNDS, **cli.OUTPUT, **cli.COLUMNS}
     assert taken.keys() == KEYWORDS.keys() - {"functions", "profile", "prune", "result", "tuning"}
+
+
+@pytest.mark.parametrize(("make", "name"), [(make_options, "gap"), (make_settings, "max_matches")])
+def test_remembered_keywords_keep_the_types_of_their_values(make: Callable[..., Any], name: str) -> None:
+    """``1 == 1.0 == True``, and all have one hash."""
+    for value in (1, 1.0, True, 1):
+        assert type(getattr(make(**{name: value}), name)) is type(value)
+    assert make(**{name: 1}) is make(**{name: 1})
