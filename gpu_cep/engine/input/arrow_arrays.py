@@ -21,6 +21,12 @@ _PLAIN = {
 }
 
 
+_OF_NUMBERS = {
+    np.dtype(kind): pa.from_numpy_dtype(kind)
+    for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float32, np.float64)
+}
+
+
 def arrow_type(data_type: DataType) -> pa.DataType:
     """Return the Arrow type of results of a data type."""
     match data_type.kind:
@@ -53,7 +59,7 @@ def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bo
     """Return numbers as an Arrow array in the same memory, NULL where they are `missing` (None: nowhere)."""
     # from a mask, Arrow would copy the numbers one by one; from an array alone, it would first ask pandas what that is
     validity = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
+    return pa.Array.from_buffers(_OF_NUMBERS[values.dtype], len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -49,6 +48,7 @@ class EventColumns:
     numbers: npt.NDArray[np.int64] | None = None
     types: pa.Schema | None = None
     shared: EventColumns | None = None
+    _given: dict[int, Any] = field(default_factory=dict)
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
     _pieces: dict[int, Pieces] = field(default_factory=dict)
@@ -73,7 +73,13 @@ class EventColumns:
 
     def type(self, column: int) -> DataType:
         """Return the column's data type."""
-        return self._types[column]
+        return self.query.column_type(column)
+
+    def _as_given(self, column: int) -> Any:
+        """Return a column of the table as it came: a chunked array, or a resident column."""
+        if column not in self._given:
+            self._given[column] = (self if self.shared is None else self.shared).table.column(column)
+        return self._given[column]
 
     def arrow(self, column: int) -> pa.Array:
         """Return the column as one Arrow array."""
@@ -82,7 +88,7 @@ class EventColumns:
             if elsewhere is not None:
                 self._arrow[column] = elsewhere.arrow(column)
             elif column < len(self.query.schema.attributes):
-                source = self.table.column(column)
+                source = self._as_given(column)
                 self._arrow[column] = one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
                 self._arrow[column] = self._compute(column)
@@ -171,7 +177,7 @@ class EventColumns:
                 return take_present(array, rows)
             if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
                 return array.take(rows).cast(own)
-            return array.take(rows).cast(own) if own in LARGE else take_rows(self.table.column(column), rows)
+            return array.take(rows).cast(own) if own in LARGE else take_rows(self._as_given(column), rows)
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
@@ -196,7 +202,7 @@ class EventColumns:
         """Return the column if it lies on a device; None if it lies on the host."""
         if column >= len(self.query.schema.attributes):
             return None
-        source = self.table.column(column)
+        source = self._as_given(column)
         return None if isinstance(source, pa.ChunkedArray) else source
 
     def values(self, column: int) -> Array:
@@ -238,7 +244,7 @@ class EventColumns:
     def _find_coded(self, column: int) -> list[pa.DictionaryArray] | None:
         """Return the chunks as :meth:`_coded_chunks` does, which keeps them."""
         source = self._chunks(column)
-        if source is None or not pa.types.is_dictionary(source.type) or not is_long(source) or self._groups_of(column):
+        if source is None or not is_long(source) or not pa.types.is_dictionary(source.type) or self._groups_of(column):
             return None
         first, *others = source.chunks
         same = plain_dictionary(first) is first and all(chunk.dictionary.equals(first.dictionary) for chunk in others)
@@ -292,7 +298,7 @@ class EventColumns:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""
         if column in self._arrow or column >= len(self.query.schema.attributes):
             return None
-        source = (self.shared or self).table.column(column)
+        source = self._as_given(column)
         return source if isinstance(source, pa.ChunkedArray) else None
 
     def text(self, column: int) -> Codes:
@@ -352,7 +358,7 @@ class EventColumns:
 
     def _groups_of(self, column: int) -> tuple[int, ...]:
         """Return the columns that share a dictionary with this one, itself included; empty if none does."""
-        return next((group for group in self.dictionaries if column in group), ())
+        return next((group for group in self.dictionaries if column in group), ()) if self.dictionaries else ()
 
     def _own_values(self, column: int) -> pa.Array:
         """Return the values of the column's own dictionary."""
@@ -392,8 +398,3 @@ class EventColumns:
         pieces, values = self.code_pieces(column)
         codes = pieces.at_any(rows)
         return dense_rank(pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == len(values)), values))
-
-    @cached_property
-    def _types(self) -> tuple[DataType, ...]:
-        """Return the data types of all columns, computed ones last."""
-        return tuple(attribute.type for attribute in self.query.schema.attributes) + tuple(c.type for c in self.query.computed)

@@ -30,6 +30,8 @@ class Pieces:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Pieces:
         """Return the column whose rows are those of the arrays, one after the other."""
+        if len(arrays) == 1:
+            return cls((arrays[0],), (0, len(arrays[0])))
         return cls(tuple(arrays), tuple(accumulate(map(len, arrays), initial=0)))
 
     def __len__(self) -> int:
