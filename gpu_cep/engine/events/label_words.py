@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -53,14 +54,15 @@ class Word:
         return any(self.own(own) for own in bits)
 
 
-def words_for(variables: int) -> list[Word]:
+@lru_cache(maxsize=256)
+def words_for(variables: int) -> tuple[Word, ...]:
     """Return the words of a label of so many variables.
 
     It is one word of the narrowest type that has the bits, or several words of the widest type.
     """
     kind = next((kind for bits, kind in _KINDS.items() if variables <= bits), np.uint64)
     firsts = range(0, variables, LABEL_BITS)
-    return [Word(kind, first, (1 << min(LABEL_BITS, variables - first)) - 1) for first in firsts]
+    return tuple(Word(kind, first, (1 << min(LABEL_BITS, variables - first)) - 1) for first in firsts)
 
 
 def by_word(labels: Words, table: npt.NDArray[Any]) -> list[tuple[Words, npt.NDArray[Any]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,7 @@ from gpu_cep.engine.phase_one.label_steps import (
     others_at_null,
 )
 from gpu_cep.engine.phase_one.run import Run
+from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
@@ -130,7 +132,7 @@ class HostLabelEngine:
         bits = word.everyone.bit_length()
         if bits * len(table) > _PACKED_BITS:
             return lambda codes, labels: mask_by_code(0, len(codes), codes, table, labels), (table,)
-        entries = np.uint64(sum(entry << bits * code for code, entry in enumerate(table.tolist())))
+        entries = _packed(Identity(table), bits)
         return lambda codes, labels: mask_by_packed_code(0, len(codes), codes, entries, bits, labels), ()
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
@@ -151,6 +153,12 @@ class HostLabelEngine:
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`."""
         return run_program(program, table, bank)
+
+
+@lru_cache(maxsize=256)
+def _packed(table: Identity[Words], bits: int) -> np.uint64:
+    """Return a table of entries of so many bits as one number; tables of few values are remembered, too."""
+    return np.uint64(sum(entry << bits * code for code, entry in enumerate(table.value.tolist())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,7 @@ class Step:
 class LabelSteps:
     """The words of a label, and the steps that fill each word."""
 
-    words: list[Word]
+    words: tuple[Word, ...]
     steps: list[list[Step]]
 
     def all(self) -> list[Step]:
