@@ -26,6 +26,8 @@ class SchemaMemo(Generic[Key, Made]):
         self._most, self._metadata = most, metadata
         # keys and the schemas of each, those that were asked for last at the end and at the front
         self._held: OrderedDict[Key, tuple[tuple[pa.Schema, Made], ...]] = OrderedDict()
+        # those of the key at the end
+        self._latest: tuple[tuple[pa.Schema, Made], ...] = ()
         self._pairs = 0
         self._unlock()
         if hasattr(os, "register_at_fork"):
@@ -38,13 +40,15 @@ class SchemaMemo(Generic[Key, Made]):
 
     def of(self, key: Key, schema: pa.Schema, make: Callable[[pa.Schema], Made]) -> Made:
         """Return what ``make(schema)`` returned for the key and an equal schema, or returns now; an error is not remembered."""
-        for place, (known, made) in enumerate(self._held.get(key, ())):
+        pairs = self._held.get(key, ())
+        for place, (known, made) in enumerate(pairs):
             if known.equals(schema, check_metadata=self._metadata):
-                self._note_use(key, place, known)
+                if place or pairs is not self._latest:
+                    self._note_use(key, place, known)
                 return made
         made = make(schema)
         with self._changing:
-            self._held[key] = ((schema, made), *self._held.get(key, ()))
+            self._held[key] = self._latest = ((schema, made), *self._held.get(key, ()))
             self._held.move_to_end(key)
             self._pairs += 1
             if self._pairs > self._most:
@@ -59,6 +63,7 @@ class SchemaMemo(Generic[Key, Made]):
                 self._held.move_to_end(key)
                 if place:
                     self._held[key] = (pairs[place], *pairs[:place], *pairs[place + 1 :])
+                self._latest = self._held[key]
 
     def _forget(self) -> None:
         """Let go the last schema of the key that was not asked for the longest."""
