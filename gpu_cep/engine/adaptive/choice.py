@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
 from typing import NamedTuple
@@ -100,7 +100,7 @@ class Choices:
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
         if may_read_contiguous(search.plan, search.tables.branch, search.ordered):
             meter = Meter(search.budget)
-            contiguous = read_contiguous(replace(search, budget=meter), events.batch)
+            contiguous = read_contiguous(search._replace(budget=meter), events.batch)
             if contiguous is not None:
                 return _RecordingMatcher(contiguous, meter, search, branch, _without_estimate("ses_automaton"), _ignore)
         if len(names) == 1:
@@ -193,7 +193,7 @@ def _ignore(steps: int) -> None:
 def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]) -> Matcher:
     """Return the chosen algorithm's matcher, with an account of its own and a record of what it did."""
     meter = Meter(search.budget)
-    matcher = ALGORITHMS[ranking.chosen.algorithm].matcher(replace(search, budget=meter), events)
+    matcher = ALGORITHMS[ranking.chosen.algorithm].matcher(search._replace(budget=meter), events)
     return _RecordingMatcher(matcher, meter, search, branch, ranking, check)
 
 

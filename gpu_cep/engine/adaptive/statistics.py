@@ -130,7 +130,7 @@ class BatchStatistics:
         if search.kept_matches == KEEP_ALL or search.nfab_cuts_runs:
             return self.automaton_sample
         rules = tuple(rule for rule in search.plan.pruning if rule != "overlap")
-        return self._sample_automaton(replace(search, plan=replace(search.plan, pruning=rules)))
+        return self._sample_automaton(search._replace(plan=replace(search.plan, pruning=rules)))
 
     @cached_property
     def chain_samples(self) -> tuple[Sample, Sample]:
@@ -159,7 +159,7 @@ class BatchStatistics:
     @property
     def _trial_search(self) -> Search:
         """The search with a profile of its own, so that samples do not show in the run's profile."""
-        return replace(self.search, profile=Profile())
+        return self.search._replace(profile=Profile())
 
     @property
     def _branch(self) -> BranchEvents:

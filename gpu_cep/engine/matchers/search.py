@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,8 +31,7 @@ from gpu_cep_kernels.rules.tables import Conditions, EventTable, NegationTable
 _KEPT_MATCHES = {"all": KEEP_ALL, "skip_past_last": KEEP_DISJOINT, "skip_to_next": KEEP_EARLIEST}
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(NamedTuple):
     """The search for a branch's matches among the ordered events; all batches and threads share it.
 
     ``successor[e]`` is the event that follows event e in its partition. The

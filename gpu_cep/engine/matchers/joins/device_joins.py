@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
@@ -50,7 +49,7 @@ def joined_on_device(search: Search, batch: Batch, join: Callable[[Search], Resu
         with _joining, told_apart():
             device.use()
             with device.lane(None):
-                return join(replace(search, budget=meter))
+                return join(search._replace(budget=meter))
     except (MemoryError, DeviceLost) as fault:
         if isinstance(fault, DeviceLost):
             give_up_device(str(fault))
