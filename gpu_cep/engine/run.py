@@ -67,8 +67,9 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
 def _find(run: EventRun, chosen: Choice, choices: Choices) -> tuple[PhaseOne, Found]:
     """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
     first = phase_one(run, chosen)
-    if first.found is None:
-        first = replace(first, ordered=ending_late(run, first.ordered))
+    late = first.ordered if first.found is not None else ending_late(run, first.ordered)
+    if late is not first.ordered:
+        first = replace(first, ordered=late)
     if run.plan.settings.output == "count" and run.plan.settings.after_match == "all":
         return first, _limited(run.plan, _counts(run, first, choices))
     graph = _graph(run, first)

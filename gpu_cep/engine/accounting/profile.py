@@ -73,11 +73,6 @@ class Profile:
         """Return a context that adds the seconds of its block to those of the stage."""
         return _Stage(self, name)
 
-    def add_seconds(self, name: str, seconds: float) -> None:
-        """Add `seconds` to those of the stage of that name."""
-        with self._lock:
-            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
-
     def add_answer(self, answer: Answer) -> None:
         """Record the algorithm by which a batch was answered."""
         with self._lock:
@@ -133,4 +128,6 @@ class _Stage(AbstractContextManager[None]):
         self.begin = time.perf_counter()
 
     def __exit__(self, *fault: object) -> None:
-        self.profile.add_seconds(self.name, time.perf_counter() - self.begin)
+        seconds, profile = time.perf_counter() - self.begin, self.profile
+        with profile._lock:
+            profile.seconds[self.name] = profile.seconds.get(self.name, 0.0) + seconds

@@ -39,7 +39,7 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: i
     So `function` may spread its own work.
     """
     if threads == 1 or len(items) <= 1:
-        return [function(item) for item in items]
+        return list(map(function, items))
     begun = [_executor(threads - 1, os.getpid()).submit(function, item) for item in items]
     outcomes: list[Future[Result]] = []
     try:
