@@ -36,7 +36,7 @@ Rows = npt.NDArray[np.integer[Any]]
 # The rows that a variable binds, match after match, and where those of each match begin, with the end.
 BoundRows = tuple[Indices, Rows]
 # What 32 bits number.
-_MOST_PLACES = 2**31 - 1
+MOST_PLACES = 2**31 - 1
 _Number = TypeVar("_Number", bound=np.generic)
 
 
@@ -118,10 +118,10 @@ class Matches:
         """Return whether no variable is quantified; then `counts` is a single 1 in memory, repeated."""
         return self.counts.strides == (0, 0)
 
-    @property
+    @cached_property
     def binds_all(self) -> bool:
-        """Return whether each match is known to bind an event to every variable."""
-        return self.single
+        """Return whether each match binds an event to every variable."""
+        return self.single or bool(self.counts.min(initial=1))
 
     @property
     def bound(self) -> int:
@@ -261,7 +261,7 @@ AS_THEY_ARE = np.empty(0, np.int64)
 
 def place_type(most: int) -> npt.DTypeLike:
     """Return the type of numbers up to `most` of events in a list: 32 bits if these do, as in Arrow's lists."""
-    return np.int32 if most <= _MOST_PLACES else np.int64
+    return np.int32 if most <= MOST_PLACES else np.int64
 
 
 def bound_singles(rows: npt.NDArray[np.int64]) -> list[BoundRows]:

@@ -152,7 +152,7 @@ class OrderedMatches:
 
     @property
     def binds_all(self) -> bool:
-        """Return whether each match is known to bind an event to every variable."""
+        """Return whether each match binds an event to every variable; some that are left out may be among these."""
         return self.source.binds_all
 
     @property

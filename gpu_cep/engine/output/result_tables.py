@@ -254,6 +254,8 @@ def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
 
 def numbered(columns: EventColumns, of_rows: Iterable[ColumnOf]) -> list[ColumnOf]:
     """Return functions that make the same columns of rows, with their numbers in the caller's input."""
+    if columns.numbers is None:
+        return list(of_rows)
 
     def number(rows: ColumnOf) -> pa.Array:
         return columns.numbers_of(rows())

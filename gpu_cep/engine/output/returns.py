@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
-from gpu_cep.engine.events.matches import BoundRows, Indices, Rows
+from gpu_cep.engine.events.matches import MOST_PLACES, BoundRows, Indices, Rows
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
@@ -93,7 +93,7 @@ class BoundEvents(ABC):
     def lists(self, v: int, values: pa.Array) -> pa.Array:
         """Return values of all events bound to v as one list for each match, NULL where v is absent."""
         _, offsets = self.binding(v)
-        if offsets[-1] > np.iinfo(np.int32).max:
+        if offsets[-1] > MOST_PLACES:
             raise EventError(too_many_rows(int(offsets[-1])))
         missing = self.absent(v)
         mask = None if missing is None else pa.array(missing)
