@@ -109,9 +109,15 @@ def _without_groups(query: Query, pattern: Pattern) -> Query:
 
 def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:
     """Return whether a query, given as text or as a tree, is SQL's MATCH_RECOGNIZE."""
-    if isinstance(pattern, str) and not _NAMED.search(pattern):
+    if isinstance(pattern, str) and not _names_rows(pattern):
         return False
     return isinstance(parse(pattern) if isinstance(pattern, str) else pattern, RowPatternQuery)
+
+
+@lru_cache(maxsize=1024)
+def _names_rows(text: str) -> bool:
+    """Return whether the text names MATCH_RECOGNIZE somewhere; case is of no account, which makes the search long."""
+    return _NAMED.search(text) is not None
 
 
 def as_row_pattern(pattern: str | RowPatternQuery) -> RowPatternQuery:
@@ -217,7 +223,11 @@ def events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
 
 def are_swapped(events: object, pattern: object) -> bool:
     """Return whether `events` rather than `pattern` is a query."""
-    return _likeness(events) > _likeness(pattern)
+    likeness = _likeness(pattern)
+    return likeness < _LIKEST and _likeness(events) > likeness
+
+
+_LIKEST = 2
 
 
 def _likeness(given: object) -> int:
@@ -228,7 +238,7 @@ def _likeness(given: object) -> int:
     builder = sys.modules.get("gpu_cep.lang.builder")
     trees = (Query, IntervalQuery, RowPatternQuery, PatternNode)
     built = trees if builder is None else (*trees, builder.Buildable)
-    return 2 * isinstance(given, built)
+    return _LIKEST * isinstance(given, built)
 
 
 def make_plan(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> AnyPlan:
