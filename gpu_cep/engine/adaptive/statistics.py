@@ -11,7 +11,6 @@ import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
@@ -21,7 +20,7 @@ from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
-from gpu_cep.engine.windows.direct import reads_directly
+from gpu_cep.engine.windows.direct import reads_directly, share_events
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
 from gpu_cep_kernels.device.primitives import marked_events
@@ -103,10 +102,12 @@ class BatchStatistics:
         plan, events = self.search.plan, self.batch_events
         if self.event_count > _FEW_EVENTS or plan.strategy in ("skip_till_any_match", "robust_skip_till_next_match"):
             return False
-        if any_overlap(restrict_labels(events.labels, self.search.tables.branch.positives)):
+        if share_events(plan, events.labels, self.search.tables.branch):
             return False
         windows = self._branch_windows
-        return int((windows.ends(windows.starts) - windows.starts).sum()) <= _FEW_STEPS
+        # no window holds more than all events
+        few = len(windows.starts) * self.event_count <= _FEW_STEPS
+        return few or int((windows.ends(windows.starts) - windows.starts).sum()) <= _FEW_STEPS
 
     @cached_property
     def window_size(self) -> float:

@@ -6,6 +6,7 @@ A dead end is a state that led to no match (:mod:`gpu_cep_kernels.automaton.dead
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from math import prod
 
 import numpy as np
@@ -44,9 +45,15 @@ Read = tuple[int, int]
 def allocate_dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
     """Return room for the dead ends in the windows [starts, ends); no room if `states` is None."""
     if states is None:
-        nothing = np.empty(0, np.int64)
-        return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
+        return _no_dead_ends()
     return new_dead_ends(states, min(MOST_DEAD_ENDS, 1 << int(4 * (ends - starts).max()).bit_length()), PATIENCE)
+
+
+@cache
+def _no_dead_ends() -> DeadEnds:
+    """Return no room for dead ends, into which nothing is ever written."""
+    nothing = np.empty(0, np.int64)
+    return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
 
 
 def state_key_table(tables: MatcherTables) -> StateTable | None:

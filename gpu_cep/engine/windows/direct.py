@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.label_words import any_overlap, restrict_labels
+from gpu_cep.engine.events.label_words import Words, any_overlap, restrict_labels
 from gpu_cep.engine.events.matches import Counts, Matches, ones
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_chained
 from gpu_cep.identity import Identity
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, bind_singles, count_bindings
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
@@ -34,25 +34,32 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     It has no conditions between variables. Each variable binds one event, or one or more. With
     negations each one binds one.
     """
-    pattern = tables.pattern
-    most = (1,) if tables.branch.negations else (1, UNBOUNDED)
-    quantifiers = zip(pattern.minimum, pattern.maximum, strict=True)
+    return _reads_directly(Identity(plan), Identity(tables.branch))
+
+
+@lru_cache(maxsize=256)
+def _reads_directly(of_plan: Identity[EventPlan], of_branch: Identity[PlannedBranch]) -> bool:
+    """Return what :func:`reads_directly` does; it is asked several times for each batch."""
+    plan, branch = of_plan.value, of_branch.value
+    most = (1,) if branch.negations else (1, None)
+    bound = (plan.query.variables[v] for v in branch.positives)
     return (
         plan.strategy == "skip_till_next_match"
         and "chain" in plan.pruning
-        and not tables.branch.conditions
-        and all(minimum == 1 and maximum in most for minimum, maximum in quantifiers)
+        and not branch.conditions
+        and all(variable.minimum == 1 and variable.maximum in most for variable in bound)
     )
 
 
 def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
     """Return whether no event of the batch can bind to two variables that are available at a time."""
+    return labels_decide(tables.pattern, bool(windows.next_events.after.size), lambda: share_events(plan, windows.labels, tables.branch))
 
-    def overlap() -> bool:
-        alone = len(plan.branches) == 1 and not tables.branch.negations
-        return any_overlap(windows.labels if alone else restrict_labels(windows.labels, tables.branch.positives))
 
-    return labels_decide(tables.pattern, bool(windows.next_events.after.size), overlap)
+def share_events(plan: EventPlan, labels: Words, branch: PlannedBranch) -> bool:
+    """Return whether some event may bind to two variables of a branch."""
+    alone = len(plan.branches) == 1 and not branch.negations
+    return any_overlap(labels if alone else restrict_labels(labels, branch.positives))
 
 
 def labels_decide(pattern: PatternTable, tied: bool, overlap: Callable[[], bool]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.matchers.start_limit import StartLimit
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
+from gpu_cep.identity import Identity
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_runs import walk_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
@@ -31,7 +32,17 @@ from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import BY_PROGRAM, Conditions, Criteria, EventPath, EventTable, MatchTable, PathState, Status
+from gpu_cep_kernels.rules.tables import (
+    BY_PROGRAM,
+    Conditions,
+    Criteria,
+    EventPath,
+    EventTable,
+    MatchTable,
+    PathState,
+    PatternTable,
+    Status,
+)
 
 # Steps between two returns to Python, where an enumeration can be interrupted and its budget checked.
 STEPS_PER_CALL = 1 << 21
@@ -307,8 +318,8 @@ class _Enumeration:
         """
         if self.jumps.patience < UNBOUNDED or not self.indexes.may_pay:
             return STEPS_PER_CALL
-        passed, wasted = int(self.run.state[PathState.REJECTED]), wasted_searches(self.run)
-        if self.indexes.pay(self.steps, passed, wasted, self.share, self._speed):
+        passed, wasted = int(self.run.state[PathState.REJECTED]), wasted_searches(self.run) if self.steps else 0
+        if self.steps and self.indexes.pay(self.steps, passed, wasted, self.share, self._speed):
             self.jumps = self.indexes.jumps()
             # a walk jumps, too, but looks ahead no further than the next event
             self.walks = self.walks and not self.indexes.looking_ahead_pays(self.steps - passed, wasted, self.share)
@@ -338,8 +349,13 @@ class _Enumeration:
 def _new_path(search: Search, conditions: Conditions) -> EventPath:
     """Return an empty path."""
     pattern = search.tables.pattern
-    depth = _PATH * _LONGER if (pattern.maximum == UNBOUNDED).any() else _PATH
-    return new_path(depth, pattern, conditions, search.kept_matches, search.kept_limit)
+    return new_path(_depth(Identity(pattern)), pattern, conditions, search.kept_matches, search.kept_limit)
+
+
+@lru_cache(maxsize=256)
+def _depth(pattern: Identity[PatternTable]) -> int:
+    """Return how many events a new path has room for."""
+    return _PATH * _LONGER if (pattern.value.maximum == UNBOUNDED).any() else _PATH
 
 
 def _walks(search: Search) -> bool:
