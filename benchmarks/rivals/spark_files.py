@@ -6,6 +6,7 @@ seconds and, per question, how many times as long as reading the files the other
 A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of another number than usual
 has it in its name. Of the questions of ``--unordered``, the events are also written in random order; then Spark should read them, and it
 is measured what finding that out costs. A run adds its questions to the record of its day, and is refused if it would leave less in it.
+The page tells which ways failed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
+from benchmarks.record.day_records import RecordError, earlier, merged
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
@@ -44,8 +46,6 @@ from benchmarks.rivals.spark_records import (
     SHUFFLED,
     SQL,
     WAYS,
-    RecordError,
-    merged,
     new_record,
     page_of,
     refuse_losses,
@@ -141,12 +141,21 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
     }
 
 
-def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> dict[str, Taken]:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The least that each way took for a question, and the errors of the ways that failed."""
+
+    best: dict[str, Taken]
+    failed: dict[str, str]
+
+
+def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Measured:
     """Return the least that each of the chosen ways takes, turn by turn; raise AssertionError unless they count alike.
 
-    The first turn, in which workers start and load kernels, does not count. A way that cannot answer a question has no time.
+    The first turn, in which workers start and load kernels, does not count. A way that fails in any turn has no time.
     """
     best: dict[str, Taken] = {}
+    failed: dict[str, str] = {}
     counted: dict[str, int] = {}
 
     def counting(way: str, answer: Callable[[], int]) -> Callable[[], None]:
@@ -154,17 +163,20 @@ def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> dict
 
     answers = {way: answer for way, answer in ways(asked).items() if way in chosen}
     for group, turn in product(TOGETHER, range(repeats + 1)):
-        for way in filter(answers.__contains__, group):
+        for way in group:
+            if way not in answers or way in failed:
+                continue
             try:
                 spent = taken(counting(way, answers[way]), best.get(way, Taken()) if turn else Taken())
             except (UnsupportedError, AnalysisException) as fault:
-                print(f"{asked.kind.name}, {way}: {str(fault).splitlines()[0]}", file=sys.stderr)
+                failed[way] = str(fault).splitlines()[0]
+                print(f"{asked.kind.name}, {way}: {failed[way]}", file=sys.stderr)
                 continue
             print(f"{asked.kind.name}, {way}, turn {turn}: {spent.clock:.2f} s, {counted[way]:,}", file=sys.stderr)
             if turn:
                 best[way] = spent
     refuse_other_counts(asked.kind.name, counted)
-    return best
+    return Measured({way: spent for way, spent in best.items() if way not in failed}, failed)
 
 
 def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
@@ -196,10 +208,10 @@ def rows_of_group(events: int) -> int:
     return min(GROUP, events // 10)
 
 
-def ask(options: argparse.Namespace) -> dict[str, dict[str, Taken]]:
+def ask(options: argparse.Namespace) -> dict[str, Measured]:
     """Return what each way takes for each question."""
     spark = session(options.cores)
-    found: dict[str, dict[str, Taken]] = {}
+    found: dict[str, Measured] = {}
     chosen = [WORDS[word] for word in options.ways]
     try:
         for names, ways_of, unordered in ((options.kinds, chosen, False), (options.unordered, (AUTO, SHUFFLED), True)):
@@ -236,15 +248,17 @@ def main(argv: list[str]) -> int:
     where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores)}
     name = f"{record_name(options.events)}-{slug(where['machine'])}-{where['day']}"
     path = RESULTS / f"{name}.json"
-    before = pages.read(path) if path.exists() and not options.no_record else None
-    if before is not None:
+    before = None
+    if not options.no_record:
         try:
-            refuse_losses(before, where, options.kinds, [WORDS[word] for word in options.ways])
+            before = earlier(path, where, (*PACKAGES, "cores"))
+            refuse_losses(before, options.kinds, [WORDS[word] for word in options.ways])
         except RecordError as fault:
             print(fault, file=sys.stderr)
             return 2
-    run = new_record(where, options.events, options.repeats, ask(options))
-    record = run if before is None else merged(before, run, IN_SQL)
+    found = ask(options)
+    best, failed = ({name: getattr(each, part) for name, each in found.items()} for part in ("best", "failed"))
+    record = merged(before, new_record(where, options.events, options.repeats, best, failed), IN_SQL)
     page = page_of(record, rows_of_group(options.events))
     print(page)
     if not options.no_record:

@@ -1,7 +1,9 @@
 """Streams of one key to a million, even and skewed: what ``slices="auto"`` takes beside whole streams and beside Spark's bare hand-over.
 
-``python -m benchmarks.spark.keys [--events N] [--repeats N] [--keys N …] [--rows N]`` checks that all ways count the same matches, prints
-the page and writes it with its record to ``results/``. ``--rows`` is the setting ``spark.sql.execution.arrow.maxRecordsPerBatch``.
+``python -m benchmarks.spark.keys [--events N] [--repeats N] [--keys N …] [--rows N] [--no-record]`` checks that all ways count the same
+matches, prints the page and writes it with its record to ``results/``. ``--rows`` is the setting
+``spark.sql.execution.arrow.maxRecordsPerBatch``. A run adds its lines to the record of its day; a record of other numbers of events or rows
+than usual has them in its name.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep
 from benchmarks.record import pages
+from benchmarks.record.day_records import Record, RecordError, earlier, merged, new_record, run_lines
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.spark.floor import handed_over, total
@@ -57,6 +61,11 @@ class Line:
     tasks: int
     streams: str
 
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Line:
+        """The line that a record has as a mapping."""
+        return cls(**{**told, **{way: Taken(**told[way]) for way in ("bare", "whole", "auto")}})
+
 
 def column(keys: int, *, skewed: bool) -> str:
     return f"{'zipf' if skewed else 'even'}{keys}"
@@ -76,6 +85,8 @@ def events(number: int, numbers: Sequence[int]) -> pa.Table:
         "x": random.random(number),
     }
     for keys, skewed in lines(numbers):
+        # the same keys, whatever others are asked for
+        random = np.random.default_rng([7, keys, skewed])
         weights = 1 / np.arange(1, keys + 1) if skewed else np.ones(keys)
         shares = np.cumsum(weights / weights.sum())
         found[column(keys, skewed=skewed)] = np.minimum(np.searchsorted(shares, random.random(number)), keys - 1)
@@ -162,9 +173,15 @@ def _cpu_ticks(process: int) -> int:
     return sum(map(int, fields[11:15]))
 
 
-def markdown(found: list[Line], where: dict[str, str], number: int, repeats: int, rows: int) -> str:
+def record_name(events: int, rows: int) -> str:
+    """What a record of so many events, and rows a batch, is called."""
+    return "-".join(["keys", *(f"{events}-events" for _ in range(events != EVENTS)), *(f"{rows}-rows" for _ in range(rows != ROWS))])
+
+
+def markdown(record: Record) -> str:
+    where = record["environment"]
     table = [["keys", "", BARE, WHOLE, AUTO, "auto over None", "of cores", "auto over bare", "of cores", "tasks", "auto says"]]
-    for each in found:
+    for each in map(Line.of, record["questions"].values()):
         seconds = [f"{value.clock:.2f} s" for value in (each.bare, each.whole, each.auto)]
         pairs = [(each.auto, each.whole), (each.auto, each.bare)]
         ratios = [f"{ratio:.2f}" for one, other in pairs for ratio in (one.clock / other.clock, one.cores / other.cores)]
@@ -172,33 +189,51 @@ def markdown(found: list[Line], where: dict[str, str], number: int, repeats: int
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Keys of streams under Spark, on {where['machine']}, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
-        f"{number:,} events in Parquet, half of them asked for; local[2], {rows:,} rows a batch; the best of {repeats} warm runs, turn by "
-        f"turn. `{QUERY}`, counted. The bare hand-over sends the same rows and columns through a shuffle to Python, which counts them. "
-        "Seconds are the clock's; `of cores` compares the CPU time of all processes, which suffers less from what else the machine does. "
-        "Written by `python -m benchmarks.spark.keys`.",
+        f"{versions}. {record['events']:,} events in Parquet, half of them asked for; local[2], {record['rows']:,} rows a batch; the best "
+        f"of some warm runs, turn by turn. `{QUERY}`, counted. The bare hand-over sends the same rows and columns through a shuffle to "
+        "Python, which counts them. Seconds are the clock's; `of cores` compares the CPU time of all processes, which suffers less from "
+        "what else the machine does. Written by `python -m benchmarks.spark.keys`.",
+        "\n".join(run_lines(record)),
         pages.table(table, figures=10),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def main(argv: list[str]) -> int:
+def arguments(argv: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure streams by number and skew of their keys under Spark.")
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--keys", type=int, nargs="+", default=NUMBERS)
     parser.add_argument("--rows", type=int, default=ROWS)
-    options = parser.parse_args(argv)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
+    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
+    return parser.parse_args(argv)
+
+
+def ask(options: argparse.Namespace) -> dict[str, Any]:
+    """The lines of a record, by the names of their columns of keys."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events, options.keys), path, row_group_size=max(1, options.events // ROW_GROUPS))
         found = measured(path, options.keys, options.repeats, options.rows)
-    page = markdown(found, where, options.events, options.repeats, options.rows)
-    record = {"environment": where, "events": options.events, "rows": options.rows, "lines": [asdict(each) for each in found]}
+    return {column(each.keys, skewed=each.skewed): asdict(each) for each in found}
+
+
+def main(argv: list[str]) -> int:
+    options = arguments(argv)
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
+    name = f"{record_name(options.events, options.rows)}-{slug(where['machine'])}-{where['day']}"
+    try:
+        before = None if options.no_record else earlier(RESULTS / f"{name}.json", where, PACKAGES)
+    except RecordError as fault:
+        print(fault, file=sys.stderr)
+        return 2
+    order = [column(keys, skewed=skewed) for keys, skewed in lines(sorted({*NUMBERS, *options.keys}))]
+    record = merged(before, new_record(where, options.repeats, ask(options), events=options.events, rows=options.rows), order)
+    page = markdown(record)
     print(page)
-    print(*pages.write(RESULTS, f"keys-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    if not options.no_record:
+        print(*pages.write(RESULTS, name, page, record), sep="\n")
     return 0
 
 

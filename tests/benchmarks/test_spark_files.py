@@ -15,6 +15,7 @@ pytest.importorskip("pyspark")
 
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
+from benchmarks.record.day_records import Record, RecordError, earlier, merged
 from benchmarks.record.machine import package_version, processor_name, slug
 from benchmarks.rivals import spark_files
 from benchmarks.rivals.spark_records import (
@@ -25,21 +26,19 @@ from benchmarks.rivals.spark_records import (
     SHUFFLED,
     SQL,
     WAYS,
-    Record,
-    RecordError,
-    merged,
     new_record,
     page_of,
     refuse_losses,
     row,
 )
 from benchmarks.spark.keys import PACKAGES, Taken
+from gpu_cep.errors import Diagnostic, UnsupportedError
 
 WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", **dict.fromkeys(PACKAGES, "1")}
 
 
-def record(found: dict[str, dict[str, Taken]], **where: str) -> Record:
-    return new_record(WHERE | where, 400, 3, found)
+def record(found: dict[str, dict[str, Taken]], failed: dict[str, dict[str, str]] | None = None, **where: str) -> Record:
+    return new_record(WHERE | where, 400, 3, found, failed or {})
 
 
 def test_a_row_compares_each_way_with_the_files_road() -> None:
@@ -72,12 +71,33 @@ def test_a_run_of_some_questions_leaves_the_others() -> None:
 
 def test_a_run_that_would_leave_less_is_refused() -> None:
     before = record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}})
-    refuse_losses(before, WHERE, ["funnel"], [FILES, SQL])
-    refuse_losses(before, WHERE, ["v_shape"], [FILES])
+    refuse_losses(before, ["funnel"], [FILES, SQL])
+    refuse_losses(before, ["v_shape"], [FILES])
+    refuse_losses(None, ["funnel"], [FILES])
     with pytest.raises(RecordError, match="has funnel by SQL, which this run leaves out; ask it too, or add --no-record"):
-        refuse_losses(before, WHERE, ["v_shape", "funnel"], [FILES])
+        refuse_losses(before, ["v_shape", "funnel"], [FILES])
+
+
+def test_a_run_of_another_environment_is_refused(tmp_path: Path) -> None:
+    alike, path = (*PACKAGES, "cores"), tmp_path / "day.json"
+    assert earlier(path, WHERE, alike) is None
+    before = record({"funnel": {FILES: Taken(3.0, 4.0)}})
+    pages.write(tmp_path, "day", "", before)
+    assert earlier(path, WHERE | {"load": "9.0", "commit": "def"}, alike) == before
     with pytest.raises(RecordError, match="was made with pyarrow 1, cores 2; move it away"):
-        refuse_losses(before, WHERE | {"pyarrow": "2", "cores": "3"}, ["v_shape"], [FILES])
+        earlier(path, WHERE | {"pyarrow": "2", "cores": "3"}, alike)
+
+
+def test_the_record_tells_which_way_failed() -> None:
+    """Merged over a figure of the same way, it is no silent loss; a later run that succeeds ends it."""
+    first = record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}})
+    then = record({"funnel": {FILES: Taken(1.0, 2.0)}}, {"funnel": {SQL: "[PARSE_SYNTAX_ERROR] near 'PIVOT'"}})
+    found = merged(first, then, spark_files.IN_SQL)
+    assert "\n- funnel by SQL failed: [PARSE_SYNTAX_ERROR] near 'PIVOT'\n" in page_of(found, 40)
+    assert found["failed"] == merged(found, record({"robust": {FILES: Taken(1.0, 1.0)}}), spark_files.IN_SQL)["failed"]
+    again = merged(found, first, spark_files.IN_SQL)
+    assert "failed:" not in page_of(again, 40)
+    assert again["questions"]["funnel"] == first["questions"]["funnel"]
 
 
 def test_a_dozen_questions_are_asked_without_names() -> None:
@@ -124,6 +144,37 @@ def test_workers_do_not_wait_for_sql(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(spark_files, "ways", answers)
     chosen = (SQL, FILES, PATH)
-    best = spark_files.measured(SimpleNamespace(kind=SimpleNamespace(name="runs")), 1, chosen)
+    found = spark_files.measured(SimpleNamespace(kind=SimpleNamespace(name="runs")), 1, chosen)
     assert asked == [FILES, PATH] * 2 + [SQL] * 2
-    assert set(best) == set(chosen)
+    assert set(found.best) == set(chosen)
+    assert not found.failed
+
+
+def test_a_way_that_fails_is_told_and_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fail(way: str, turn: int) -> int:
+        asked.append(way)
+        if asked.count(way) > turn:
+            raise UnsupportedError([Diagnostic(f"{way} cannot")])
+        return 7
+
+    failing = {FILES: partial(fail, FILES, 9), SHUFFLED: partial(fail, SHUFFLED, 0), SQL: partial(fail, SQL, 2)}
+    monkeypatch.setattr(spark_files, "ways", lambda _: failing)
+    found = spark_files.measured(SimpleNamespace(kind=SimpleNamespace(name="runs")), 2, (FILES, SHUFFLED, SQL))
+    assert set(found.best) == {FILES}
+    assert set(found.failed) == {SHUFFLED, SQL}
+    assert found.failed[SQL].startswith("SQL cannot")
+    assert asked.count(SHUFFLED) == 1
+
+
+def test_a_run_adds_to_the_record_of_its_number_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_files, "RESULTS", tmp_path)
+    told = spark_files.Measured({FILES: Taken(3.0, 4.0)}, {SQL: "cannot"})
+    monkeypatch.setattr(spark_files, "ask", lambda options: dict.fromkeys(options.kinds, told))
+    for number, kind in (("400", "funnel"), ("400", "robust"), ("500", "v_shape")):
+        assert spark_files.main(["--events", number, "--kinds", kind, "--unordered"]) == 0
+    held = {pages.read(path)["events"]: pages.read(path) for path in tmp_path.glob("*.json")}
+    assert list(held[400]["questions"]) == ["funnel", "robust"]
+    assert list(held[500]["questions"]) == ["v_shape"]
+    assert held[400]["failed"] == {"funnel": {SQL: "cannot"}, "robust": {SQL: "cannot"}}

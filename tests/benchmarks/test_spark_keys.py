@@ -1,0 +1,70 @@
+"""The benchmark of keys under Spark: its events, and what a run adds to the record of its day."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from benchmarks.record import pages
+from benchmarks.spark import keys
+from benchmarks.spark.keys import Line, Taken
+
+
+def line(number: int, skewed: bool, seconds: float) -> dict[str, Any]:
+    return asdict(Line(number, skewed, Taken(seconds, 1.0), Taken(4.0, 2.0), Taken(3.0, 1.0), 7, 2, "streams are whole"))
+
+
+def asked(options: argparse.Namespace) -> dict[str, Any]:
+    return {keys.column(number, skewed=skewed): line(number, skewed, options.repeats) for number, skewed in keys.lines(options.keys)}
+
+
+def test_keys_do_not_depend_on_the_others_that_are_asked() -> None:
+    alone, both = keys.events(1_000, [10]), keys.events(1_000, [2, 10])
+    assert alone == both.select(alone.column_names)
+    assert set(both.column_names) == {"ts", "type", "x", "even2", "zipf2", "even10", "zipf10"}
+    assert both["even10"] != both["zipf10"]
+
+
+def test_a_run_adds_its_lines_to_the_record_of_its_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(keys, "ask", asked)
+    assert keys.main(["--keys", "10", "50", "--repeats", "2"]) == 0
+    assert keys.main(["--keys", "1", "10", "--repeats", "3"]) == 0
+    (path,) = tmp_path.glob("*.json")
+    record = pages.read(path)
+    assert list(record["questions"]) == ["even1", "even10", "zipf10", "even50", "zipf50"]
+    assert [each["bare"]["clock"] for each in record["questions"].values()] == [3, 3, 3, 2, 2]
+    assert [each["repeats"] for each in record["measured"].values()] == [3, 3, 3, 2, 2]
+    page = path.with_suffix(".md").read_text(encoding="utf-8")
+    assert "| 10 | Zipf | 3.00 s | 4.00 s | 3.00 s | 0.75 | 0.50 | 1.00 | 1.00 | 2 | streams are whole |" in page
+    assert "best of 2. even50, zipf50." in page
+
+
+def test_other_numbers_of_events_or_rows_have_records_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(keys, "ask", asked)
+    for options in ([], ["--events", "400"], ["--rows", "500"], ["--events", "400", "--rows", "500"]):
+        assert keys.main(["--keys", "1", *options]) == 0
+    assert {(each["events"], each["rows"]) for each in map(pages.read, tmp_path.glob("*.json"))} == {
+        (keys.EVENTS, keys.ROWS), (400, keys.ROWS), (keys.EVENTS, 500), (400, 500),
+    }  # fmt: skip
+    names = sorted(path.name.split("-amd")[0] for path in tmp_path.glob("*.json"))
+    assert len(names) == 4
+
+
+def test_a_run_with_other_packages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(keys, "ask", asked)
+    assert keys.main(["--keys", "1"]) == 0
+    monkeypatch.setattr(keys, "package_version", lambda package: "0")
+    assert keys.main(["--keys", "10"]) == 2
+    assert "move it away, or add --no-record" in capsys.readouterr().err
+    assert keys.main(["--keys", "10", "--no-record"]) == 0
+    (path,) = tmp_path.glob("*.json")
+    assert list(pages.read(path)["questions"]) == ["even1"]
