@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Generic, TypeVar
+from weakref import ref
 
 Value = TypeVar("Value")
+Made = TypeVar("Made")
 
 
 class Identity(Generic[Value]):
@@ -24,3 +28,47 @@ class Identity(Generic[Value]):
 
     def __hash__(self) -> int:
         return id(self.value)
+
+
+class WeakIdentity(Generic[Value]):
+    """An :class:`Identity` that does not keep its object alive; that of an object that is gone equals no other."""
+
+    __slots__ = ("_address", "_object")
+
+    def __init__(self, value: Value) -> None:
+        self._address, self._object = id(value), ref(value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, WeakIdentity):
+            return False
+        own = self._object()
+        return own is not None and other._object() is own
+
+    def __hash__(self) -> int:
+        return self._address
+
+
+def while_alive(make: Callable[[Value], Made]) -> Callable[[Value], Made]:
+    """Return `make`, which remembers what it made of an object until that is gone.
+
+    What is made must not hold the object itself, which would never go then.
+    """
+    held: dict[int, tuple[ref[Value], Made]] = {}
+
+    @wraps(make)
+    def made_of(value: Value) -> Made:
+        address = id(value)
+        known = held.get(address)
+        if known is not None and known[0]() is value:
+            return known[1]
+
+        def forget(gone: ref[Value]) -> None:
+            # another object may lie at the address already
+            if address in held and held[address][0] is gone:
+                del held[address]
+
+        made = make(value)
+        held[address] = ref(value, forget), made
+        return made
+
+    return made_of

@@ -136,7 +136,7 @@ class Ranking:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class BoundQuery:
     """What queries of all kinds say, bound to a schema.
 

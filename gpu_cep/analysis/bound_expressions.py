@@ -54,7 +54,7 @@ class Field:
     place: Place = Place.EACH
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ScalarFunction:
     """A function that the caller brings, in plain Python; it is compiled where it runs.
 

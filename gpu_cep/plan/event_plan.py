@@ -183,7 +183,7 @@ class LiftedCondition:
     back: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PlannedBranch:
     """One branch of the pattern. Variables are numbered by their place in `variables`.
 
@@ -225,7 +225,7 @@ class ReturnProgram:
     texts: tuple[Constant | Leaf, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class Plan:
     """What plans of all kinds say.
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 
 from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.identity import Identity
+from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_predicate_column
 
@@ -60,19 +59,14 @@ def plan_properties(plan: PlanT) -> PlanT:
     return replace(plan, properties=tests)
 
 
+# A rule of a set is asked for them a dozen times.
+@while_alive
 def property_conjuncts(query: BoundQuery) -> tuple[tuple[Condition, Bound, int], ...]:
     """Return each operand of the top-level ANDs of all properties, but for TRUE, which all events satisfy.
 
     With it come its condition and the label bits of its variables.
     """
-    return _known_conjuncts(Identity(query))
-
-
-# A rule of a set is asked for them a dozen times.
-@lru_cache(maxsize=1024)
-def _known_conjuncts(query: Identity[BoundQuery]) -> tuple[tuple[Condition, Bound, int], ...]:
-    """Return the operands as :func:`property_conjuncts` does, and remember them."""
-    return tuple(_find_conjuncts(query.value))
+    return tuple(_find_conjuncts(query))
 
 
 def _find_conjuncts(query: BoundQuery) -> Iterator[tuple[Condition, Bound, int]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +17,8 @@ from numba import njit
 
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.answers import answer
+from gpu_cep.engine.lowering import user_functions
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -251,3 +255,38 @@ def test_two_functions_of_one_name_are_two() -> None:
     query = "PATTERN SEQ(A a, B b) RETURN near(a.x, b.x) AS d"
     results = [cep.match(events(), query, functions={"near": local(distance)})["d"].to_pylist() for distance in (0.0, 1.0)]
     assert results[1] == pytest.approx([value if value is None else value + 1 for value in results[0]], nan_ok=True)
+
+
+# Lives -------------------------------------------------------------------------
+
+PAIR = "PATTERN SEQ(A a, B b) WHERE near(a.x, b.x) < 3 WITHIN 10"
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        *((PAIR, {"output": output}) for output in ("matches", "events", "count", "compressed")),
+        ("PATTERN SEQ(A a, B b+) WHERE skip_till_any_match { near(a.x, b.x) < 3 } WITHIN 10", {}),
+        ("PATTERN SEQ(A a, NOT(B n), B b) WHERE near(a.x, n.x) < 3 WITHIN 10", {}),
+        ("PATTERN SEQ(A a, B b) WHERE near(a.x, 2) < 3 WITHIN 10 RETURN near(a.x, 1) AS d", {}),
+        ("DEFINE low AS near(x, 2) < 3, high AS x > 4 PATTERN low before high WITHIN 10", {}),
+    ],
+)
+def test_a_function_goes_with_its_last_query(query: str, asked: dict[str, Any]) -> None:
+    function = local(0.25)
+    held = weakref.ref(function)
+    cep.match(events(), query, functions={"near": function}, **asked)
+    del function
+    user_functions._latest_form.cache_clear()
+    gc.collect()
+    assert held() is None
+
+
+def test_what_a_plan_calls_lives_as_long_as_the_plan() -> None:
+    plan = planned({"near": local(0.5)}, "near(a.x, b.x) < 3 RETURN near(a.x, b.x) AS d")
+    before = answer(plan, events())
+    user_functions._latest_form.cache_clear()
+    gc.collect()
+    # code that is freed is soon written over
+    planned({"near": local(0.75)}, "near(b.x, a.x) < 3")
+    assert answer(plan, events()).equals(before)

@@ -32,7 +32,7 @@ from gpu_cep.engine.output.result_tables import (
     numbered,
 )
 from gpu_cep.engine.output.returns import return_array
-from gpu_cep.identity import Identity
+from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import spread
@@ -48,10 +48,10 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas.of(Identity(plan), schema, partial(_make_schema, plan))
+    return _known_schemas.of(WeakIdentity(plan), schema, partial(_make_schema, plan))
 
 
-_known_schemas: SchemaMemo[Identity[IntervalPlan], pa.Schema] = SchemaMemo(1024, metadata=True)
+_known_schemas: SchemaMemo[WeakIdentity[IntervalPlan], pa.Schema] = SchemaMemo(1024, metadata=True)
 
 
 def _make_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:

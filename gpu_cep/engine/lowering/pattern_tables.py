@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,7 @@ from gpu_cep.engine.lowering.judgements import judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.programs import assemble, tabulator
-from gpu_cep.identity import Identity
+from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction, Program
 from gpu_cep_kernels.automaton.chain_judgements import Chain
@@ -68,7 +67,7 @@ class MatcherTables:
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
     """Return the tables of each of the plan's branches."""
-    return _tables_of(Identity(plan)) or _build_tables(plan, columns)
+    return _tables_of(plan) or _build_tables(plan, columns)
 
 
 def _depend_on_events(plan: EventPlan) -> bool:
@@ -79,10 +78,10 @@ def _depend_on_events(plan: EventPlan) -> bool:
 
 
 # Over few events the tables take a tenth of the time.
-@lru_cache(maxsize=256)
-def _tables_of(plan: Identity[EventPlan]) -> tuple[MatcherTables, ...]:
+@while_alive
+def _tables_of(plan: EventPlan) -> tuple[MatcherTables, ...]:
     """Return the tables; none if they depend on the events."""
-    return () if _depend_on_events(plan.value) else _build_tables(plan.value, None)
+    return () if _depend_on_events(plan) else _build_tables(plan, None)
 
 
 def _build_tables(plan: EventPlan, columns: EventColumns | None) -> tuple[MatcherTables, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from threading import Lock
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from gpu_cep.analysis.bound_expressions import ScalarFunction
 from gpu_cep.analysis.functions import BUILT_IN
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, DataType, Kind
 from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.identity import while_alive
 from gpu_cep.lang.ast import AGGREGATES
 from gpu_cep.plan.programs import ScalarCall
 
@@ -25,8 +27,6 @@ _KINDS = {Kind.INTEGER: "i", Kind.FLOAT: "f", Kind.BOOLEAN: "b"}
 _RESULTS = {"i": INTEGER, "f": FLOAT, "b": BOOLEAN}
 _TAKEN = BUILT_IN.union(AGGREGATES, ("prev",))
 
-# Compiled code lives as long as the process: tables hold its addresses.
-_compiled: dict[tuple[ScalarFunction, str], CompiledScalar] = {}
 _compiling = Lock()
 
 
@@ -65,14 +65,28 @@ def address_of(call: ScalarCall) -> int:
 
 
 def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> CompiledScalar:
-    """Return the compiled form of a function for arguments of these types."""
+    """Return the compiled form of a function for arguments of these types, which lives as long as the function."""
+    kinds = "".join(_KINDS[parameter.kind] for parameter in parameters)
+    forms = _forms_of(function)
+    with _compiling:
+        if kinds not in forms:
+            forms[kinds] = _latest_form(function, kinds)
+        return forms[kinds]
+
+
+@while_alive
+def _forms_of(function: ScalarFunction) -> dict[str, CompiledScalar]:
+    """Return the compiled forms of a function by the kinds of their arguments; tables of plans that call it hold their addresses."""
+    return {}
+
+
+# Each call brings its functions as new objects, and a service may bring new functions with each call.
+@lru_cache(maxsize=64)
+def _latest_form(function: ScalarFunction, kinds: str) -> CompiledScalar:
+    """Return what was compiled of an equal function, if that is not long ago, or is compiled now."""
     from gpu_cep_kernels.compile.scalars import compile_scalar
 
-    key = function, "".join(_KINDS[parameter.kind] for parameter in parameters)
-    with _compiling:
-        if key not in _compiled:
-            _compiled[key] = compile_scalar(function.body, key[1])
-        return _compiled[key]
+    return compile_scalar(function.body, kinds)
 
 
 def _find_fault(name: object, function: object) -> str | None:

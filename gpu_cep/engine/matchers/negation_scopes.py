@@ -9,7 +9,7 @@ pattern, the window does. Kernels judge a NOT by this table
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gpu_cep.engine.events.matches import Indices, concatenate_arrays
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.identity import Identity
+from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
@@ -59,7 +59,7 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
     clock, length = window_clock(plan, ordered, 0, size)
     places = [events[branch.variables[negation.variable]] for negation in negations]
     return NegationTable(
-        **_scopes(Identity(branch)),
+        **_scopes(branch),
         place_first=offsets([len(own) for own in places]),
         places=places[0] if len(places) == 1 else np.concatenate(places),
         streams=ordered.offsets,
@@ -69,11 +69,11 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
     )
 
 
-@lru_cache(maxsize=256)
-def _scopes(branch: Identity[PlannedBranch]) -> dict[str, Any]:
+@while_alive
+def _scopes(branch: PlannedBranch) -> dict[str, Any]:
     """Return the fields of a branch's negations that depend on no events: their variables, and those that bound their scopes."""
-    negations = branch.value.negations
-    bounds = [scope_bounds(branch.value, negation) for negation in negations]
+    negations = branch.negations
+    bounds = [scope_bounds(branch, negation) for negation in negations]
     return {
         "variable": np.array([negation.variable for negation in negations], np.uint16),
         "after_first": offsets([len(after) for after, _ in bounds]),

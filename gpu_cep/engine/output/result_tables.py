@@ -20,7 +20,7 @@ from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, even
 from gpu_cep.engine.output.ordered_values import OrderedValues
 from gpu_cep.engine.output.returns import return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
-from gpu_cep.identity import Identity
+from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import spread, threads_for
 from gpu_cep_kernels.matches.groups import group_begins
@@ -53,11 +53,11 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas.of(Identity(plan), schema, partial(_make_schema, plan))
+    return _known_schemas.of(WeakIdentity(plan), schema, partial(_make_schema, plan))
 
 
 # Over few events the schema takes a twentieth of the time.
-_known_schemas: SchemaMemo[Identity[Plan], pa.Schema] = SchemaMemo(1024, metadata=True)
+_known_schemas: SchemaMemo[WeakIdentity[Plan], pa.Schema] = SchemaMemo(1024, metadata=True)
 
 
 def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, reduce
+from functools import reduce
 from operator import and_, or_
 
 from gpu_cep.analysis.bound import BoundPattern
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
-from gpu_cep.identity import Identity
+from gpu_cep.identity import while_alive
 from gpu_cep.plan.properties import property_conjuncts
 
 Values = frozenset[int | str]
 
 
+# Plans of rule sets are remembered, too.
+@while_alive
 def bound_values(query: BoundPattern) -> Mapping[int, Values]:
     """Return the values that every event which some variable may bind has in a column, by column.
 
     These are the columns of text or integers that each variable, negated ones included, compares with constants for equality.
     """
-    return _known_values(Identity(query))
-
-
-# Plans of rule sets are remembered, too.
-@lru_cache(maxsize=1024)
-def _known_values(given: Identity[BoundPattern]) -> Mapping[int, Values]:
-    """Return the values as :func:`bound_values` does, and remember them."""
-    query = given.value
     tests = [(bits, tested) for _, conjunct, bits in property_conjuncts(query) for tested in tested_values(conjunct)]
     columns = dict.fromkeys(column for _, (column, _) in tests if column < len(query.schema.attributes))
     found = {}
