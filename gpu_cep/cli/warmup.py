@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
-import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.cli.side_by_side import run_side_by_side
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, OUTPUTS
@@ -23,6 +22,7 @@ from gpu_cep_kernels.compile.notices import QUIET, say
 
 # So many that the planner weighs the algorithms by what it samples, as it does for the events of users.
 _EVENTS = 20_000
+_KILLED = "the system ended the process that compiled this; is there too little memory?"
 
 _TREND = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < a.price WITHIN 300"
 _CHAIN = "PATTERN SEQ(A a, B b, C c) WHERE b.price > a.price + 50 AND c.volume = b.volume WITHIN 300"
@@ -63,6 +63,9 @@ class Trial:
     time: str = "int64"
     key: str = "int64"
     kind: str = "dictionary"
+
+    def __str__(self) -> str:
+        return repr(self.query)
 
 
 def card_to_serve() -> Capability | None:
@@ -160,35 +163,53 @@ def _be_quiet() -> None:
     os.environ[QUIET] = "1"
 
 
-def compile_for_card(form: Form, capability: Capability) -> str:
+@dataclass(frozen=True, slots=True)
+class CardForm:
+    """A kernel to compile for a card of that compute capability."""
+
+    form: Form
+    capability: Capability
+
+    def __str__(self) -> str:
+        return self.form.kernel.rpartition(":")[2]
+
+
+def compile_for_card(asked: CardForm) -> str:
     """Compile a kernel for a card; return why it cannot be compiled, or an empty text."""
     try:
-        compile_form(form, capability)
+        compile_form(asked.form, asked.capability)
     except Exception as fault:
         # whatever a compiler throws: queries on the CPU need none of it
-        return f"{type(fault).__name__}: {fault}"
+        return f"{asked}: {type(fault).__name__}: {fault}"
+    return ""
+
+
+def _compile(task: Trial | CardForm) -> str:
+    """Run a trial, or compile a kernel for a card; return why that fails, or an empty text."""
+    if isinstance(task, CardForm):
+        return compile_for_card(task)
+    run_trial(task)
     return ""
 
 
 def warm_up(chosen: Sequence[Trial], card: Capability | None = None) -> Iterator[int]:
     """Run trials, and compile for a card if there is one, in a process for each core; give after each the number of those that are done.
 
-    What cannot be compiled for the card gives a notice.
+    What cannot be compiled for the card gives a notice, and so does a trial or kernel whose process was killed.
     """
-    listed = [] if card is None else forms()
-    processes = min(available_threads(), len(listed) + len(chosen))
-    # fresh processes: a fork may hold locks of threads that it has not
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, context, initializer=_be_quiet) as pool:
-        begun: list[Future[Any]] = [pool.submit(compile_for_card, form, card) for form in listed if card is not None]
-        begun += [pool.submit(run_trial, trial) for trial in chosen]
-        faults: list[str] = []
-        for done, each in enumerate(as_completed(begun), 1):
-            if fault := each.result():
-                faults.append(fault)
-            yield done
-    if faults:
-        say(f"{len(faults)} of {len(listed)} kernels for the card are left to queries: {faults[0]}")
+    listed = [] if card is None else [CardForm(form, card) for form in forms()]
+    tasks: list[Trial | CardForm] = [*listed, *chosen]
+    processes = min(available_threads(), len(tasks))
+    faults: list[tuple[type, str]] = []
+    for done, ended in enumerate(run_side_by_side(_compile, tasks, processes, _be_quiet), 1):
+        fault = f"{ended.task}: {_KILLED}" if ended.killed else ended.result
+        if fault:
+            faults.append((type(ended.task), fault))
+        yield done
+    for kind, count, noun in ((CardForm, len(listed), "kernels for the card"), (Trial, len(chosen), "sets of kernels for the CPU")):
+        own = [fault for of, fault in faults if of is kind]
+        if own:
+            say(f"{len(own)} of {count} {noun} are left to queries: {own[0]}")
     if card is not None:
         note_done(card)
 

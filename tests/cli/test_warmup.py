@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -89,4 +90,24 @@ def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, ca
     assert len(list((tmp_path / "gpu_cep").glob("*.cuda"))) == 2
     assert json.loads(said.out)["kernels"] == 2 + len(list((tmp_path / "gpu_cep").glob("*.kernel")))
     assert len(list((tmp_path / "gpu_cep").glob("ahead-*"))) == 1
-    assert "1 of 3 kernels for the card are left to queries: AttributeError" in said.err
+    assert "1 of 3 kernels for the card are left to queries: nowhere: AttributeError" in said.err
+
+
+def test_a_killed_process_costs_its_own_kernels_alone(monkeypatch, capsys):
+    """Its neighbour's are compiled: both end with it, and run again."""
+    texts = ["ends well", "is killed", "comes later"]
+    monkeypatch.setattr(warmup, "_compile", compile_or_die)
+    monkeypatch.setattr(warmup, "available_threads", lambda: 2)
+    monkeypatch.setattr(notices, "_said", set())
+    monkeypatch.delenv(notices.QUIET, raising=False)
+    assert list(warmup.warm_up([warmup.Trial(text) for text in texts])) == [1, 2, 3]
+    assert capsys.readouterr().err == (
+        "gpu_cep: 1 of 3 sets of kernels for the CPU are left to queries: 'is killed': the system ended the process that compiled this;"
+        " is there too little memory?\n"
+    )
+
+
+def compile_or_die(trial: warmup.Trial) -> str:
+    if trial.query == "is killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return ""
