@@ -8,6 +8,7 @@ from hypothesis import given
 from gpu_cep.engine.row_patterns import dead_ends
 from gpu_cep.engine.row_patterns.dead_ends import met_on_several_ways
 from tests.drawn.row_patterns import patterns
+from tests.effort import examples
 from tests.plan.test_row_patterns import automaton_of, ways_into
 
 
@@ -25,6 +26,7 @@ def test_states_met_on_several_ways(pattern, met):
     assert {names[automaton.variable[q]] for q in range(len(found)) if found[q]} == set(met)
 
 
+@examples(150, 1_000)
 @given(patterns)
 def test_no_state_is_left_out(pattern):
     automaton = automaton_of(pattern)

@@ -25,6 +25,8 @@ ROBUST = "robust_skip_till_next_match"
 WITHOUT_END = 10**12
 
 
+# what the long streams below tell in the fast suite, over windows of few events and of every operator
+@pytest.mark.full
 @pytest.mark.parametrize("places", [1, 2, 4, 1 << 16])
 def test_what_is_remembered_changes_nothing(monkeypatch, places):
     monkeypatch.setattr(dead_ends, "MOST_DEAD_ENDS", places)
