@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -25,6 +26,8 @@ HEAVY = {
     *("gpu_cep.lang.builder", "numba", "llvmlite", "pyspark", "cupy", "cudf", "hypothesis"),
     *("pandas", "polars", "duckdb", "matplotlib", "rich", "typer"),
 }
+# what no Python worker needs
+DRIVERS = {"matplotlib", "gpu_cep_spark.matching", "gpu_cep_spark.sql", "gpu_cep_spark.jobs"}
 LIMIT = 0.5  # seconds of processor time, so that a busy machine does not count
 
 
@@ -58,13 +61,33 @@ def test_import_loads_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(probe()["modules"])
 
 
+def worker_modules() -> list[str]:
+    """What a Python worker loads when its first task begins; Spark's tests fork their workers with all of it loaded."""
+    daemon = ast.parse((ROOT / "tests" / "spark" / "warm_daemon.py").read_text(encoding="utf-8"))
+    loaded = [name.name for node in ast.walk(daemon) if isinstance(node, ast.Import) for name in node.names]
+    assert "gpu_cep_spark.worker" in loaded
+    return loaded
+
+
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
         ("gpu_cep_spark.matching", {"pandas", "matplotlib", "duckdb"}),
-        # what a Python worker loads when its first task begins
-        ("gpu_cep_spark.worker", {"pandas", "matplotlib", "gpu_cep_spark.matching", "gpu_cep_spark.sql", "gpu_cep_spark.jobs"}),
+        *((module, DRIVERS | ({"pandas"} if module != "gpu_cep_spark.live_processor" else set())) for module in worker_modules()),
     ],
 )
 def test_spark_loads_what_it_needs(module: str, absent: set[str]) -> None:
+    """Each is the first of the project that its process imports."""
     assert absent.isdisjoint(probe(module)["modules"])
+
+
+@pytest.mark.parametrize("folder", ["gpu_cep", "kernels", "spark_glue"])
+def test_parts_of_a_package_are_imported_where_they_are_used(folder: str) -> None:
+    """Pyarrow loads only some of its modules: another module of the process may have loaded what this one forgets."""
+    apart = {"acero", "compute", "csv", "dataset", "feather", "flight", "fs", "json", "orc", "parquet", "substrait"}
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("pa", "pyarrow")}
+        missing = {f"pyarrow.{name}" for name in used & apart} - imported
+        assert not missing, f"{path} uses {sorted(missing)} without importing it"
