@@ -42,7 +42,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.query_plans import as_query, events_first, make_plan, refuse_swapped
+from gpu_cep.query_plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
 from gpu_cep.query_runs import check_engine
 from gpu_cep.result_forms import handed_over, result_form
 
@@ -83,6 +83,7 @@ def match(
 def match(
     events: Any, pattern: Pattern, *, output: TableOutput = ..., result: Literal["cudf"], **keywords: Unpack[TableOptions]
 ) -> cudf.DataFrame: ...
+
 
 @overload
 def match(
@@ -386,11 +387,13 @@ def explain(
     options, settings = read_keywords(keywords)
     if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")
+    allowed = memory_bytes(keywords.get("memory"), "memory")
+    if given is None:
+        return explain_alone(asked, settings)
     from gpu_cep.explanations import explain_any
 
     # of its own, since the caller's may hold earlier runs
     own, total = Profile() if run else None, keywords.get("profile")
-    allowed = memory_bytes(keywords.get("memory"), "memory")
     try:
         return explain_any(given, asked, options, settings, memory=allowed, threads=keywords.get("threads"), profile=own)
     finally:

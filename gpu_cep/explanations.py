@@ -46,7 +46,7 @@ def explain_any(
 def explain_query(
     events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, profile: Profile | None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
-    """Return how a query is answered over `events`, without a plan if they are None; with a `profile` it is run.
+    """Return how a query is answered over `events`; with a `profile` it is run.
 
     Raises
     ------
@@ -56,8 +56,6 @@ def explain_query(
         Any other error that :func:`gpu_cep.match` raises.
     """
     query = as_query(pattern)
-    if events is None:
-        return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
     source = open_source(events)
     decided = None if source is None else decide_reading(source, pattern, options, settings, memory)
     if decided is not None and decided.is_cut:
@@ -75,14 +73,12 @@ def explain_row_pattern(
     events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
     profile: Profile | None,
 ) -> RowPatternExplanation:  # fmt: skip
-    """Return how MATCH_RECOGNIZE is answered over `events`, without a plan if they are None; with a `profile` it is run.
+    """Return how MATCH_RECOGNIZE is answered over `events`; with a `profile` it is run.
 
     Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
     """
     check_row_settings(settings)
     query = as_row_pattern(pattern)
-    if events is None:
-        return RowPatternExplanation(query, None)
     if settings.algorithm == "brute_force":
         message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
         raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])

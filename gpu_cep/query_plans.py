@@ -24,7 +24,10 @@ from gpu_cep.lang.groups import expand_groups
 from gpu_cep.lang.parser import parse
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.columns_read import row_columns_read
+from gpu_cep.plan.explain import Explanation
+from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.planner import plan, plan_intervals
+from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import DEFAULT_SETTINGS, Settings, check_settings
 
 if TYPE_CHECKING:
@@ -105,6 +108,21 @@ def _without_groups(query: Query, pattern: Pattern) -> Query:
         return expand_groups(query)
     except DiagnosedError as error:
         raise type(error)(error.diagnostics, pattern if isinstance(pattern, str) else None) from None
+
+
+def explain_alone(pattern: Pattern, settings: Settings) -> Explanation | IntervalExplanation | RowPatternExplanation:
+    """Return the explanation of a query without events, which has no plan; nothing that runs queries is imported.
+
+    Raises
+    ------
+    CepError
+        The query is none, or a setting means nothing to row patterns.
+    """
+    if is_row_pattern(pattern):
+        check_row_settings(settings)
+        return RowPatternExplanation(as_row_pattern(pattern), None)
+    query = as_query(pattern)
+    return IntervalExplanation(query, None) if isinstance(query, IntervalQuery) else Explanation(query, None)
 
 
 def is_row_pattern(pattern: Pattern) -> TypeGuard[str | RowPatternQuery]:

@@ -31,9 +31,12 @@ DRIVERS = {"matplotlib", "gpu_cep_spark.matching", "gpu_cep_spark.sql", "gpu_cep
 LIMIT = 0.5  # seconds of processor time, so that a busy machine does not count
 
 
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))}
+
+
 def probe(module: str = "gpu_cep") -> dict[str, object]:
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))}
-    run = subprocess.run([sys.executable, "-c", PROBE, module], env=environment, capture_output=True, text=True, check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", PROBE, module], env=environment(), capture_output=True, text=True, check=True, timeout=120)
     return json.loads(run.stdout)
 
 
@@ -55,6 +58,15 @@ def test_the_package_under_spark_tells_its_names() -> None:
     spark_glue = import_module("gpu_cep_spark")
     assert set(spark_glue.__all__) <= set(dir(spark_glue))
     assert all(getattr(spark_glue, name) is not None for name in spark_glue.__all__)
+
+
+def test_a_query_is_checked_without_what_runs_it() -> None:
+    checking = "import sys; from gpu_cep.cli import main; main(['validate', sys.argv[1]]); print('numba' in sys.modules)"
+    for query in ("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 5", "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE A AS x > 1)"):
+        run = subprocess.run(
+            [sys.executable, "-c", checking, query], env=environment(), capture_output=True, text=True, check=True, timeout=120
+        )
+        assert run.stdout == "the pattern is valid\nFalse\n"
 
 
 def test_import_loads_nothing_heavy() -> None:
