@@ -34,13 +34,7 @@ def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
     It has no conditions between variables. Each variable binds one event, or one or more. With
     negations each one binds one.
     """
-    return _reads_directly(Identity(plan), Identity(tables.branch))
-
-
-@lru_cache(maxsize=256)
-def _reads_directly(of_plan: Identity[EventPlan], of_branch: Identity[PlannedBranch]) -> bool:
-    """Return what :func:`reads_directly` does; it is asked several times for each batch."""
-    plan, branch = of_plan.value, of_branch.value
+    branch = tables.branch
     most = (1,) if branch.negations else (1, None)
     bound = (plan.query.variables[v] for v in branch.positives)
     return (
