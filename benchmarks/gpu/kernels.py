@@ -26,8 +26,8 @@ from tests.kernel_cases.calls import arrays_in, written
 
 # Of masks, windows and compaction a share of the copy's speed is asked for; of the primitives, that is "compaction".
 TARGETED = (
-    "mask_by_code", "mask_by_comparisons", "mask_by_truth", "window_ends",
-    "judge_events", "compact_events", "find_faults", "find_in_tiles", "fill_windows",
+    "judge_events", "judge_further", "mark_kept", "span_tiles", "compact_events",
+    "find_faults", "mark_packs", "fill_windows", "window_ends",
 )  # fmt: skip
 COMPARED_SIZES = (1, 300, 5_000)
 MOVED = 1 << 28  # bytes that a timed call moves, about

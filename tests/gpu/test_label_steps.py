@@ -51,7 +51,7 @@ def test_both_engines_write_the_same_labels(device, condition):
     for low, high in ((0, SIZE), (7, 41), (30, 30)):
         labels = steps.room(device.xp, high - low)
         steps.fill(Chunk(on_device, {}, low, high), labels)
-        assert np.array_equal(device.download(labels), expected.labels(low, high))
+        assert np.array_equal(device.download(labels)[:, : high - low], expected.labels(low, high))
     assert len(np.unique(expected.labels(0, SIZE))) > 1
 
 

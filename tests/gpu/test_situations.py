@@ -181,7 +181,7 @@ def test_the_device_does_the_work(device, detect):
     with patch.object(type(device), "launch", noted_launch), patch.object(Kernel, "__call__", noted_call):
         found = on_gpu(detect=detect, output="count")
     derived = {"mark_borders", "cross_borders"} | ({"first_reaching"} if detect == "early" else set())
-    assert launched >= derived | {"mask_by_comparisons", "find_candidates", "keep_fitting"}
+    assert launched >= derived | {"judge_further", "find_candidates", "keep_fitting"}
     assert called <= {"find_candidates", "keep_fitting"}  # of a sample, on the host
     assert found.equals(on_cpu(detect=detect, output="count"))
 

@@ -48,14 +48,6 @@ def _comparison(size: int, random: Random, slots: int, word: Any, kind: Any, com
     return Call(size, (column, COMPARISONS[comparison], constant, word(5), np.full(size, word(7))))
 
 
-def _comparisons(size: int, random: Random, slots: int, word: Any, kind: Any, known: bool) -> Call:
-    column = _columns(size, random, kind)
-    present = np.empty(0, np.uint8) if known else flags(size, random, 0.75).view(np.uint8)
-    comparisons = np.array([COMPARISONS[name] for name in ("ge", "ne", "lt")])
-    constants = np.array([-1, 0, 1], np.float64 if column.dtype.kind == "f" else np.int64)
-    return Call(size, (column, present, comparisons, constants, np.array([6, 5, 3], word), np.full(size, word(7))))
-
-
 def _truth(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(size, (flags(size, random).view(np.uint8), word(5), np.full(size, word(7))))
 
@@ -208,17 +200,6 @@ EVENT_CASES: tuple[KernelCase, ...] = (
             "greater": {"word": np.uint64, "kind": np.int64, "comparison": "gt"},
         },
         ("column", "labels"),
-    ),
-    *cases(
-        label_masks.mask_by_comparisons,
-        _comparisons,
-        {
-            "int64": {"word": np.uint8, "kind": np.int64, "known": True},
-            "float64": {"word": np.uint8, "kind": np.float64, "known": False},
-            "int32": {"word": np.uint16, "kind": np.int32, "known": False},
-            "float32": {"word": np.uint64, "kind": np.float32, "known": True},
-        },
-        ("column", "present", "labels"),
     ),
     *cases(label_masks.mask_by_truth, _truth, _WORDS, ("truth", "labels")),
     *cases(

@@ -50,24 +50,39 @@ def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: A
 
 
 def _labelling(
-    size: int, random: Random, slots: int, word: Any, words: int = 1, *, code: Any = np.uint8, kind: Any = None, known: bool = True
+    size: int, random: Random, slots: int, word: Any, words: int = 1, *, code: Any = np.uint8, kind: Any = None, known: bool = True,
+    pack: Any = np.uint64,
 ) -> Call:
-    return Call(size, (_tests(size, random, word, words - 1, code, kind, known), _labels(size, random, word, words)))
+    tests = _tests(size, random, word, words - 1, code, kind, known)
+    packed = random.integers(0, 1 << 31, (words, -(-size * np.dtype(word).itemsize // np.dtype(pack).itemsize)), np.uint64).astype(pack)
+    return Call(packed.shape[1], (size, tests, packed))
 
 
-def _summary(size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False, key: Any = np.int64) -> Call:
-    keys = _keys(size, random, key)
-    summary = np.zeros((4 if len(keys) else 1, _tiles(size)), np.int64)
-    return Call(_tiles(size), (keeps_all, keys, _labels(size, random, word, words), summary))
+def _kept(size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False) -> Call:
+    packs = np.zeros(_tiles(size), np.uint32).view(np.uint8)
+    return Call(len(packs), (keeps_all, _labels(size, random, word, words), packs))
+
+
+def _kept_bits(labels: Array, keeps_all: bool) -> Array:
+    """Which events are kept, a word for each tile."""
+    flags_of = np.zeros(TILE * _tiles(labels.shape[1]), np.bool_)
+    flags_of[: labels.shape[1]] = labels.any(axis=0) | keeps_all
+    return np.packbits(flags_of, bitorder="little").view(np.uint32)
+
+
+def _spanning(size: int, random: Random, slots: int, *, key: Any, keeps_all: bool = False) -> Call:
+    bits = _kept_bits(_labels(size, random, np.uint8, 1), keeps_all)
+    return Call(_tiles(size), (bits, _keys(size, random, key), np.zeros((3, _tiles(size)), np.int64)))
 
 
 def _folding(size: int, random: Random, slots: int, *, key: Any) -> Call:
     # so many tiles that there are several groups
     size *= TILE
-    call = _summary(size, random, slots, np.uint8, key=key)
-    *arguments, summary = call.arguments
-    label_tiles.summarise_tiles(0, call.size, *arguments, summary)
-    return Call(_groups(size), (summary, np.zeros((len(summary), _groups(size)), np.int64)))
+    call = _spanning(size, random, slots, key=key or np.int64)
+    bits, keys, spans = call.arguments
+    label_tiles.span_tiles(0, call.size, bits, keys, spans)
+    rows, groups = (4, spans) if key else (1, spans[:, :0])
+    return Call(_tiles(size), (bits, groups, np.zeros(_tiles(size), np.int32), np.zeros((rows, _groups(size)), np.int64)))
 
 
 def _compaction(
@@ -77,13 +92,14 @@ def _compaction(
     kept = labels.any(axis=0) | keeps_all
     before = places_of(np.add.reduceat(kept, range(0, size, TILE)) if size else np.empty(0, np.int64))
     carried = before[: GROUP * _groups(size) : GROUP]
-    places = label_tiles.TilePlaces(before[:-1] - np.repeat(carried, GROUP)[: _tiles(size)], carried)
+    inner = (before[:-1] - np.repeat(carried, GROUP)[: _tiles(size)]).astype(np.int32)
+    places = label_tiles.TilePlaces(_kept_bits(labels, keeps_all), inner, carried)
     total = np.count_nonzero(kept)
     found = label_tiles.KeptColumns(
         np.zeros(total, np.int32), np.zeros((words, total), word), np.zeros(total, time), np.zeros(total if key else 0, keys.dtype)
     )
     times = integers(size, random) if time is np.int64 else floats(size, random)
-    return Call(size, (7, keeps_all, labels, times, keys, places, found))
+    return Call(size, (7, labels, times, keys, places, found))
 
 
 def _shifting(size: int, random: Random, slots: int, key: Any, code: Any) -> Call:
@@ -107,7 +123,7 @@ def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: i
 
 def _faults(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, ranked: bool, moved: bool) -> Call:
     events = _placed(size, random, code, time, word, words, moved)
-    return Call(size, (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
+    return Call(-(-size // window_tiles.QUAD), (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
 
 
 def _gathering(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
@@ -123,37 +139,44 @@ def _batch(size: int, random: Random, code: Any, time: Any, word: Any, words: in
     return window_tiles.BatchColumns(streams_of, times if tied else times[:0], labels, wanted, size - size // 4)
 
 
-def _table(size: int, words: int) -> Array:
+def _bits(size: int, words: int) -> Array:
     variables = _VARIABLES if words == 1 else 64 + _VARIABLES
-    return np.zeros((variables - window_tiles.ENDS, _tiles(size)), np.int32)
+    return np.zeros((variables - window_tiles.BEGIN, _tiles(size)), np.uint32)
 
 
-def _finding(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
-    return Call(_tiles(size), (_batch(size, random, code, time, word, words, tied), _table(size, words)))
+def _marking(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
+    packs = _bits(size, words).view(np.uint8)
+    return Call(packs.shape[1], (_batch(size, random, code, time, word, words, tied), packs))
 
 
-def _folding_tables(size: int, random: Random, slots: int) -> Call:
+def _folding_bits(size: int, random: Random, slots: int) -> Call:
     size *= TILE
-    table = _table(size, 1)
-    window_tiles.find_in_tiles(0, _tiles(size), _batch(size, random, np.uint16, np.int64, np.uint8, 1, True), table)
-    groups = np.zeros((len(table), _groups(size)), np.int32)
-    return Call(groups.size, (table, groups))
+    bits, groups = _marked_bits(size, _batch(size, random, np.uint16, np.int64, np.uint8, 1, True))
+    table = np.zeros((len(groups), _tiles(size)), np.uint64)
+    return Call(table.shape[1], (bits, table, groups))
+
+
+def _marked_bits(size: int, batch: window_tiles.BatchColumns) -> tuple[Array, Array]:
+    """The bits of a batch, and room for its groups."""
+    bits = _bits(size, len(batch.labels))
+    packs = bits.view(np.uint8)
+    window_tiles.mark_packs(0, packs.shape[1], batch, packs)
+    return bits, np.zeros((len(bits) + 1, _groups(size)), np.int32)
 
 
 def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, tied: bool) -> Call:
-    batch, table = _batch(size, random, code, time, word, words, tied), _table(size, words)
-    groups = np.zeros((len(table), _groups(size)), np.int32)
-    window_tiles.find_in_tiles(0, _tiles(size), batch, table)
-    window_tiles.fold_tables(0, groups.size, table, groups)
+    bits, groups = _marked_bits(size, _batch(size, random, code, time, word, words, tied))
+    table = np.zeros((len(groups), _tiles(size)), np.uint64)
+    window_tiles.fold_bits(0, table.shape[1], bits, table, groups)
     before = [numbers_before(own) for own in groups[window_tiles.STREAMS :]]
     carried = np.concatenate([firsts_behind(groups[: window_tiles.STREAMS]), np.array(before, np.int32)])
     numbers = groups[window_tiles.STREAMS :].sum(axis=1)
     found = window_tiles.WindowColumns(
         np.zeros(size, np.int32), np.zeros(size + 1 if tied else 0, np.int32),
-        np.zeros((len(table) + window_tiles.ENDS, size + 2), np.int32), np.zeros(numbers[1], np.int64),
+        np.zeros((len(bits) + window_tiles.BEGIN, size + 2), np.int32), np.zeros(numbers[1], np.int64),
         np.zeros(numbers[0], np.int32), np.zeros(numbers[0], np.int32),
     )  # fmt: skip
-    return Call(size, (batch, table, carried, found))
+    return Call(TILE * (-(-size // (4 * TILE))), (table, carried, found))
 
 
 def _totals(size: int, random: Random, slots: int) -> Call:
@@ -178,15 +201,32 @@ TILE_CASES: tuple[KernelCase, ...] = (
             "float64": {"word": np.uint64, "words": 2, "code": np.int32, "kind": np.float64},
             "nothing": {"word": np.uint32, "code": None},
         },
-        ("tests.codes", "tests.column"),
+        ("tests.codes", "tests.column", "tests.present"),
     ),
     *cases(
-        label_tiles.summarise_tiles,
-        _summary,
-        {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64, "words": 2, "key": None}, "all": {"word": np.uint8, "keeps_all": True}},
-        ("keys", "labels"),
+        label_tiles.judge_further,
+        _labelling,
+        {
+            "codes": {"word": np.uint8},
+            "codes-uint16": {"word": np.uint16, "code": np.int32},
+            "int64": {"word": np.uint8, "code": None, "kind": np.int64, "pack": np.uint32},
+            "float64": {"word": np.uint64, "words": 2, "code": None, "kind": np.float64, "known": False},
+        },
+        ("tests.codes", "tests.column", "packed"),
     ),
-    *cases(label_tiles.fold_summaries, _folding, {"keys": {"key": np.int64}, "no-keys": {"key": None}}),
+    *cases(
+        label_tiles.mark_kept,
+        _kept,
+        {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64, "words": 2}, "all": {"word": np.uint16, "keeps_all": True}},
+        ("labels",),
+    ),
+    *cases(
+        label_tiles.span_tiles,
+        _spanning,
+        {"int64": {"key": np.int64}, "int32": {"key": np.int32}, "all": {"key": np.int64, "keeps_all": True}},
+        ("bits", "keys"),
+    ),
+    *cases(label_tiles.fold_kept, _folding, {"keys": {"key": np.int64}, "no-keys": {"key": None}}),
     *cases(
         label_tiles.compact_events,
         _compaction,
@@ -219,8 +259,8 @@ TILE_CASES: tuple[KernelCase, ...] = (
         {"uint16": {"code": np.uint16, "word": np.uint8}, "one-stream": {"code": None, "word": np.uint64, "words": 2}},
         ("places",),
     ),
-    *cases(window_tiles.find_in_tiles, _finding, _BATCHES, ("batch.streams", "batch.labels")),
-    *cases(window_tiles.fold_tables, _folding_tables, {"": {}}),
-    *cases(window_tiles.fill_windows, _filling, _BATCHES, ("batch.streams", "batch.labels")),
+    *cases(window_tiles.mark_packs, _marking, _BATCHES, ("batch.streams", "batch.labels")),
+    *cases(window_tiles.fold_bits, _folding_bits, {"": {}}),
+    *cases(window_tiles.fill_windows, _filling, _BATCHES, ("table",)),
     *cases(direct.total_streams, _totals, {"": {}}),
 )

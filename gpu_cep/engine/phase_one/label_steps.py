@@ -154,8 +154,9 @@ class LabelSteps:
         return [step for own in self.steps for step in own]
 
     def room(self, xp: Any, size: int) -> Array:
-        """Return an array of `size` labels, [word, event], with arbitrary content."""
-        return xp.empty((len(self.words), size), self.words[0].kind)
+        """Return an array of `size` labels, [word, event], with arbitrary content; a few more fill the last 64 bits."""
+        kind = np.dtype(self.words[0].kind)
+        return xp.empty((len(self.words), -(-size * kind.itemsize // 8)), np.uint64).view(kind)
 
     def fill(self, block: Block, labels: Array) -> None:
         """Write the labels of a block's events to `labels`, [word, event]."""
@@ -294,7 +295,7 @@ def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> 
         return block.values(column)[wanted], None if present is None else present[wanted] == 0
 
     def clear(block: Block, labels: Array) -> None:
-        wanted = xp.flatnonzero(labels & bits)
+        wanted = xp.flatnonzero(labels[: len(block)] & bits)
         ints, floats = ([read(block, column, wanted) for column in columns] for columns in (layout.ints, layout.floats))
         results = engine.evaluate(planned.program, table, make_bank(xp, ints, floats, wanted.size))
         if any_set(results.failed):

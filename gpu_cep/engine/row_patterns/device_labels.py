@@ -78,7 +78,7 @@ def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Lab
     for low, high in blocks(0, len(found), memory.chunk_rows(labelling.takes)):
         labels = labelling.steps.room(device.xp, high - low)
         labelling.steps.fill(Chunk(sources, low, high), labels)
-        found[low:high] = device.download(labels[0])
+        found[low:high] = device.download(labels[0, : high - low])
     return found
 
 

@@ -67,24 +67,6 @@ def mask_by_comparison(low: int, high: int, column: Any, comparison: int, consta
 
 
 @kernel(writes=("labels",))
-def mask_by_comparisons(low: int, high: int, column: Any, present: Any, comparisons: Any, constants: Any, others: Any, labels: Any) -> None:
-    """Judge all properties ``column φ constant`` of a column in one pass.
-
-    This is for devices, where memory bandwidth bounds the speed. The CPU is an order
-    of magnitude faster with a vectorised pass for each. Where property t fails, only
-    the bits of ``others[t]`` may stay. It fails where the column is NULL. There
-    `present` is 0; an empty `present` means that nothing is NULL.
-    """
-    for e in range(low, high):
-        value, word = column[e], labels[e]
-        known = present.size == 0 or present[e] != 0
-        for t in range(comparisons.size):
-            if not (known and compare(comparisons[t], value, constants[t])):
-                word &= others[t]
-        labels[e] = word
-
-
-@kernel(writes=("labels",))
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
     """Apply a property that was decided before: where `truth` (uint8) is 0, only the bits of `others` may stay."""
     values, words = truth[low:high], labels[low:high]

@@ -1,26 +1,22 @@
-"""Divide a card's events into tiles, which one thread passes over, and tiles into groups.
+"""Divide a card's events into packs, packs into tiles, and tiles into groups; a bit per event says what holds for it.
 
 What is counted or found for an event depends on the tiles before or behind its own. So a pass over
-tiles summarises each. A second pass folds the summaries of a group, in place, and summarises the
-group. There are few groups: the host carries their results from group to group. A last pass over
-events then knows what came before, or comes behind, and looks at the event's own tile besides
-(Blelloch 1990, *Prefix sums and their applications*).
+packs writes a byte of bits for each; those of a tile are one word. A second pass folds the words of
+a group's tiles, and summarises the group. There are few groups: the host carries their results from
+group to group. A last pass over events then knows what came before, or comes behind, and counts in
+the word of the event's own tile besides (Blelloch 1990, *Prefix sums and their applications*).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gpu_cep_kernels.compile.jit import rule
 
-# Events per tile, and tiles per group. Threads side by side read tiles side by side, so long ones miss a card's nearest cache.
-TILE, GROUP = 16, 64
-
-
-@rule
-def end_of(tile: int, size: int) -> int:
-    """Return the event behind the last one of a tile, where there are `size` events."""
-    return min((tile + 1) * TILE, size)
+# Events per pack, whose bits are a byte; events per tile, whose bits are a uint32; and tiles per group.
+PACK, TILE, GROUP = 8, 32, 32
 
 
 @rule
@@ -30,9 +26,47 @@ def end_of_group(group: int, tiles: int) -> int:
 
 
 @rule
-def has_bits(labels: Any, event: int, wanted: Any) -> bool:
-    """Whether an event's label, a column of ``labels[word, event]``, has one of the bits ``wanted[word]``."""
-    found = False
-    for w in range(labels.shape[0]):
-        found |= (labels[w, event] & wanted[w]) != 0
-    return found
+def tile_of(event: int) -> int:
+    """Return the tile of an event, whose number is an int32."""
+    # unsigned, so that the division is a shift
+    return np.int64(np.uint32(event) // np.uint32(TILE))  # type: ignore[return-value]
+
+
+@rule
+def group_of(event: int) -> int:
+    """Return the group of an event, whose number is an int32."""
+    return np.int64(np.uint32(event) // np.uint32(TILE * GROUP))  # type: ignore[return-value]
+
+
+@rule
+def place_of(event: int) -> int:
+    """Return the place of an event in its tile, from 0."""
+    return event & (TILE - 1)
+
+
+@rule
+def has_bit(word: Any, place: int) -> bool:
+    """Whether the bit of a place is set in a tile's word."""
+    return np.uint32(word >> np.uint32(place)) & np.uint32(1) != 0
+
+
+@rule
+def count_word(word: Any) -> int:
+    """Return how many bits of a uint32 are set."""
+    # a card computes 64 bits in twice the instructions, or more
+    pairs = np.uint32(word - ((word >> np.uint32(1)) & np.uint32(0x55555555)))
+    fours = np.uint32((pairs & np.uint32(0x33333333)) + ((pairs >> np.uint32(2)) & np.uint32(0x33333333)))
+    bytewise = np.uint32((fours + (fours >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
+    return np.int64(np.uint32(bytewise * np.uint32(0x01010101)) >> np.uint32(24))  # type: ignore[return-value]
+
+
+@rule
+def first_place(word: Any) -> int:
+    """Return the place of the lowest bit of a uint32 that is set; 32 if none is."""
+    return count_word(np.uint32((word - np.uint32(1)) & ~word))
+
+
+@rule
+def bits_before(word: Any, place: int) -> int:
+    """Return how many bits of a tile's word are set before a place."""
+    return count_word(np.uint32(word & np.uint32((np.uint32(1) << np.uint32(place)) - np.uint32(1))))

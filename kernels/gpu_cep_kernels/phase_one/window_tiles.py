@@ -8,14 +8,31 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.ordering import earlier
-from gpu_cep_kernels.phase_one.tiles import GROUP, TILE, end_of, end_of_group, has_bits
-from gpu_cep_kernels.rules.scalars import LABEL_BITS
+from gpu_cep_kernels.phase_one.tiles import (
+    GROUP,
+    PACK,
+    TILE,
+    bits_before,
+    count_word,
+    end_of_group,
+    first_place,
+    group_of,
+    has_bit,
+    place_of,
+    tile_of,
+)
+from gpu_cep_kernels.rules.scalars import LABEL_BITS, bit
 
 # What the order of events may be at fault in: streams or times fall, neighbours tie, a label has two bits.
 STREAMS_FALL, TIMES_FALL, TIED, OVERLAP = range(4)
+# The rows of bits behind those of the variables, counted from the end: the events that begin a stream, that are later than those
+# before, and that start windows.
+BEGIN, LATER, START = range(-3, 0)
 # The rows of a table of tiles, counted from its end: of the first event that ends an earlier stream or a tie, of the numbers of streams
 # and of starts. The rows before are of the first event with each variable's bit.
-ENDS, LATER, STREAMS, STARTS = range(-4, 0)
+ENDS, TIE_ENDS, STREAMS, STARTS = range(-4, 0)
+# Events in whose order a thread looks for faults.
+QUAD = 4
 # No event of a tile, or of the tiles behind it.
 NOWHERE = int(np.iinfo(np.int32).max)
 
@@ -61,40 +78,72 @@ class WindowColumns(NamedTuple):
 
 
 @rule
-def _begins_stream(event: int, streams: Any) -> bool:
-    """Whether the stream of an event is another one than that of the event before it in the batch."""
-    return event == 0 or (streams.size > 0 and streams[event] != streams[event - 1])
+def _before(event: int) -> int:
+    """Return the event before one; the first event stands for its own."""
+    return event - (event != 0)
 
 
 @rule
-def _ends_tie(event: int, batch: BatchColumns) -> bool:
-    """Whether an event is of a later time than the one before it, or of another stream."""
-    return _begins_stream(event, batch.streams) or batch.times[event] != batch.times[event - 1]
+def _begin_bits(first: int, count: int, streams: Any) -> Any:
+    """Return the bits of those of `count` events from `first` on that begin a stream."""
+    bits = np.uint64(first == 0 and count > 0)
+    if streams.size > 0:
+        for k in range(count):
+            e = first + k
+            bits |= np.uint64(streams[e] != streams[_before(e)]) << np.uint64(k)
+    return bits
 
 
 @rule
-def _has_two_bits(event: int, labels: Any) -> bool:
-    """Whether an event's label has more than one bit."""
-    words = 0
+def _overlaps(first: int, count: int, labels: Any) -> bool:
+    """Whether the label of one of `count` events from `first` on has more than one bit."""
     twice = False
     for w in range(labels.shape[0]):
-        word = labels[w, event]
-        words += word != 0
-        twice |= (word & (word - labels.dtype.type(1))) != 0
-    return twice or words > 1
+        own = labels[w]
+        for k in range(count):
+            word = own[first + k]
+            twice |= (word & (word - labels.dtype.type(1))) != 0
+        for before in range(w):
+            for k in range(count):
+                twice |= own[first + k] != 0 and labels[before, first + k] != 0
+    return twice
 
 
 @rule
-def _has_variable(event: int, variable: int, labels: Any) -> bool:
-    """Whether an event's label has the bit of a variable."""
-    word = labels.dtype.type
-    return (labels[variable // LABEL_BITS, event] >> word(variable % LABEL_BITS)) & word(1) != 0
+def _streams_fall(first: int, count: int, streams: Any) -> bool:
+    """Whether one of `count` events from `first` on is of a lesser stream than the one before it."""
+    falls = False
+    for k in range(count):
+        e = first + k
+        falls |= bool(streams[e] < streams[_before(e)])
+    return falls
 
 
 @rule
-def _starts(event: int, batch: BatchColumns) -> bool:
-    """Whether an event can start a match."""
-    return event < batch.owned and has_bits(batch.labels, event, batch.wanted)
+def _same_stream(first: int, count: int, streams: Any) -> Any:
+    """Return the bits of those of `count` events from `first` on that are of the stream of the one before."""
+    return _begin_bits(first, count, streams) ^ ((np.uint64(1) << np.uint64(count)) - np.uint64(1))
+
+
+@rule
+def _times_fall(first: int, same: Any, count: int, times: Any, ranks: Any) -> bool:
+    """Whether one of `count` events from `first` on with its bit in `same` is earlier than the one before it."""
+    falls = False
+    for k in range(count):
+        e = first + k
+        # times are loaded whether or not they are compared: a load that waits for another one takes twice as long
+        falls |= ((same >> np.uint64(k)) & np.uint64(1) != 0) & earlier(e, _before(e), times, ranks)
+    return falls
+
+
+@rule
+def _tie(first: int, same: Any, count: int, times: Any) -> bool:
+    """Whether one of `count` events from `first` on with its bit in `same` is of the time of the one before it."""
+    tied = False
+    for k in range(count):
+        e = first + k
+        tied |= ((same >> np.uint64(k)) & np.uint64(1) != 0) & (times[e] == times[_before(e)])
+    return tied
 
 
 @rule
@@ -104,23 +153,34 @@ def _set(faults: Any, kind: int) -> None:
         faults[kind] = 1
 
 
+@rule
+def _find_faults(first: int, count: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
+    """Set the faults of `count` events from `first` on."""
+    if _overlaps(first, count, events.labels):
+        _set(faults, OVERLAP)
+    if events.streams.size > 0 and _streams_fall(first, count, events.streams):
+        _set(faults, STREAMS_FALL)
+    same = _same_stream(first, count, events.streams)
+    if _times_fall(first, same, count, events.times, ranks):
+        _set(faults, TIMES_FALL)
+    if _tie(first, same, count, events.times):
+        _set(faults, TIED)
+
+
 @kernel(writes=("faults",))
 def find_faults(low: int, high: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
-    """Set ``faults[kind]`` (uint8) to 1 for each kind of fault of events and their order; others are left as they are.
+    """Set ``faults[kind]`` (uint8) to 1 for each kind of fault of the events of some quads and their order; others are left as they are.
 
     Times are compared within streams, and ranks (which may be empty) among equal times.
     """
-    streams, times, _, labels = events
-    for e in range(low, high):
-        if _has_two_bits(e, labels):
-            _set(faults, OVERLAP)
-        if e > 0 and streams.size > 0 and streams[e] < streams[e - 1]:
-            _set(faults, STREAMS_FALL)
-        if not _begins_stream(e, streams):
-            if earlier(e, e - 1, times, ranks):
-                _set(faults, TIMES_FALL)
-            if times[e] == times[e - 1]:
-                _set(faults, TIED)
+    size = events.times.size
+    for q in range(low, high):
+        first = q * QUAD
+        if first + QUAD <= size:
+            _find_faults(first, QUAD, events, ranks, faults)
+        else:
+            for e in range(first, size):
+                _find_faults(e, 1, events, ranks, faults)
 
 
 @kernel(writes=("picked",))
@@ -136,137 +196,207 @@ def gather_events(low: int, high: int, places: Any, events: PlacedEvents, picked
             picked.labels[w, k] = events.labels[w, e]
 
 
-@kernel(writes=("table",))
-def find_in_tiles(low: int, high: int, batch: BatchColumns, table: Any) -> None:
-    """Write each tile's column of `table`: the first event with each variable's bit, and the other rows."""
-    size, variables = batch.labels.shape[1], table.shape[0] + ENDS
-    for t in range(low, high):
-        begin, end = t * TILE, end_of(t, size)
-        for v in range(variables):
-            e = begin
-            while e < end and not _has_variable(e, v, batch.labels):
-                e += 1
-            table[v, t] = e if e < end else NOWHERE
-        ends, later, streams, starts = NOWHERE, NOWHERE, 0, 0
-        for e in range(begin, end):
-            if _begins_stream(e, batch.streams):
-                streams += 1
-                ends = min(ends, e)
-            if batch.times.size > 0 and _ends_tie(e, batch):
-                later = min(later, e)
-            starts += _starts(e, batch)
-        table[variables, t], table[variables + 1, t] = ends, later
-        table[variables + 2, t], table[variables + 3, t] = streams, starts
+@rule
+def _variable_bits(first: int, count: int, variable: int, labels: Any) -> Any:
+    """Return the bits of those of `count` events from `first` on that have a variable's bit."""
+    own, wanted = labels[variable // LABEL_BITS], labels.dtype.type(bit(variable % LABEL_BITS))
+    bits = np.uint64(0)
+    for k in range(count):
+        bits |= np.uint64((own[first + k] & wanted) != 0) << np.uint64(k)
+    return bits
+
+
+@rule
+def _later_bits(first: int, count: int, times: Any) -> Any:
+    """Return the bits of those of `count` events from `first` on that are of another time than the one before."""
+    bits = np.uint64(0)
+    for k in range(count):
+        e = first + k
+        bits |= np.uint64(times[e] != times[_before(e)]) << np.uint64(k)
+    return bits
+
+
+@rule
+def _start_bits(first: int, count: int, batch: BatchColumns) -> Any:
+    """Return the bits of those of `count` events from `first` on that can start a match."""
+    bits = np.uint64(0)
+    for w in range(batch.labels.shape[0]):
+        own, wanted = batch.labels[w], batch.wanted[w]
+        for k in range(count):
+            bits |= np.uint64((own[first + k] & wanted) != 0) << np.uint64(k)
+    owned = np.uint64(min(max(batch.owned - first, 0), PACK))
+    return bits & ((np.uint64(1) << owned) - np.uint64(1))
+
+
+@rule
+def _write_bits(pack: int, first: int, count: int, batch: BatchColumns, packs: Any) -> None:
+    """Write the bits of a pack that has `count` events, from `first` on."""
+    variables = packs.shape[0] + BEGIN
+    for v in range(variables):
+        packs[v, pack] = _variable_bits(first, count, v, batch.labels)
+    begins = _begin_bits(first, count, batch.streams)
+    packs[variables, pack] = begins
+    packs[variables + 1, pack] = begins | _later_bits(first, count, batch.times) if batch.times.size > 0 else begins
+    packs[variables + 2, pack] = _start_bits(first, count, batch)
+
+
+@kernel(writes=("packs",))
+def mark_packs(low: int, high: int, batch: BatchColumns, packs: Any) -> None:
+    """Write the bits of each pack: ``packs[row, p]``, uint8, has bit k where the row holds for event ``p * PACK + k``."""
+    size = batch.labels.shape[1]
+    for p in range(low, high):
+        first = p * PACK
+        # a number that the compiler knows: all of the pack are loaded before any is judged
+        if first + PACK <= size:
+            _write_bits(p, first, PACK, batch, packs)
+        else:
+            _write_bits(p, first, max(size - first, 0), batch, packs)
+
+
+@rule
+def _entry(word: Any, number: int) -> Any:
+    """Return the entry of a tile's word, and of an event or a number that is an int32."""
+    return np.uint64(word) | (np.uint64(number) << np.uint64(32))
+
+
+@rule
+def _word_of(entry: Any) -> Any:
+    """Return the word of an entry."""
+    return np.uint32(entry)
+
+
+@rule
+def _number_of(entry: Any) -> Any:
+    """Return the event or the number of an entry."""
+    return np.int32(entry >> np.uint64(32))
+
+
+@rule
+def _first_later(row: int, tile: int, bits: Any) -> int:
+    """Return the first event with its bit set in the later tiles of a tile's group, or NOWHERE."""
+    end = end_of_group(tile // GROUP, bits.shape[1])
+    t = tile + 1
+    while t < end and bits[row, t] == 0:
+        t += 1
+    return t * TILE + first_place(bits[row, t]) if t < end else NOWHERE
+
+
+@rule
+def _number_earlier(row: int, tile: int, bits: Any) -> int:
+    """Return how many bits are set in the earlier tiles of a tile's group."""
+    number = 0
+    for t in range(tile // GROUP * GROUP, tile):
+        number += count_word(bits[row, t])
+    return number
+
+
+@rule
+def _fold_firsts(row: int, tile: int, bits: Any, table: Any, groups: Any) -> None:
+    """Write a row's entry of a tile and, of the first tile of a group, the first event of the group."""
+    own, first = bits[row, tile], _first_later(row, tile, bits)
+    table[row, tile] = _entry(own, first)
+    if tile % GROUP == 0:
+        groups[row, tile // GROUP] = tile * TILE + first_place(own) if own != 0 else first
+
+
+@rule
+def _fold_numbers(row: int, source: int, tile: int, bits: Any, table: Any, groups: Any) -> None:
+    """Write a row's entry of a tile, of the row `source` of bits, and, of the last tile of a group, the number of events in it."""
+    own, number = bits[source, tile], _number_earlier(source, tile, bits)
+    table[row, tile] = _entry(own, number)
+    if tile == end_of_group(tile // GROUP, bits.shape[1]) - 1:
+        groups[row, tile // GROUP] = number + count_word(own)
 
 
 @kernel(writes=("table", "groups"))
-def fold_tables(low: int, high: int, table: Any, groups: Any) -> None:
-    """``groups[:, g]``: the column of group g. Index ``row * len(groups[0]) + g`` is a row of it.
+def fold_bits(low: int, high: int, bits: Any, table: Any, groups: Any) -> None:
+    """Write each tile's column of `table`, and each group's column of `groups`.
 
-    In `table` firsts become those of the later tiles of the group, and numbers those of the earlier ones.
+    ``bits[row, t]``, uint32, are the packs of tile t. ``table[row, t]``, uint64, becomes these bits, and above them the first
+    event in the later tiles of the group, or the number of events in the earlier ones. ``groups[row, g]`` is the first event of
+    the group, or the number of events in it.
     """
-    firsts = table.shape[0] + STREAMS
-    for k in range(low, high):
-        row, g = k // groups.shape[1], k % groups.shape[1]
-        begin, end = g * GROUP, end_of_group(g, table.shape[1])
-        if row < firsts:
-            first = NOWHERE
-            for back in range(end - begin):
-                t = end - 1 - back
-                own = table[row, t]
-                table[row, t] = first
-                first = min(first, own)
-            groups[row, g] = first
-        else:
-            number = 0
-            for t in range(begin, end):
-                own = table[row, t]
-                table[row, t] = number
-                number += own
-            groups[row, g] = number
+    variables = bits.shape[0] + BEGIN
+    for t in range(low, high):
+        for row in range(variables + 2):
+            _fold_firsts(row, t, bits, table, groups)
+        _fold_numbers(variables + 2, variables, t, bits, table, groups)
+        _fold_numbers(variables + 3, variables + 2, t, bits, table, groups)
 
 
 @rule
-def _first_behind(row: int, tile: int, size: int, table: Any, carried: Any) -> int:
-    """Return the first event of a row that lies behind a tile, or `size`."""
-    return min(min(table[row, tile], carried[row, tile // GROUP]), size)
+def _first_from(event: int, skipped: int, entry: Any, later: Any) -> Any:
+    """Return the first event of a row from ``event + skipped`` on, where `skipped` is 0 or 1; `entry` is that of its tile.
+
+    `later` is the first event of the row in the groups behind, or the number of events if there is none.
+    """
+    behind = np.uint32(np.uint32(_word_of(entry) >> np.uint32(place_of(event))) >> np.uint32(skipped))
+    # both are computed, so that no load waits behind a branch
+    own, other = np.int32(event + skipped + first_place(behind)), min(_number_of(entry), later)
+    return own if behind != 0 else other
 
 
 @rule
-def _number_before(row: int, tile: int, table: Any, carried: Any) -> int:
-    """Return how many events of a row lie before a tile."""
-    return table[row, tile] + carried[row, tile // GROUP]
+def _write_firsts(event: int, skipped: int, size: int, entries: Any, carried: Any, firsts: Any) -> None:
+    """Write the first events of a row from ``event + skipped`` on, and so for the events at its place in the next three tiles."""
+    tile, later = tile_of(event), min(carried[group_of(event)], np.int32(size))
+    second, third, last = event + TILE, event + 2 * TILE, event + 3 * TILE
+    if last < size:
+        # all is loaded before one is stored: for all that the compiler knows, what is stored may change what is loaded
+        own, next_one, next_two, next_three = entries[tile], entries[tile + 1], entries[tile + 2], entries[tile + 3]
+        firsts[event] = _first_from(event, skipped, own, later)
+        firsts[second] = _first_from(second, skipped, next_one, later)
+        firsts[third] = _first_from(third, skipped, next_two, later)
+        firsts[last] = _first_from(last, skipped, next_three, later)
+    else:
+        for e in range(event, size, TILE):
+            firsts[e] = _first_from(e, skipped, entries[tile_of(e)], later)
 
 
 @rule
-def _next_with(event: int, end: int, variable: int, labels: Any) -> int:
-    """Return the first event from `event` on with the bit of a variable; `end` if there is none before it."""
-    e = event
-    while e < end and not _has_variable(e, variable, labels):
-        e += 1
-    return e
+def _number_before(event: int, entry: Any, carried: Any) -> int:
+    """Return how many events of a row come before one; `entry` is that of its tile."""
+    return _number_of(entry) + carried[group_of(event)] + bits_before(_word_of(entry), place_of(event))
 
 
 @rule
-def _next_stream(event: int, end: int, streams: Any) -> int:
-    """Return the first event from `event` on that begins a stream; `end` if there is none before it."""
-    e = event
-    while e < end and not _begins_stream(e, streams):
-        e += 1
-    return e
-
-
-@rule
-def _next_time(event: int, end: int, batch: BatchColumns) -> int:
-    """Return the first event from `event` on of another time or stream than that before it; `end` if there is none before it."""
-    e = event
-    while e < end and not _ends_tie(e, batch):
-        e += 1
-    return e
-
-
-@rule
-def _fill_starts(event: int, tile: int, batch: BatchColumns, table: Any, carried: Any, found: WindowColumns) -> None:
+def _fill_starts(event: int, variables: int, table: Any, carried: Any, found: WindowColumns) -> None:
     """Write an event that starts windows, and the stream that begins with it."""
-    variables = found.occurrence.shape[0]
-    begins, starts = found.begins.size > 0 and _begins_stream(event, batch.streams), _starts(event, batch)
-    if not (begins or starts):
-        return
-    start = _number_before(variables + 3, tile, table, carried)
-    for e in range(tile * TILE, event):
-        start += _starts(e, batch)
-    if starts:
-        found.starts[start] = event
-    if begins:
-        stream = _number_before(variables + 2, tile, table, carried)
-        for e in range(tile * TILE, event):
-            stream += _begins_stream(e, batch.streams)
-        found.begins[stream] = event
-        found.first_starts[stream] = start
+    streams, starts, place = table[variables + 2, tile_of(event)], table[variables + 3, tile_of(event)], place_of(event)
+    begins, wanted = found.begins.size > 0 and has_bit(_word_of(streams), place), has_bit(_word_of(starts), place)
+    if begins or wanted:
+        start = _number_before(event, starts, carried[variables + 3])
+        if wanted:
+            found.starts[start] = event
+        if begins:
+            stream = _number_before(event, streams, carried[variables + 2])
+            found.begins[stream] = event
+            found.first_starts[stream] = start
 
 
 @kernel(writes=("found",))
-def fill_windows(low: int, high: int, batch: BatchColumns, table: Any, carried: Any, found: WindowColumns) -> None:
-    """Write what is found for each event.
+def fill_windows(low: int, high: int, table: Any, carried: Any, found: WindowColumns) -> None:
+    """Write what is found for each event; an index is a place in four tiles, one behind the other.
 
-    `table` and `carried` are the tables of tiles and of groups. Each has in its columns the firsts behind the tile or group,
-    and the numbers before it.
+    ``table[row, t]`` is what :func:`fold_bits` writes. ``carried[row, g]`` is the first event in the groups behind group g, or
+    the number of events in those before it.
     """
-    size, variables = batch.labels.shape[1], found.occurrence.shape[0]
-    for e in range(low, high):
-        tile = e // TILE
-        end = end_of(tile, size)
-        for v in range(variables):
-            own = _next_with(e, end, v, batch.labels)
-            found.occurrence[v, e] = own if own < end else _first_behind(v, tile, size, table, carried)
-        stream = _next_stream(e + 1, end, batch.streams)
-        found.stream_end[e] = stream if stream < end else _first_behind(variables, tile, size, table, carried)
-        if found.after.size > 0:
-            later = _next_time(e + 1, end, batch)
-            found.after[e] = later if later < end else _first_behind(variables + 1, tile, size, table, carried)
-        if e == size - 1:
+    size, variables = found.stream_end.size, found.occurrence.shape[0]
+    for i in range(low, high):
+        e = 4 * i - 3 * place_of(i)
+        if e < size:
+            v = 0
+            # no range: its iterator takes more instructions than the search
+            while v < variables:
+                _write_firsts(e, 0, size, table[v], carried[v], found.occurrence[v])
+                v += 1
+            _write_firsts(e, 1, size, table[variables], carried[variables], found.stream_end)
+            if found.after.size > 0:
+                _write_firsts(e, 1, size, table[variables + 1], carried[variables + 1], found.after)
+            for own in range(e, min(e + 4 * TILE, size), TILE):
+                _fill_starts(own, variables, table, carried, found)
+        if i == 0:
             for v in range(variables):
                 found.occurrence[v, size] = found.occurrence[v, size + 1] = size
             if found.after.size > 0:
                 found.after[size] = size
-        _fill_starts(e, tile, batch, table, carried, found)

@@ -14,7 +14,6 @@ from gpu_cep_kernels.phase_one.label_masks import (
     compact,
     mask_by_code,
     mask_by_comparison,
-    mask_by_comparisons,
     mask_by_packed_code,
     mask_by_truth,
 )
@@ -86,24 +85,6 @@ def test_mask_by_comparison_leaves_the_others_where_the_comparison_fails(dtype, 
         assert labels.tolist() == [EVERYONE] * low + [EVERYONE if true else others for true in holds] + [EVERYONE] * (len(column) - high)
 
     check()
-
-
-@given(
-    st.lists(st.tuples(FLOATS, st.booleans()), max_size=12), st.booleans(),
-    st.lists(st.tuples(st.sampled_from(list(OPERATORS)), FLOATS, WORDS), max_size=3),
-)  # fmt: skip
-def test_mask_by_comparisons_is_one_test_after_another(rows, nullable, tests):
-    column = np.array([value for value, _ in rows])
-    present = np.array([known for _, known in rows], np.uint8) if nullable else np.empty(0, np.uint8)
-    found, expected = (np.full(len(rows), np.uint64(EVERYONE)) for _ in range(2))
-    codes = np.array([COMPARISONS[name] for name, _, _ in tests], np.int64)
-    constants = np.array([constant for _, constant, _ in tests], np.float64)
-    mask_by_comparisons(0, len(rows), column, present, codes, constants, words([others for _, _, others in tests]), found)
-    for name, constant, others in tests:
-        mask_by_comparison(0, len(rows), column, COMPARISONS[name], np.float64(constant), np.uint64(others), expected)
-        if nullable:
-            mask_by_truth(0, len(rows), present, np.uint64(others), expected)
-    assert found.tolist() == expected.tolist()
 
 
 @given(st.data(), st.lists(st.integers(0, 2), max_size=20), WORDS)

@@ -30,17 +30,17 @@ from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import any_set
-from gpu_cep_kernels.phase_one.label_masks import mask_by_code, mask_by_comparisons
 from gpu_cep_kernels.phase_one.label_tiles import (
-    COUNT,
-    SUMMARISED,
+    SPANNED,
     KeptColumns,
     LabelTests,
     TilePlaces,
     compact_events,
-    fold_summaries,
+    fold_kept,
     judge_events,
-    summarise_tiles,
+    judge_further,
+    mark_kept,
+    span_tiles,
 )
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
@@ -77,20 +77,28 @@ class DeviceLabelEngine:
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
         """Return a function that ANDs each label with ``table[code]``, and the table on the device."""
         held = self.place.upload(table)
-        return lambda codes, labels: self.place.launch(mask_by_code, codes.size, codes, held, labels), (held,)
+        tests = _no_tests(self.place.xp, 0, word.kind(~word.kind(0)))._replace(table=held)
+        return lambda codes, labels: self._judge(codes.size, tests._replace(codes=codes), labels), (held,)
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
         """Return a function that clears the bits of failed comparisons, and the arrays that it holds.
 
         A comparison with NULL fails.
         """
-        xp, held = self.place.xp, tuple(self.place.upload(array) for array in comparisons)
+        kind = comparisons.others.dtype.type
+        operators, constants, others = held = tuple(self.place.upload(array) for array in comparisons)
+        tests = _no_tests(self.place.xp, 0, kind(~kind(0)))._replace(comparisons=operators, constants=constants, others=others)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
-            known = xp.empty(0, xp.uint8) if present is None else present
-            self.place.launch(mask_by_comparisons, values.size, values, known, *held, labels)
+            known = tests.present if present is None else present
+            self._judge(values.size, tests._replace(column=values, present=known), labels)
 
         return mask, held
+
+    def _judge(self, size: int, tests: LabelTests, labels: Array) -> None:
+        """Clear the bits of labels of `size` events that fail `tests`; behind them there may be labels of no event."""
+        packed = _packed(labels.reshape(1, -1), tests)
+        self.place.launch(judge_further, packed.shape[1], size, tests, packed)
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`."""
@@ -200,17 +208,27 @@ class _WordTests:
 
     def tables(self, chunk: Chunk, number: int, word: Word) -> LabelTests:
         """Return what the first pass reads of a chunk."""
-        xp = chunk.device.xp
-        codes, table = xp.empty(0, np.int32), xp.empty(0, word.kind)
+        tests = _no_tests(chunk.device.xp, number, word.all())
         if self.coded is not None and isinstance(reads := self.coded.reads, Coded):
-            codes, (table,) = chunk.label_codes(reads.column, reads.codes), self.coded.tables
-        column, constants = xp.empty(0, np.int64), xp.empty(0, np.int64)
-        known, operators, others = xp.empty(0, np.uint8), xp.empty(0, np.int64), xp.empty(0, word.kind)
+            (table,) = self.coded.tables
+            tests = tests._replace(codes=chunk.label_codes(reads.column, reads.codes), table=table)
         if self.compared is not None and isinstance(reads := self.compared.reads, Compared):
-            column, present = chunk.values(reads.column), chunk.present(reads.column)
-            known = known if present is None else present
-            operators, constants, others = self.compared.tables
-        return LabelTests(number, word.all(), codes, table, column, known, operators, constants, others)
+            present, (operators, constants, others) = chunk.present(reads.column), self.compared.tables
+            tests = tests._replace(column=chunk.values(reads.column), comparisons=operators, constants=constants, others=others)
+            tests = tests if present is None else tests._replace(present=present)
+        return tests
+
+
+def _no_tests(xp: Any, number: int, every: Any) -> LabelTests:
+    """Return tests that leave all bits of `every` in the word of a number."""
+    word, none = xp.empty(0, every.dtype), xp.empty(0, np.int64)
+    return LabelTests(number, every, xp.empty(0, np.int32), word, none, xp.empty(0, np.uint8), none, none, word)
+
+
+def _packed(labels: Array, tests: LabelTests) -> Array:
+    """Return labels in words of which a thread writes one at a time: eight bytes, or four if it reads a wide value for each."""
+    wide = tests.comparisons.size and tests.column.dtype.itemsize == 8 and labels.dtype.itemsize == 1
+    return labels.view(np.uint32 if wide else np.uint64)
 
 
 def _split_steps(steps: Sequence[Step]) -> _WordTests:
@@ -226,35 +244,39 @@ def _split_steps(steps: Sequence[Step]) -> _WordTests:
 
 @dataclass(frozen=True, slots=True)
 class _LabelledChunk:
-    """A chunk with its labels, and what tiles and groups of tiles counted of the events that are kept.
+    """A chunk with its labels, which events are kept (bits by tile), and what tiles and groups of tiles counted of them.
 
     `keys` are the first stream key's values as far as the same passes read them, else empty.
     """
 
     chunk: Chunk
-    keeps_all: bool
     labels: Array
     keys: Array
-    summary: Array
+    bits: Array
+    inner: Array
     groups: Array
 
 
 def _label_chunk(plan: Plan, steps: LabelSteps, tests: Sequence[_WordTests], chunk: Chunk) -> _LabelledChunk:
-    """Return the labels of a chunk's events, and the summaries of its tiles."""
+    """Return the labels of a chunk's events, and which of them are kept."""
     device, size, keeps_all = chunk.device, len(chunk), "filter" not in plan.pruning
     xp, tiles = device.xp, tiles_of(size)
-    labels = steps.room(xp, size)
-    keys = _plain_key(plan, chunk)
-    spanned = keys if _is_spanned(plan, chunk) else keys[:0]
-    rows = len(SUMMARISED) if spanned.size else 1
-    summary, groups = xp.empty((rows, tiles), np.int64), xp.empty((rows, groups_of(size)), np.int64)
+    room = steps.room(xp, size)
     for number, (word, own) in enumerate(zip(steps.words, tests, strict=True)):
-        device.launch(judge_events, size, own.tables(chunk, number, word), labels)
+        tables = own.tables(chunk, number, word)
+        packed = _packed(room, tables)
+        device.launch(judge_events, packed.shape[1], size, tables, packed)
         for step in own.rest:
-            step.clear(chunk, labels[number])
-    device.launch(summarise_tiles, tiles, keeps_all, spanned, labels, summary)
-    device.launch(fold_summaries, groups.shape[1], summary, groups)
-    return _LabelledChunk(chunk, keeps_all, labels, keys, summary, groups)
+            step.clear(chunk, room[number])
+    labels = room[:, :size].reshape(len(room), size)
+    bits, inner, keys = xp.empty(tiles, np.uint32), xp.empty(tiles, np.int32), _plain_key(plan, chunk)
+    packs = bits.view(np.uint8)
+    device.launch(mark_kept, packs.size, keeps_all, labels, packs)
+    spans = xp.empty((len(SPANNED), tiles if keys.size and _is_spanned(plan, chunk) else 0), np.int64)
+    device.launch(span_tiles, spans.shape[1], bits, keys, spans)
+    groups = xp.empty((1 + len(SPANNED) if spans.size else 1, groups_of(size)), np.int64)
+    device.launch(fold_kept, tiles, bits, spans, inner, groups)
+    return _LabelledChunk(chunk, labels, keys, bits, inner, groups)
 
 
 def _plain_key(plan: Plan, chunk: Chunk) -> Array:
@@ -282,7 +304,7 @@ def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
     chunk, labels, keys = labelled.chunk, labelled.labels, labelled.keys
     device, xp, times = chunk.device, chunk.device.xp, _times(plan, chunk)
     groups = device.download(labelled.groups)
-    size = int(groups[COUNT].sum())
+    size = int(groups[0].sum())
     kept = KeptColumns(
         rows=xp.empty(size, np.int32),
         labels=xp.empty((len(labels), size), labels.dtype),
@@ -290,8 +312,8 @@ def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
         keys=xp.empty(size if keys.size else 0, keys.dtype),
     )
     if size:
-        places = TilePlaces(labelled.summary[COUNT], device.upload(numbers_before(groups[COUNT])))
-        device.launch(compact_events, len(chunk), chunk.low, labelled.keeps_all, labels, times, keys, places, kept)
+        places = TilePlaces(labelled.bits, labelled.inner, device.upload(numbers_before(groups[0])))
+        device.launch(compact_events, len(chunk), chunk.low, labels, times, keys, places, kept)
     return KeptEvents(kept.rows, kept.labels, kept.times, tuple(_kept_keys(plan, chunk, kept, groups)))
 
 

@@ -13,7 +13,7 @@ from gpu_cep.engine.phase_one.device.stream_codes import StreamCodes
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import stable_order
-from gpu_cep_kernels.phase_one.window_tiles import OVERLAP, STREAMS_FALL, TIED, TIMES_FALL, PlacedEvents, find_faults, gather_events
+from gpu_cep_kernels.phase_one.window_tiles import OVERLAP, QUAD, STREAMS_FALL, TIED, TIMES_FALL, PlacedEvents, find_faults, gather_events
 
 _KINDS_OF_FAULTS = 4
 
@@ -74,7 +74,7 @@ def _find_faults(device: Device, placed: PlacedEvents, ranks: Array | None = Non
     """Return which kinds of faults there are in the order of the events."""
     faults = device.upload(np.zeros(_KINDS_OF_FAULTS, np.uint8))
     none = device.xp.empty(0, np.int64)
-    device.launch(find_faults, placed.times.size, placed, none if ranks is None else ranks, faults)
+    device.launch(find_faults, -(-placed.times.size // QUAD), placed, none if ranks is None else ranks, faults)
     return device.download(faults)
 
 

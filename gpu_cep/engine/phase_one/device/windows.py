@@ -19,16 +19,18 @@ from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, can
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
 from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
+from gpu_cep_kernels.phase_one.tiles import TILE
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.phase_one.window_tiles import (
+    BEGIN,
     ENDS,
     STARTS,
     STREAMS,
     BatchColumns,
     WindowColumns,
     fill_windows,
-    find_in_tiles,
-    fold_tables,
+    fold_bits,
+    mark_packs,
 )
 from gpu_cep_kernels.phase_one.windows import WindowLimits
 from gpu_cep_kernels.rules.tables import PatternTable
@@ -81,14 +83,15 @@ def windows_on_device(query: DevicePattern, batch: Batch, source: EventSource, d
     streams = source.streams(batch.low, batch.high)
     columns = BatchColumns(streams, times if query.tied else times[:0], labels, query.wanted, batch.own - batch.low)
     with profile.stage("windows"):
-        rows = query.variables - ENDS
-        table, groups = xp.empty((rows, tiles_of(size)), np.int32), xp.empty((rows, groups_of(size)), np.int32)
-        device.launch(find_in_tiles, table.shape[1], columns, table)
-        device.launch(fold_tables, groups.size, table, groups)
+        bits, rows = xp.empty((query.variables - BEGIN, tiles_of(size)), np.uint32), query.variables - ENDS
+        table, groups = xp.empty((rows, tiles_of(size)), np.uint64), xp.empty((rows, groups_of(size)), np.int32)
+        packs = bits.view(np.uint8)
+        device.launch(mark_packs, packs.shape[1], columns, packs)
+        device.launch(fold_bits, table.shape[1], bits, table, groups)
         found = device.download(groups)
     with profile.stage("occurrences"):
         filled = _room(query, device, size, found)
-        device.launch(fill_windows, size, columns, table, device.upload(_carried(found)), filled)
+        device.launch(fill_windows, TILE * -(-size // (4 * TILE)), table, device.upload(_carried(found)), filled)
     with profile.stage("starts"):
         starts, first_starts = filled.starts, filled.first_starts
         if query.own != WHOLE:
