@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, numbers_before
 from gpu_cep_kernels.labels_decide import direct
-from gpu_cep_kernels.phase_one import label_tiles, window_tiles
+from gpu_cep_kernels.phase_one import label_tiles, placed_events, window_tiles
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -110,7 +110,7 @@ def _codes_of(offsets: Array, code: Any) -> Array:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)).astype(code)
 
 
-def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: int, moved: bool) -> window_tiles.PlacedEvents:
+def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: int, moved: bool) -> placed_events.PlacedEvents:
     """Events of streams in order; if `moved`, some are not."""
     events = streams(size, random, time=time)
     codes = np.empty(0, np.int32) if code is None else _codes_of(events.offsets, code)
@@ -118,19 +118,19 @@ def _placed(size: int, random: Random, code: Any, time: Any, word: Any, words: i
     out_of_order = np.flatnonzero(flags(size, random, 0.1)) if moved else order[:0]
     order[out_of_order] = random.permutation(out_of_order)
     labels = _labels(size, random, word, words)
-    return window_tiles.PlacedEvents(codes[order] if len(codes) else codes, events.times[order], order.astype(np.int32), labels)
+    return placed_events.PlacedEvents(codes[order] if len(codes) else codes, events.times[order], order.astype(np.int32), labels)
 
 
 def _faults(size: int, random: Random, slots: int, *, code: Any, time: Any, word: Any, words: int = 1, ranked: bool, moved: bool) -> Call:
     events = _placed(size, random, code, time, word, words, moved)
-    return Call(-(-size // window_tiles.QUAD), (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
+    return Call(-(-size // placed_events.QUAD), (events, random.integers(0, 3, size) if ranked else _NO_RANKS, np.zeros(4, np.uint8)))
 
 
 def _gathering(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
     events = _placed(size, random, code, np.int64, word, words, True)
     places = np.flatnonzero(flags(size, random))
     empty = (np.zeros((*column.shape[:-1], len(places) if column.size else 0), column.dtype) for column in events)
-    return Call(len(places), (places, events, window_tiles.PlacedEvents(*empty)))
+    return Call(len(places), (places, events, placed_events.PlacedEvents(*empty)))
 
 
 def _batch(size: int, random: Random, code: Any, time: Any, word: Any, words: int, tied: bool) -> window_tiles.BatchColumns:
@@ -244,7 +244,7 @@ TILE_CASES: tuple[KernelCase, ...] = (
         ("keys",),
     ),
     *cases(
-        window_tiles.find_faults,
+        placed_events.find_faults,
         _faults,
         {
             "uint16": {"code": np.uint16, "time": np.int64, "word": np.uint8, "ranked": False, "moved": True},
@@ -254,7 +254,7 @@ TILE_CASES: tuple[KernelCase, ...] = (
         ("events.streams", "events.times", "events.labels"),
     ),
     *cases(
-        window_tiles.gather_events,
+        placed_events.gather_events,
         _gathering,
         {"uint16": {"code": np.uint16, "word": np.uint8}, "one-stream": {"code": None, "word": np.uint64, "words": 2}},
         ("places",),

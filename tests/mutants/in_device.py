@@ -168,8 +168,8 @@ DEVICE = (
     Fault(
         "tie-across-tiles-is-not-seen",
         "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
-        "np.uint64(times[e] != times[_before(e)])",
-        "np.uint64(k == 0 or times[e] != times[_before(e)])",
+        "np.uint64(times[e] != times[event_before(e)])",
+        "np.uint64(k == 0 or times[e] != times[event_before(e)])",
         (TILES,),
     ),
     Fault(
@@ -189,8 +189,8 @@ DEVICE = (
     Fault(
         "next-stream-is-sought-from-the-event-itself",
         "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
-        "_write_firsts(e, 1, size, table[variables], carried[variables], found.stream_end)",
-        "_write_firsts(e, 0, size, table[variables], carried[variables], found.stream_end)",
+        "_write_firsts(e, 1, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)",
+        "_write_firsts(e, 0, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)",
         (TILES,),
     ),
     Fault(

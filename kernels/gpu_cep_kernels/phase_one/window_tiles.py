@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
-from gpu_cep_kernels.phase_one.ordering import earlier
+from gpu_cep_kernels.phase_one.placed_events import begin_bits, event_before
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
     PACK,
@@ -23,27 +23,14 @@ from gpu_cep_kernels.phase_one.tiles import (
 )
 from gpu_cep_kernels.rules.scalars import LABEL_BITS, bit
 
-# What the order of events may be at fault in: streams or times fall, neighbours tie, a label has two bits.
-STREAMS_FALL, TIMES_FALL, TIED, OVERLAP = range(4)
 # The rows of bits behind those of the variables, counted from the end: the events that begin a stream, that are later than those
 # before, and that start windows.
 BEGIN, LATER, START = range(-3, 0)
 # The rows of a table of tiles, counted from its end: of the first event that ends an earlier stream or a tie, of the numbers of streams
 # and of starts. The rows before are of the first event with each variable's bit.
 ENDS, TIE_ENDS, STREAMS, STARTS = range(-4, 0)
-# Events in whose order a thread looks for faults.
-QUAD = 4
 # No event of a tile, or of the tiles behind it.
 NOWHERE = int(np.iinfo(np.int32).max)
-
-
-class PlacedEvents(NamedTuple):
-    """Hold ordered events: the codes of their streams (empty: there is one), times, input rows, and labels [word, event]."""
-
-    streams: Any
-    times: Any
-    rows: Any
-    labels: Any
 
 
 class BatchColumns(NamedTuple):
@@ -78,125 +65,6 @@ class WindowColumns(NamedTuple):
 
 
 @rule
-def _before(event: int) -> int:
-    """Return the event before one; the first event stands for its own."""
-    return event - (event != 0)
-
-
-@rule
-def _begin_bits(first: int, count: int, streams: Any) -> Any:
-    """Return the bits of those of `count` events from `first` on that begin a stream."""
-    bits = np.uint64(first == 0 and count > 0)
-    if streams.size > 0:
-        for k in range(count):
-            e = first + k
-            bits |= np.uint64(streams[e] != streams[_before(e)]) << np.uint64(k)
-    return bits
-
-
-@rule
-def _overlaps(first: int, count: int, labels: Any) -> bool:
-    """Whether the label of one of `count` events from `first` on has more than one bit."""
-    twice = False
-    for w in range(labels.shape[0]):
-        own = labels[w]
-        for k in range(count):
-            word = own[first + k]
-            twice |= (word & (word - labels.dtype.type(1))) != 0
-        for before in range(w):
-            for k in range(count):
-                twice |= own[first + k] != 0 and labels[before, first + k] != 0
-    return twice
-
-
-@rule
-def _streams_fall(first: int, count: int, streams: Any) -> bool:
-    """Whether one of `count` events from `first` on is of a lesser stream than the one before it."""
-    falls = False
-    for k in range(count):
-        e = first + k
-        falls |= bool(streams[e] < streams[_before(e)])
-    return falls
-
-
-@rule
-def _same_stream(first: int, count: int, streams: Any) -> Any:
-    """Return the bits of those of `count` events from `first` on that are of the stream of the one before."""
-    return _begin_bits(first, count, streams) ^ ((np.uint64(1) << np.uint64(count)) - np.uint64(1))
-
-
-@rule
-def _times_fall(first: int, same: Any, count: int, times: Any, ranks: Any) -> bool:
-    """Whether one of `count` events from `first` on with its bit in `same` is earlier than the one before it."""
-    falls = False
-    for k in range(count):
-        e = first + k
-        # times are loaded whether or not they are compared: a load that waits for another one takes twice as long
-        falls |= ((same >> np.uint64(k)) & np.uint64(1) != 0) & earlier(e, _before(e), times, ranks)
-    return falls
-
-
-@rule
-def _tie(first: int, same: Any, count: int, times: Any) -> bool:
-    """Whether one of `count` events from `first` on with its bit in `same` is of the time of the one before it."""
-    tied = False
-    for k in range(count):
-        e = first + k
-        tied |= ((same >> np.uint64(k)) & np.uint64(1) != 0) & (times[e] == times[_before(e)])
-    return tied
-
-
-@rule
-def _set(faults: Any, kind: int) -> None:
-    """Set a fault that is not set: threads need not agree on who does it, and many stores to one place take turns."""
-    if faults[kind] == 0:
-        faults[kind] = 1
-
-
-@rule
-def _find_faults(first: int, count: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
-    """Set the faults of `count` events from `first` on."""
-    if _overlaps(first, count, events.labels):
-        _set(faults, OVERLAP)
-    if events.streams.size > 0 and _streams_fall(first, count, events.streams):
-        _set(faults, STREAMS_FALL)
-    same = _same_stream(first, count, events.streams)
-    if _times_fall(first, same, count, events.times, ranks):
-        _set(faults, TIMES_FALL)
-    if _tie(first, same, count, events.times):
-        _set(faults, TIED)
-
-
-@kernel(writes=("faults",))
-def find_faults(low: int, high: int, events: PlacedEvents, ranks: Any, faults: Any) -> None:
-    """Set ``faults[kind]`` (uint8) to 1 for each kind of fault of the events of some quads and their order; others are left as they are.
-
-    Times are compared within streams, and ranks (which may be empty) among equal times.
-    """
-    size = events.times.size
-    for q in range(low, high):
-        first = q * QUAD
-        if first + QUAD <= size:
-            _find_faults(first, QUAD, events, ranks, faults)
-        else:
-            for e in range(first, size):
-                _find_faults(e, 1, events, ranks, faults)
-
-
-@kernel(writes=("picked",))
-def gather_events(low: int, high: int, places: Any, events: PlacedEvents, picked: PlacedEvents) -> None:
-    """Write all columns of the events at some places; without `streams` there are none to write."""
-    for k in range(low, high):
-        e = places[k]
-        if events.streams.size > 0:
-            picked.streams[k] = events.streams[e]
-        picked.times[k] = events.times[e]
-        picked.rows[k] = events.rows[e]
-        for w in range(events.labels.shape[0]):
-            picked.labels[w, k] = events.labels[w, e]
-
-
-@rule
 def _variable_bits(first: int, count: int, variable: int, labels: Any) -> Any:
     """Return the bits of those of `count` events from `first` on that have a variable's bit."""
     own, wanted = labels[variable // LABEL_BITS], labels.dtype.type(bit(variable % LABEL_BITS))
@@ -212,7 +80,7 @@ def _later_bits(first: int, count: int, times: Any) -> Any:
     bits = np.uint64(0)
     for k in range(count):
         e = first + k
-        bits |= np.uint64(times[e] != times[_before(e)]) << np.uint64(k)
+        bits |= np.uint64(times[e] != times[event_before(e)]) << np.uint64(k)
     return bits
 
 
@@ -231,13 +99,13 @@ def _start_bits(first: int, count: int, batch: BatchColumns) -> Any:
 @rule
 def _write_bits(pack: int, first: int, count: int, batch: BatchColumns, packs: Any) -> None:
     """Write the bits of a pack that has `count` events, from `first` on."""
-    variables = packs.shape[0] + BEGIN
-    for v in range(variables):
+    rows = packs.shape[0]
+    for v in range(rows + BEGIN):
         packs[v, pack] = _variable_bits(first, count, v, batch.labels)
-    begins = _begin_bits(first, count, batch.streams)
-    packs[variables, pack] = begins
-    packs[variables + 1, pack] = begins | _later_bits(first, count, batch.times) if batch.times.size > 0 else begins
-    packs[variables + 2, pack] = _start_bits(first, count, batch)
+    begins = begin_bits(first, count, batch.streams)
+    packs[rows + BEGIN, pack] = begins
+    packs[rows + LATER, pack] = begins | _later_bits(first, count, batch.times) if batch.times.size > 0 else begins
+    packs[rows + START, pack] = _start_bits(first, count, batch)
 
 
 @kernel(writes=("packs",))
@@ -316,12 +184,12 @@ def fold_bits(low: int, high: int, bits: Any, table: Any, groups: Any) -> None:
     event in the later tiles of the group, or the number of events in the earlier ones. ``groups[row, g]`` is the first event of
     the group, or the number of events in it.
     """
-    variables = bits.shape[0] + BEGIN
+    rows, marked = table.shape[0], bits.shape[0]
     for t in range(low, high):
-        for row in range(variables + 2):
+        for row in range(rows + STREAMS):
             _fold_firsts(row, t, bits, table, groups)
-        _fold_numbers(variables + 2, variables, t, bits, table, groups)
-        _fold_numbers(variables + 3, variables + 2, t, bits, table, groups)
+        _fold_numbers(rows + STREAMS, marked + BEGIN, t, bits, table, groups)
+        _fold_numbers(rows + STARTS, marked + START, t, bits, table, groups)
 
 
 @rule
@@ -360,16 +228,17 @@ def _number_before(event: int, entry: Any, carried: Any) -> int:
 
 
 @rule
-def _fill_starts(event: int, variables: int, table: Any, carried: Any, found: WindowColumns) -> None:
+def _fill_starts(event: int, table: Any, carried: Any, found: WindowColumns) -> None:
     """Write an event that starts windows, and the stream that begins with it."""
-    streams, starts, place = table[variables + 2, tile_of(event)], table[variables + 3, tile_of(event)], place_of(event)
+    rows, tile, place = table.shape[0], tile_of(event), place_of(event)
+    streams, starts = table[rows + STREAMS, tile], table[rows + STARTS, tile]
     begins, wanted = found.begins.size > 0 and has_bit(_word_of(streams), place), has_bit(_word_of(starts), place)
     if begins or wanted:
-        start = _number_before(event, starts, carried[variables + 3])
+        start = _number_before(event, starts, carried[rows + STARTS])
         if wanted:
             found.starts[start] = event
         if begins:
-            stream = _number_before(event, streams, carried[variables + 2])
+            stream = _number_before(event, streams, carried[rows + STREAMS])
             found.begins[stream] = event
             found.first_starts[stream] = start
 
@@ -381,7 +250,7 @@ def fill_windows(low: int, high: int, table: Any, carried: Any, found: WindowCol
     ``table[row, t]`` is what :func:`fold_bits` writes. ``carried[row, g]`` is the first event in the groups behind group g, or
     the number of events in those before it.
     """
-    size, variables = found.stream_end.size, found.occurrence.shape[0]
+    size, rows, variables = found.stream_end.size, table.shape[0], found.occurrence.shape[0]
     for i in range(low, high):
         e = 4 * i - 3 * place_of(i)
         if e < size:
@@ -390,11 +259,11 @@ def fill_windows(low: int, high: int, table: Any, carried: Any, found: WindowCol
             while v < variables:
                 _write_firsts(e, 0, size, table[v], carried[v], found.occurrence[v])
                 v += 1
-            _write_firsts(e, 1, size, table[variables], carried[variables], found.stream_end)
+            _write_firsts(e, 1, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)
             if found.after.size > 0:
-                _write_firsts(e, 1, size, table[variables + 1], carried[variables + 1], found.after)
+                _write_firsts(e, 1, size, table[rows + TIE_ENDS], carried[rows + TIE_ENDS], found.after)
             for own in range(e, min(e + 4 * TILE, size), TILE):
-                _fill_starts(own, variables, table, carried, found)
+                _fill_starts(own, table, carried, found)
         if i == 0:
             for v in range(variables):
                 found.occurrence[v, size] = found.occurrence[v, size + 1] = size

@@ -17,7 +17,7 @@ from gpu_cep.engine.phase_one.device.order_events import DeviceEvents
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_kernels.device.interface import HOST
-from gpu_cep_kernels.phase_one.window_tiles import PlacedEvents
+from gpu_cep_kernels.phase_one.placed_events import PlacedEvents
 
 
 @given(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=1, max_size=12).filter(any), st.data())

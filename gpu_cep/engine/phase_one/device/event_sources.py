@@ -26,7 +26,7 @@ from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device import primitives
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.packing import Layout, download_packed, pack
-from gpu_cep_kernels.phase_one.window_tiles import PlacedEvents, gather_events
+from gpu_cep_kernels.phase_one.placed_events import PlacedEvents, gather_events
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 _NO_NUMBERS = np.empty(0, np.int64)

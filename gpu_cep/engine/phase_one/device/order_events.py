@@ -13,7 +13,7 @@ from gpu_cep.engine.phase_one.device.stream_codes import StreamCodes
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import stable_order
-from gpu_cep_kernels.phase_one.window_tiles import OVERLAP, QUAD, STREAMS_FALL, TIED, TIMES_FALL, PlacedEvents, find_faults, gather_events
+from gpu_cep_kernels.phase_one.placed_events import OVERLAP, QUAD, STREAMS_FALL, TIED, TIMES_FALL, PlacedEvents, find_faults, gather_events
 
 _KINDS_OF_FAULTS = 4
 
