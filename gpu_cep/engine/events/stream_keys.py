@@ -59,7 +59,7 @@ class StreamKeys:
         """
         if self.ranks is None or self.ascends:
             return np.empty(0, np.int64)
-        return np.argsort(self.ranks, kind="stable")
+        return self.ranks.argsort(kind="stable")
 
 
 def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:

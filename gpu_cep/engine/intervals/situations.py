@@ -26,7 +26,7 @@ from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.intervals.borders import Fill, find_all_borders
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.engine.phase_one.label_events import label_events, make_labeller, prepare_columns
+from gpu_cep.engine.phase_one.label_events import label_with, make_labeller, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -141,7 +141,7 @@ def _order_events(plan: IntervalPlan, run: Run) -> tuple[EventSequence, Fill]:
             events = EventSequence(times.whole, keys.codes, keys.count, None, None)
             if not _out_of_order(events, bool(plan.query.order_by), threads):
                 return events, labels_of.fill
-        labelled = label_events(plan, columns, threads)
+        labelled = label_with(labels_of, plan, threads)
         ordered = order_events(plan, columns, times, labelled, keys, threads)
     return host_sequence(ordered), partial(_copy_labels, ordered.labels)
 

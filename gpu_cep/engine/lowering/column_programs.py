@@ -28,7 +28,9 @@ Span = tuple[int, int]
 
 _LOADS = ("load_int", "load_float")
 _CONSTANTS = ("const_int", "const_float")
-_SUMS = {f"{operation}_{kind}" for operation in ("add", "sub", "mul") for kind in ("int", "float")}
+_INT_SUMS, _FLOAT_SUMS = ({f"{operation}_{kind}" for operation in ("add", "sub", "mul")} for kind in ("int", "float"))
+# What a program of whole columns does before it compares.
+_STEPS = {*_LOADS, *_CONSTANTS, *_INT_SUMS, *_FLOAT_SUMS, "float_of_int"}
 _FLOATS = ("add_float", "sub_float", "mul_float", "div_float")
 _COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
 # A derived column is made by operations on floats, which mark no failure.
@@ -50,8 +52,7 @@ class ComparedColumns(NamedTuple):
 def is_column_program(program: Program) -> bool:
     """Return whether a program compares sums, differences and products of columns and constants, and does nothing else."""
     *steps, (last, target, _, _) = program.code
-    known = {*_LOADS, *_CONSTANTS, *_SUMS, "float_of_int"}
-    return all(name in known for name, *_ in steps) and last in _COMPARES and target == program.result
+    return all(name in _STEPS for name, *_ in steps) and last in _COMPARES and target == program.result
 
 
 def is_float_program(program: Program) -> bool:
@@ -79,6 +80,12 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
         else:
             registers[target] = _combine(name, first, second, program, registers, size, _NEVER_FAILS)
     return registers[program.result], nulls
+
+
+def may_be_null(program: Program, ints: Sequence[Nullable], floats: Sequence[Nullable]) -> bool:
+    """Return whether :func:`derive_column` says where its result is NULL, which the number of events does not bear on."""
+    loads = {"load_int": ints, "load_float": floats}
+    return any(name == "div_float" or (name in loads and loads[name][first][1] is not None) for name, _, first, _ in program.code)
 
 
 def _combine(
@@ -111,7 +118,8 @@ def compute_columns(
     """
     registers: dict[int, Column] = {}
     read: list[tuple[Column, int, Span]] = []
-    failed = place.xp.zeros(size, np.bool_)
+    may_fail = any(name in _INT_SUMS for name, *_ in program.code)
+    failed = place.xp.zeros(size if may_fail else 0, np.bool_)
     for name, target, first, second in program.code[:-1]:
         if name in _LOADS:
             columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
@@ -119,7 +127,7 @@ def compute_columns(
             read.append((nulls, first, places[second]))
         else:
             registers[target] = _combine(name, first, second, program, registers, size, failed, place)
-    if any_set(failed):
+    if may_fail and any_set(failed):
         return None
     name, _, first, second = program.code[-1]
     return ComparedColumns(COMPARISONS[name.partition("_")[0]], registers[first], registers[second], read)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound_expressions import Bound
 from gpu_cep.engine.input.buffers import new_values
-from gpu_cep.engine.lowering.column_programs import derive_column
+from gpu_cep.engine.lowering.column_programs import derive_column, may_be_null
 from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.lowering.user_functions import address_of
 from gpu_cep.plan.event_plan import BankLayout
@@ -86,7 +86,7 @@ def null_words(xp: Any, masks: Sequence[Any], length: int) -> Any:
 
     A mask that is None is True nowhere.
     """
-    if all(mask is None for mask in masks):
+    if not masks or all(mask is None for mask in masks):
         return xp.empty(0, xp.uint64)
     words = xp.zeros(length, xp.uint64)
     for column, mask in enumerate(masks):
@@ -150,9 +150,7 @@ def _with_derived(
 ) -> tuple[HostArray, list[HostArray | None]]:  # fmt: skip
     """Return columns of floats and, behind them, what is derived from all columns, [column, row], and where each is NULL."""
     matrix = new_values((len(floats) + len(programs), length), np.float64)
-    # whether one is ever NULL does not depend on the rows
-    nullable = [derive_column(program, _cut(ints, 0, 0), _cut(floats, 0, 0), 0)[1] is not None for program in programs]
-    masks = [np.empty(length, np.bool_) if each else None for each in nullable]
+    masks = [np.empty(length, np.bool_) if may_be_null(program, ints, floats) else None for program in programs]
 
     def derive(span: tuple[int, int]) -> None:
         for low, high in blocks(*span, _DERIVED_AT_ONCE):

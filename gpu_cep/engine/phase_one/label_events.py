@@ -243,9 +243,13 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     With the ``filter`` step, events without a label are dropped (thesis Theorem 5.1). With
     ``partition``, so are events whose derived key is NULL or NaN, because it equals no other.
     """
-    labels_of = make_labeller(plan, columns)
+    return label_with(make_labeller(plan, columns), plan, threads)
+
+
+def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
+    """Return the labelled events as :func:`label_events` does, given the labeller of the plan and its columns."""
     keeps_all = "filter" not in plan.pruning
-    spans = slices(len(columns), threads) or [(0, 0)]
+    spans = slices(len(labels_of.columns), threads) or [(0, 0)]
     if not labels_of.steps.all():
         everyone = np.array([[word.all()] for word in labels_of.steps.words])
         labels = [np.broadcast_to(everyone, (len(everyone), high - low)) for low, high in spans]
@@ -271,7 +275,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
 def _row_numbers(span: tuple[int, int]) -> npt.NDArray[np.int32]:
     """Return the numbers of the rows [low, high)."""
     low, high = span
-    rows, first = new_values(high - low, np.int32), np.arange(BLOCK, dtype=np.int32)
+    rows, first = new_values(high - low, np.int32), np.arange(min(BLOCK, high - low), dtype=np.int32)
     for start, end in blocks(low, high, BLOCK):
         np.add(first[: end - start], np.int32(start), out=rows[start - low : end - low])
     return rows

@@ -183,13 +183,19 @@ def label_steps(plan: Plan, engine: LabelEngine) -> LabelSteps:
 
 def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
     """Build the steps of one word, cheap ones first."""
-    properties = [planned for planned in plan.properties if word.concerns(planned)]
-    comparisons = _comparisons_by_column(properties)
+    comparisons, others = _properties_of(Identity(plan), word)
     return [
         *(_comparison_step(column, own, engine, word) for column, own in comparisons.items()),
-        *(_property_step(planned, engine, word) for planned in properties if not isinstance(planned, ComparisonProperty)),
+        *(_property_step(planned, engine, word) for planned in others),
         *(_key_step(column, engine, word) for column in plan.derived if plan.settings.kind != TIMEOUT),
     ]
+
+
+@lru_cache(maxsize=256)
+def _properties_of(plan: Identity[Plan], word: Word) -> tuple[dict[int, list[ComparisonProperty]], list[Property]]:
+    """Return the properties of the variables of a word: comparisons by their columns, and all others."""
+    properties = [planned for planned in plan.value.properties if word.concerns(planned)]
+    return _comparisons_by_column(properties), [planned for planned in properties if not isinstance(planned, ComparisonProperty)]
 
 
 def _comparisons_by_column(properties: Sequence[Property]) -> dict[int, list[ComparisonProperty]]:

@@ -205,6 +205,8 @@ def sort_by_stream(
 
 def _pieces_ascend(labelled: LabelledEvents, times: Pieces) -> bool:
     """Return whether no piece of the labelled events begins at an earlier time than the last one ends; nor does a part of them."""
+    if len(labelled.rows) == len(times.arrays) == 1:
+        return True
     cuts = [(rows[own], base, piece) for rows in labelled.rows for own, base, piece in times.cut(rows) if len(rows)]
     ends = [(piece[rows[0] - base], piece[rows[-1] - base]) for rows, base, piece in cuts]
     return all(before <= after for (_, before), (after, _) in pairwise(ends))

@@ -68,7 +68,7 @@ def match_windows(plan: EventPlan, ordered: OrderedEvents, batch: Batch, profile
     labels, times = ordered.labels[:, batch.low : batch.high], ordered.times[batch.low : batch.high]
     size = len(times)
     with profile.stage("windows"):
-        first, last = (int(place) for place in np.searchsorted(ordered.offsets, [batch.low, batch.high - 1], side="right"))
+        first, last = ordered.offsets.searchsorted([batch.low, batch.high - 1], side="right").tolist()
         stream_end, after = new_values(size, np.int32), new_values(size + 1, np.int32)
         ties = mark_streams(batch.low, ordered.offsets, first - 1, last, times, stream_end, after)
         clock, length = window_clock(plan, ordered, batch.low, batch.high)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from gpu_cep.engine.events.matches import Counts, Indices, ones
 from gpu_cep.engine.lowering.column_programs import is_column_program, mask_by_column_program
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.lowering.programs import program_registers
+from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import LiftedCondition
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
@@ -22,7 +24,7 @@ from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_program
 from gpu_cep_kernels.rules.scalars import NE
-from gpu_cep_kernels.rules.tables import ColumnBank, ProgramTable
+from gpu_cep_kernels.rules.tables import ColumnBank, PatternTable, ProgramTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def _break_at_borders(tables: MatcherTables, events: NeighbourEvents, labels: Li
 def _judge(tables: MatcherTables, events: NeighbourEvents, lifted: LiftedCondition, words: Array) -> bool:
     """Clear the bit of a condition's variable where the condition does not hold; return whether it can be judged everywhere."""
     bit = 1 << tables.branch.positives[lifted.variable]
-    others = words.dtype.type(np.iinfo(words.dtype).max ^ bit)
+    others = words.dtype.type((1 << 8 * words.dtype.itemsize) - 1 ^ bit)
     program = tables.branch.conditions[lifted.condition].program
     first = max(0, min(max(lifted.back) - events.base, words.size))
     if is_column_program(program) and _judge_columns(events, lifted, program, first, others, words[first:]):
@@ -126,8 +128,14 @@ def labels_leave_a_choice(tables: MatcherTables, labels: LiftedLabels) -> bool:
 
 
 def quantified_variables(tables: MatcherTables) -> Indices:
-    """Return the variables that may bind several events."""
-    found: Indices = np.flatnonzero(tables.pattern.maximum != 1)
+    """Return the variables that may bind several events; the array is shared."""
+    return _quantified(Identity(tables.pattern))
+
+
+@lru_cache(maxsize=256)
+def _quantified(pattern: Identity[PatternTable]) -> Indices:
+    """Return the variables of a pattern that may bind several events."""
+    found: Indices = np.flatnonzero(pattern.value.maximum != 1)
     return found
 
 

@@ -114,7 +114,7 @@ class Contiguous:
         count = keep_matches(starts, last)
         starts, last = starts[:count], last[:count]
         offsets = self.search.ordered.offsets
-        whole = offsets[np.searchsorted(offsets, batch.low)] == batch.low
+        whole = offsets[offsets.searchsorted(batch.low)] == batch.low
         # else matches of an earlier part of the stream, of other branches or of other streams may overlap with these
         if whole and len(self.search.plan.branches) == 1 and self.search.own == WHOLE and not self.search.plan.derived:
             taken = np.empty(count + 1, np.int64)
@@ -143,7 +143,7 @@ def _neighbour_events(search: Search, batch: Batch) -> NeighbourEvents:
     """Return the events of a batch."""
     ordered, events = search.ordered, slice(batch.low, batch.high)
     (words,) = ordered.labels[:, events]
-    low, high = np.searchsorted(ordered.offsets, [batch.low, batch.high])
+    low, high = ordered.offsets.searchsorted([batch.low, batch.high])
     begins, times = ordered.offsets[low:high] - batch.low, ordered.times[events]
     strict = search.plan.query.ties == "strict"
     return NeighbourEvents(HOST, words, begins, times if strict else times[:0], ordered.bank, batch.low)
