@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.text_predicates import truth_table
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
@@ -83,7 +84,7 @@ def spans(length):
 
 
 def loaded(device, source, low, high):
-    array = source.load(low, high)
+    (array,) = load(device, [source], low, high)
     assert array.shape == (high - low,)
     assert array.flags.c_contiguous
     return device.download(array)
@@ -180,7 +181,7 @@ def test_integers_beyond_64_bits(device, values):
     with pytest.raises(EventError) as expected:
         host.values(1)
     with pytest.raises(EventError) as found:
-        columns.values(1).load(0, 2)
+        loaded(device, columns.values(1), 0, 2)
     assert str(found.value) == str(expected.value)
 
 

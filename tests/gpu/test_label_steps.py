@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
-from gpu_cep.engine.phase_one.device.label_events import Chunk, DeviceLabelEngine
+from gpu_cep.engine.phase_one.device.label_events import DeviceLabelEngine
 from gpu_cep.engine.phase_one.label_events import make_labeller
 from gpu_cep.engine.phase_one.label_steps import label_steps
 from gpu_cep.errors import EventError
@@ -50,7 +51,7 @@ def test_both_engines_write_the_same_labels(device, condition):
     assert len(steps.all()) == len(expected.steps.all())
     for low, high in ((0, SIZE), (7, 41), (30, 30)):
         labels = steps.room(device.xp, high - low)
-        steps.fill(Chunk(on_device, {}, low, high), labels)
+        steps.fill(Chunk(Sources(on_device), low, high), labels)
         assert np.array_equal(device.download(labels)[:, : high - low], expected.labels(low, high))
     assert len(np.unique(expected.labels(0, SIZE))) > 1
 
@@ -64,4 +65,4 @@ def test_both_engines_name_the_row_of_an_overflow(device):
     columns = DeviceColumns(EventColumns(events, plan.query, plan.dictionaries), device)
     steps = label_steps(plan, DeviceLabelEngine(columns))
     with pytest.raises(EventError, match=message):
-        steps.fill(Chunk(columns, {}, 1, 3), steps.room(device.xp, 2))
+        steps.fill(Chunk(Sources(columns), 1, 3), steps.room(device.xp, 2))

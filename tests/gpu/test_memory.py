@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep
+from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
 from gpu_cep.engine.phase_one.device import in_pieces
@@ -195,7 +196,7 @@ def loading(device, column):
     ledger = device.xp.ledger
     before = ledger.live
     ledger.restart()
-    loaded = [source.load(3, len(column)) for source in (values, present) if source is not None]
+    loaded = load(device, [source for source in (values, present) if source is not None], 3, len(column))
     assert loaded
     return ledger.peak - before, columns.row_bytes(1) * (len(column) - 3)
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
+from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
 from gpu_cep.engine.lowering.programs import load_bank
@@ -29,6 +30,12 @@ from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
 
 NUMBERS = ["b1", *(f"{sign}{width}" for sign in "iu" for width in (1, 2, 4, 8)), "f4", "f8"]
 TIMES = [f"{kind}8[{unit}]" for kind in "mM" for unit in ("s", "ms", "us", "ns")]
+
+
+def loaded_rows(device, source, low, high):
+    """The rows [low, high) of an input."""
+    (rows,) = load(device, [source], low, high)
+    return rows
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -82,9 +89,9 @@ def test_like_the_same_columns_on_the_host(device, kind, data):
     low, high = sorted(data.draw(st.tuples(st.integers(0, size), st.integers(0, size))))
     columns = DeviceColumns(there, device)
     present, missing = columns.present(1), host.null_mask(1)
-    loaded = np.ones(high - low, np.uint8) if present is None else device.download(present.load(low, high))
+    loaded = np.ones(high - low, np.uint8) if present is None else device.download(loaded_rows(device, present, low, high))
     assert loaded.tolist() == (np.ones(high - low) if missing is None else ~missing[low:high]).tolist()
-    found = device.download(columns.values(1).load(low, high))
+    found = device.download(loaded_rows(device, columns.values(1), low, high))
     assert found.dtype == host.values(1).dtype
     assert found[loaded == 1].tobytes() == host.values(1)[low:high][loaded == 1].tobytes()
 
@@ -103,9 +110,9 @@ def test_integers_beyond_64_bits(device, mask):
     hidden = mask(device, np.array([True, False, False]))
     table = read_events({"ts": Foreign(device, np.arange(3)), "c": Foreign(device, values), "d": Foreign(device, values, hidden)})
     columns = DeviceColumns(views(table), device)
-    assert device.download(columns.values(2).load(0, 3))[0] == 1
+    assert device.download(loaded_rows(device, columns.values(2), 0, 3))[0] == 1
     with pytest.raises(EventError) as found:
-        columns.values(1).load(0, 3)
+        loaded_rows(device, columns.values(1), 0, 3)
     with pytest.raises(EventError) as expected:
         views(table).values(1)
     assert str(found.value) == str(expected.value)
@@ -291,7 +298,7 @@ def test_no_time_beside_a_mask(device, kind):
     values, valid = np.array([1, "NaT", 3, "NaT"], kind), np.array([True, True, False, False])
     for masked, known in ((None, [1, 0, 1, 0]), (bits(device, valid), [1, 0, 0, 0])):
         table = read_events({"ts": Foreign(device, np.arange(4)), "c": Foreign(device, values, masked)})
-        assert device.download(DeviceColumns(views(table), device).present(1).load(0, 4)).tolist() == known
+        assert device.download(loaded_rows(device, DeviceColumns(views(table), device).present(1), 0, 4)).tolist() == known
         assert table.to_arrow()["c"].is_valid().to_pylist() == [bool(each) for each in known]
 
 
