@@ -2,8 +2,8 @@
 
 An array of its module is no NumPy array: what takes NumPy arrays, compiled
 kernels and Arrow included, cannot take it by mistake. Reductions give arrays
-of no dimension, not scalars. What the arrays take of the device's memory is
-counted.
+of no dimension, not scalars. Those that CuPy would compile for seconds on the
+machine are refused. What the arrays take of the device's memory is counted.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _PIECE = 512
 # What functions of CuPy's take beside their results, bytes per element: copies, the scratch of radix sorts and scans.
 _WORKSPACES = {"argsort": 24, "flatnonzero": 8, "nonzero": 8, "cumsum": 1, "unique": 48}
 _BY_FLAGS = 16  # indexing with flags
+# The types of which CuPy comes with sums compiled; others are converted on the way.
+_SUMMED = ("int64", "uint64", "float32", "float64")
 
 
 class Ledger:
@@ -111,6 +113,8 @@ class StrictArray(NDArrayOperatorsMixin):
             raise AttributeError(name)
         if self._module.reference is not None and not hasattr(self._module.reference.ndarray, name):
             raise AttributeError(f"CuPy's arrays have no attribute {name!r}")
+        if name in ("any", "all"):
+            raise AttributeError(f"CuPy compiles {name!r} on the machine")
         value = getattr(self._held, name)
         like = getattr(self._module.reference and self._module.reference.ndarray, name, None)
         return _guarded(value, self._module, like=like) if callable(value) else _wrapped(value, self._module)
@@ -240,9 +244,11 @@ def _guarded(function: Callable[..., Any], module: StrictModule, uploads: bool =
     @wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         _check_parameters(like, arguments, options)
+        of_array = getattr(function, "__self__", None)
+        if function.__name__ == "sum" and isinstance(of_array, np.ndarray):
+            _check_sum(of_array, arguments, options)
         given = opened(arguments, uploads)
         found = function(*given, **opened(options, uploads))
-        of_array = getattr(function, "__self__", None)
         module.ledger.called(function.__name__, (*given, of_array) if isinstance(of_array, np.ndarray) else given, found)
         result = _wrapped(found, module)
         if function.__name__ in _WORKSPACES:
@@ -250,6 +256,14 @@ def _guarded(function: Callable[..., Any], module: StrictModule, uploads: bool =
         return result
 
     return call
+
+
+def _check_sum(summed: HostArray, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Refuse a sum that CuPy compiles with a library: all but those of one type, or over the first axis."""
+    kind = options.get("dtype", summed.dtype)
+    compiled = options.keys() <= {"dtype"} and kind == summed.dtype and summed.dtype.name in _SUMMED
+    if arguments or not (compiled or options.get("axis") == 0):
+        raise TypeError(f"CuPy compiles this sum of {summed.dtype} on the machine")
 
 
 def _check_parameters(like: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:

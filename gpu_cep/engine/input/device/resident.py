@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.device.foreign_arrays import ForeignArray
 from gpu_cep.engine.input.device.uploads import DeviceFlags, DeviceNumbers, DType, Input, Picking, WideNumbers
 from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.primitives import any_set
 
 _INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
 # What numbers of a type are computed as; all others as int64.
@@ -76,7 +77,7 @@ class ResidentNumbers:
         if self.array.dtype.kind not in "mM":
             return mask
         known = self.array.values != _NOT_A_TIME
-        if bool(known.all()):
+        if not any_set(~known):
             return mask
         return DeviceFlags(self.device, known if mask is None else known & (mask.load(0, len(self)) != 0))
 
@@ -132,7 +133,7 @@ class ResidentText:
     @cached_property
     def present(self) -> Input | None:
         known = self.encoded.codes != len(self.encoded.values)
-        return None if bool(known.all()) else DeviceFlags(self.device, known)
+        return DeviceFlags(self.device, known) if any_set(~known) else None
 
     def to_arrow(self) -> pa.Array:
         return self._dictionary(self.encoded.codes)

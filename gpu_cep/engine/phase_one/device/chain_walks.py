@@ -28,7 +28,7 @@ from gpu_cep_kernels.automaton.chain_windows import (
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.device.interface import Array, Device, to_device
-from gpu_cep_kernels.device.primitives import covered_events
+from gpu_cep_kernels.device.primitives import covered_events, sum_as
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
 
@@ -156,7 +156,7 @@ class ChainWalks:
         status = numbers[RunNumber.STATUS]
         finished = status == int(Status.FINISHED)
         found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] > 0))
-        return CountedRuns(windows, runs, found, xp.flatnonzero(~finished), int(numbers[RunNumber.STEPS].sum(dtype=np.int64)))
+        return CountedRuns(windows, runs, found, xp.flatnonzero(~finished), int(sum_as(np.int64, numbers[RunNumber.STEPS])))
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""

@@ -19,6 +19,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.states import StateSpace, branch_states
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.primitives import sum_as
 
 # Arrays of a count: tables, scratch, and what becomes of totals.
 _ARRAYS = 32
@@ -98,7 +99,7 @@ def _by_stream(run: DeviceRun, streams: Array, starts: Array, totals: Array) -> 
     Where sums may not fit, each start comes with its own total.
     """
     device, xp = run.device, run.device.xp
-    if not starts.size or float(totals.sum(dtype=np.float64)) >= _EXACT:
+    if not starts.size or float(sum_as(np.float64, totals)) >= _EXACT:
         return device.download(starts), device.download(totals)
     begins = xp.zeros(1, np.int64)
     if streams.size:

@@ -24,6 +24,7 @@ from gpu_cep.engine.windows.direct import count_bound
 from gpu_cep.engine.windows.placed_windows import judge_chained, keep_chained
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.packing import Layout, download_packed, pack
+from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.labels_decide.direct import total_streams
 
 
@@ -95,7 +96,7 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
     with run.profile.stage("matching"):
         counts = count_bound(windows, candidates, query.pattern)
         starts = candidates.starts
-        _account(run, source, batch, len(starts), int(counts.sum()), lambda match: int(starts[match]))
+        _account(run, source, batch, len(starts), int(sum_as(np.int64, counts)), lambda match: int(starts[match]))
     if candidates.starts.size:
         for low, high in cut_matches(windows, counts, memory.bound_events):
             with run.profile.stage("matching"):

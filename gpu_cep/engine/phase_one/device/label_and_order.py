@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
@@ -22,6 +24,7 @@ from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.tables import Places
 
 
@@ -76,7 +79,7 @@ def _refuse_null_times(plan: Plan, columns: DeviceColumns, chunk_rows: int) -> N
     if present is not None:
         chunks = blocks(0, len(columns.columns), chunk_rows)
         known = (flags for chunk in chunks for flags in load(columns.device, [present], *chunk))
-        refuse_missing(columns.columns, column, "NULL", sum(int((flags == 0).sum()) for flags in known))
+        refuse_missing(columns.columns, column, "NULL", sum(int(sum_as(np.int64, flags == 0)) for flags in known))
 
 
 def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> OrderedEvents:

@@ -29,7 +29,7 @@ from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
-from gpu_cep_kernels.device.primitives import any_set
+from gpu_cep_kernels.device.primitives import any_set, sum_as
 from gpu_cep_kernels.phase_one.label_tiles import (
     SPANNED,
     KeptColumns,
@@ -324,7 +324,7 @@ def _times(plan: Plan, chunk: Chunk) -> Array:
     if times.dtype.kind == "i":
         return times
     missing = xp.isnan(times)
-    refuse_missing(chunk.columns.columns, column, "NaN", int(missing.sum()) if any_set(missing) else 0)
+    refuse_missing(chunk.columns.columns, column, "NaN", int(sum_as(np.int64, missing)) if any_set(missing) else 0)
     # -0.0 is 0.0, also to a sort by bits
     return times.astype(xp.float64) + 0.0
 

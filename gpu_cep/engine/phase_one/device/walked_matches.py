@@ -30,7 +30,7 @@ from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep_kernels.automaton.chain_windows import RunNumber
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
-from gpu_cep_kernels.device.primitives import covered_events
+from gpu_cep_kernels.device.primitives import covered_events, sum_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
     matches, counting = int(counted.found.size), run.plan.settings.output == "count"
     run.profile.add("matches", matches)
     run.profile.add("steps", counted.steps)
-    bound = 0 if counting or not matches else int(counted.runs.numbers[RunNumber.DEPTH][counted.found].sum(dtype=np.int64))
+    bound = 0 if counting or not matches else int(sum_as(np.int64, counted.runs.numbers[RunNumber.DEPTH][counted.found]))
 
     def start_of(match: int) -> int:
         return walks.start_of(counted, match)
