@@ -14,17 +14,18 @@ from gpu_cep.engine.adaptive.choice import Choices, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
+from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
-from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_matches
+from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_batches, matches_of, order_found
 from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
-from gpu_cep.engine.matchers.search import Matcher, searches
+from gpu_cep.engine.matchers.search import searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
@@ -49,7 +50,7 @@ _MOST_MATCHES = 2.0**62
 Result = TypeVar("Result")
 
 # What is found before results are built: numbers of matches, in parts, a graph of matches, or matches.
-Found = list[tuple[Indices, Indices]] | Graph | Runs | Matches | SinglesInParts
+Found = list[tuple[Indices, Indices]] | Graph | Runs | Matches | SinglesInParts | OrderedMatches
 
 
 def match_events(run: EventRun, choices: Choices) -> pa.Table:
@@ -129,23 +130,25 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final, held)
 
 
-def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts:
+def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts | OrderedMatches:
     """Return all matches, grouped by first event."""
     if first.found is not None and not first.leaves_windows:
         return first.found
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
     found = _each_batch(run, first.ordered, find, _joining_device(run, first))
     if first.found is None:
-        return join_matches(found, len(run.plan.query.positives), run.threads)
-    both = concatenate_matches([first.found, *found], len(run.plan.query.positives), run.threads)
+        return join_batches(found, len(run.plan.query.positives), len(first.ordered.rows), run.threads)
+    both = concatenate_matches([first.found, *map(matches_of, found)], len(run.plan.query.positives), run.threads)
     # a window is searched here or there, so that the matches of a start stay together
     return both.reorder(np.argsort(both.first, kind="stable"))
 
 
-def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Matcher, batch: Batch) -> Matches:
+def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Union, batch: Batch) -> Matches | Alternatives:
     """Return the matches in a batch; of each first event no more than the plan keeps, so that no others wait in memory."""
-    found, limit = matcher.find(batch), start_limit(run.plan, run.columns, ordered)
-    return found if limit is None else limit.keep(found, tuple(range(len(run.plan.query.positives))), run.budget)
+    limit = start_limit(run.plan, run.columns, ordered)
+    if limit is None:
+        return matcher.find_apart(batch)
+    return limit.keep(matcher.find(batch), tuple(range(len(run.plan.query.positives))), run.budget)
 
 
 def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
@@ -197,7 +200,7 @@ def _each_batch(
     return parts
 
 
-def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Matcher:
+def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Union:
     return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), choices.matchers)
 
 
@@ -206,12 +209,12 @@ def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
     return first.device if first.searches and run.plan.contenders == JOINED else None
 
 
-def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts) -> pa.Table:
+def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts | OrderedMatches) -> pa.Table:
     """Return the matches as a table, in the order of results."""
     plan, columns = run.plan, run.columns
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
         order, streams = sort_results(plan, columns, ordered, found.first, threads_for(len(found), run.threads))
-        in_order: FoundMatches = found if order is None else OrderedMatches(found, order)
+        in_order: FoundMatches = found if order is None else order_found(found, order)
         matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))

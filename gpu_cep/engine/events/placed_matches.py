@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.matches import (
     AS_THEY_ARE,
     BoundRows,
@@ -29,6 +30,7 @@ from gpu_cep.engine.events.matches import (
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.matches.flat_matches import place_rows
+from gpu_cep_kernels.matches.groups import order_by_row
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class OrderedMatches:
     Their events stay where they are. They are gathered only if somebody asks for all of them.
     """
 
-    source: Matches | SinglesInParts
+    source: Matches | SinglesInParts | Alternatives
     order: Indices
 
     def __len__(self) -> int:
@@ -206,7 +208,28 @@ def join_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> 
     return concatenate_matches(parts, variables, threads)
 
 
-def rows_of_match(matches: FoundMatches, rows: Rows, *, last: bool) -> Rows:
+def join_batches(
+    parts: Sequence[Matches | Alternatives], variables: int, events: int, threads: int = 1
+) -> Matches | SinglesInParts | OrderedMatches:  # fmt: skip
+    """Return the matches of batches, which begin at some of so many `events`, by first event; alternatives stay apart if all do."""
+    apart = [part for part in parts if isinstance(part, Alternatives)]
+    if not apart or len(apart) < len(parts):
+        return join_matches([matches_of(part) for part in parts], variables, threads)
+    whole = Alternatives(tuple(branch for part in apart for branch in part.parts), variables)
+    return OrderedMatches(whole, order_by_row(whole.first, events, threads))
+
+
+def matches_of(part: Matches | Alternatives) -> Matches:
+    """Return matches as one list by first event, also those of alternatives."""
+    return part if isinstance(part, Matches) else part.reorder(part.first.argsort())
+
+
+def order_found(found: Matches | SinglesInParts | OrderedMatches, order: Indices) -> OrderedMatches:
+    """Return the matches in the order given; their events stay where they are."""
+    return found.reorder(order) if isinstance(found, OrderedMatches) else OrderedMatches(found, order)
+
+
+def rows_of_match(matches: FoundMatches | Alternatives, rows: Rows, *, last: bool) -> Rows:
     """Return ``rows[e]`` of the first or last event e of each match."""
     if isinstance(matches, OrderedMatches):
         # looked up before they are moved: the events of matches ascend as these were found

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
@@ -25,11 +26,27 @@ class Union:
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        found = [matcher.find(batch) for matcher in self.matchers(self.searches, batch)]
-        if len(found) == 1:
-            return found[0]
-        parts = [MatchesOfSome(matches, search.tables.branch.positives) for matches, search in zip(found, self.searches, strict=True)]
-        matches = merge_by_starts(parts, len(self.searches[0].plan.query.positives)).sort_within_starts()
+        return self._merge(self._find_each(batch))
+
+    def find_apart(self, batch: Batch) -> Matches | Alternatives:
+        """Return the same matches; those of branches may stay apart if no two of them begin with one event."""
+        parts = self._find_each(batch)
+        apart = len(parts) > 1 and self._disjoint and may_stay_apart(parts, batch)
+        return Alternatives(tuple(parts), self._variables) if apart else self._merge(parts)
+
+    def _find_each(self, batch: Batch) -> list[MatchesOfSome]:
+        """Return the matches of each branch that start in the batch."""
+        matchers = self.matchers(self.searches, batch)
+        return [
+            MatchesOfSome(matcher.find(batch), search.tables.branch.positives)
+            for matcher, search in zip(matchers, self.searches, strict=True)
+        ]
+
+    def _merge(self, parts: list[MatchesOfSome]) -> Matches:
+        """Return the matches of all branches, each once."""
+        if len(parts) == 1:
+            return parts[0].matches
+        matches = merge_by_starts(parts, self._variables).sort_within_starts()
         return matches if self._disjoint else matches.drop_repeated()
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
@@ -43,6 +60,11 @@ class Union:
         starts = np.concatenate([starts for starts, _ in counts])
         order = np.argsort(starts, kind="stable")
         return starts[order], np.concatenate([totals for _, totals in counts])[order]
+
+    @property
+    def _variables(self) -> int:
+        """The number of variables of the query that bind events."""
+        return len(self.searches[0].plan.query.positives)
 
     @property
     def _disjoint(self) -> bool:
