@@ -158,10 +158,12 @@ def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
     """Rank the named algorithms for a batch, the cheapest one first.
 
     An algorithm is not sampled if its lower bound would save no more than the
-    sample costs.
+    sample costs. None is where few events fit each variable: the lower bounds decide.
     """
     least = [(ALGORITHMS[name].least_time(statistics), name) for name in names]
-    if not statistics.counts.all():
+    if statistics.has_few_combinations:
+        least.sort()
+    if statistics.has_few_combinations or not statistics.counts.all():
         first, *others = (Estimate(name, bound, exact=False) for bound, name in least)
         return Ranking(first, tuple(others))
     found: list[Estimate] = []

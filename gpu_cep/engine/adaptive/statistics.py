@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,8 @@ Result = TypeVar("Result")
 _STARTS, _PIVOTS, _STEPS = 128, 48, 1 << 11
 # Events and steps that are walked in less time than a sample takes.
 _FEW_EVENTS, _FEW_STEPS = 1 << 12, 1 << 13
+# Combinations of events that any algorithm tries in less time than a sample takes.
+_FEW_COMBINATIONS = 1 << 11
 # Neighbouring starts that are tried together where the match of one rules out matches of the next.
 _CLUSTER = 32
 # A trace of NFA^b: the fewest events that it may take, or this fraction of the batch if that is more.
@@ -108,6 +111,14 @@ class BatchStatistics:
         # no window holds more than all events
         few = len(windows.starts) * self.event_count <= _FEW_STEPS
         return few or int((windows.ends(windows.starts) - windows.starts).sum()) <= _FEW_STEPS
+
+    @cached_property
+    def has_few_combinations(self) -> bool:
+        """Return whether each algorithm finishes the batch sooner than they could be compared, even if windows hold all events.
+
+        That is so if each variable binds one event, and few combinations of events fit their variables.
+        """
+        return self.search.tables.of_singles and math.prod(self.counts.tolist()) <= _FEW_COMBINATIONS
 
     @cached_property
     def window_size(self) -> float:

@@ -126,6 +126,15 @@ def test_nothing_is_tried_where_a_variable_has_no_event():
     assert (answer.matches, answer.steps, answer.expected.exact) == (0, 0, False)
 
 
+@pytest.mark.parametrize(("size", "tried"), [(35, False), (60, True)])
+def test_nothing_is_tried_where_few_events_fit_each_variable(size, tried):
+    """Up to about 2,000 combinations cost less than a sample."""
+    (answer,) = answers(events(size, (0.34, 0.33, 0.33)), ANY.format("a.x < b.x", 1_000))
+    assert answer.expected.exact == tried
+    others = [(each.cost, each.algorithm) for each in answer.others]
+    assert tried or (answer.expected.cost, answer.expected.algorithm) <= min(others)
+
+
 def small_batches(size):
     return patch.object(run, "cut_batches", lambda plan, ordered, threads: plain(plan, ordered, size))
 
