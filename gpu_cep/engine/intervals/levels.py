@@ -6,6 +6,7 @@ A join has the constraints that its name adds, as masks of relations and as zone
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -41,12 +42,18 @@ def decided_early(relations: frozenset[str]) -> frozenset[str]:
 
 
 def levels(order: Sequence[int], constraints: Sequence[BoundConstraint], algorithm: str, *, windowed: bool) -> list[Level]:
-    """Return the joins of an order of names: one for each name from the second on."""
+    """Return the joins of an order of names: one for each name from the second on; their arrays are shared."""
+    return [*_levels(tuple(order), tuple(constraints), algorithm, windowed)]
+
+
+@lru_cache(maxsize=256)
+def _levels(order: tuple[int, ...], constraints: tuple[BoundConstraint, ...], algorithm: str, windowed: bool) -> tuple[Level, ...]:
+    """Return the joins as :func:`levels` does; they are asked for once for each chunk of situations."""
     row = interval_algorithm(algorithm)
-    return [
+    return tuple(
         _level(order[:place], order[place], constraints, zones=row.by_zones, windowed=windowed and row.by_window)
         for place in range(1, len(order))
-    ]
+    )
 
 
 def counts_by_zones(order: Sequence[int], plan: IntervalPlan) -> bool:

@@ -124,7 +124,9 @@ class Device(Place, Protocol):
 
 
 def to_device(device: Place, value: Any) -> Any:
-    """Return `value` with its host arrays, alone or in (named) tuples, moved to the device."""
+    """Return `value` with its host arrays, alone or in (named) tuples, moved to the device; the host has them."""
+    if device is HOST:
+        return value
     if isinstance(value, np.ndarray):
         return device.upload(value)
     if isinstance(value, tuple):
