@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 from gpu_cep_kernels.compile.jit import Kernel, plain
@@ -9,6 +10,7 @@ from tests import effort
 
 # Tests read what is said on stderr, and whether kernels must be compiled for one of them is chance.
 os.environ.setdefault("GPU_CEP_QUIET", "1")
+
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="run everything, with all examples, and not the fast suite alone")
@@ -38,3 +40,10 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish(session):
+    """Spare the collector of cycles the thousands of tests, and let it look less often for what else is left."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)

@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -193,6 +194,11 @@ def imports(module: str, tree: ast.AST, lazy: bool = False) -> Iterator[Import]:
         yield from imports(module, node, lazy or is_lazy(node))
 
 
+@cache
+def imports_of(module: str) -> tuple[Import, ...]:
+    return tuple(imports(module, ast.parse(SOURCES[module].read_text(encoding="utf-8"))))
+
+
 def is_lazy(node: ast.AST) -> bool:
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.If(test=ast.Name(id="TYPE_CHECKING")):
@@ -245,7 +251,7 @@ def test_imports_run_down() -> None:
     faults = [
         f"{path.relative_to(ROOT)}:{each.line} imports {each.name}"
         for module, path in SOURCES.items()
-        for each in imports(module, ast.parse(path.read_text(encoding="utf-8")))
+        for each in imports_of(module)
         if not allowed(canonical(module), each)
     ]
     assert not faults, "\n".join(faults)
@@ -259,18 +265,18 @@ def room_of(name: str, root: str) -> str | None:
 def rooms(root: str) -> dict[str, set[str]]:
     """What each folder and file right under `root` imports of the others."""
     found: dict[str, set[str]] = {}
-    for module, path in SOURCES.items():
+    for module in SOURCES:
         room = room_of(canonical(module), root)
         if room:
-            names = (room_of(each.name, root) for each in imports(module, ast.parse(path.read_text(encoding="utf-8"))))
+            names = (room_of(each.name, root) for each in imports_of(module))
             found.setdefault(room, set()).update(name for name in names if name and name != room)
     return found
 
 
 @pytest.mark.parametrize("root", MOST_FLOORS)
 def test_few_floors_and_no_circle(root: str) -> None:
-    floors = list(TopologicalSorter(rooms(root)).static_order())  # raises CycleError
     below = rooms(root)
+    floors = list(TopologicalSorter(below).static_order())  # raises CycleError
     floor: dict[str, int] = {}
     for room in floors:
         floor[room] = 1 + max((floor[other] for other in below.get(room, ())), default=0)
