@@ -11,6 +11,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.choices import Nulls
+from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
 
@@ -43,8 +44,10 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
     if name not in scope.schema.names:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
         index = any(column.startswith("__index_level_") for column in scope.schema.names)
-        also = "df.reset_index() makes a column of a DataFrame's index" if index else None
-        scope.faults.unknown("timestamp column", name, times or scope.schema.names, also=also)
+        known = times or scope.schema.names
+        also = [] if nearest(name, known) or not known else ["timestamp= says which of them it is"]
+        also += ["df.reset_index() makes a column of a DataFrame's index"] if index else []
+        scope.faults.unknown("timestamp column", name, known, also="; ".join(also))
         return None
     column = scope.schema.index(name)
     type = scope.schema.attributes[column].type

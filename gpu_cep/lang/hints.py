@@ -25,6 +25,8 @@ CLAUSES = {
     "_WITHIN": "WITHIN",
     "_RETURN": "RETURN",
 }
+# What stands before the brackets of a pattern.
+_OPERATORS = ("SEQ", "AND", "OR", "NOT", "NEXT", *GAPS)
 _OTHER_KEYWORDS = "SEQ AND OR NOT _AS _BY _AT _LEAST _MOST _BETWEEN _IN _IS _LIKE TRUE FALSE NULL _CASE _WHEN _THEN _ELSE _END"
 KEYWORDS = {name: name.lstrip("_") for name in _OTHER_KEYWORDS.split()} | CLAUSES
 
@@ -54,7 +56,7 @@ Hint = str | Callable[[Mistake], str | None]
 def hint_at(mistake: Mistake) -> str | None:
     """Return what may have been meant, or None if nothing is known of such a mistake."""
     if mistake.found.type == "$END" and mistake.opened:
-        return _not_closed(mistake)
+        return not_closed(mistake)
     return next(filter(None, (source(mistake) for source in _SOURCES)), None)
 
 
@@ -165,6 +167,18 @@ def _odd_name(mistake: Mistake) -> str:
     return f'a name with other characters than letters, digits and _ is quoted: "{word and word[0]}"'
 
 
+def _doubled_comparison(mistake: Mistake) -> str:
+    """Return which comparison two signs are, in the other order or with a blank between them; most often it is equality."""
+    meant = {"=<": "<=", "=>": ">=", "<=": "<=", ">=": ">=", "<>": "<>", "><": "<>"}.get(f"{mistake.read[-1]}{mistake.found}")
+    return f"did you mean {meant!r}?" if meant else "equality is written ="
+
+
+def _misspelt_operator(mistake: Mistake) -> str | None:
+    """Return which operator with brackets the word before a bracket may be."""
+    meant = nearest(mistake.read[-1], _OPERATORS)
+    return meant and meant.replace("?", f" where {show_text(mistake.read[-1])} stands?")
+
+
 def _strategy(mistake: Mistake) -> str | None:
     after = [token for before, token in pairwise(mistake.read) if before.type == "_WHERE"]
     return nearest(after[0], STRATEGIES) if after and after[0].type == "NAME" else None
@@ -192,7 +206,8 @@ def _negated_condition(mistake: Mistake) -> str | None:
     return "an event that must not occur stands in the pattern: SEQ(A a, NOT(B b), C c)" if before[:2] == ["NOT", "_LPAR"] else None
 
 
-def _not_closed(mistake: Mistake) -> str | None:
+def not_closed(mistake: Mistake) -> str | None:
+    """Return which bracket was opened last and is open still, or None if none is."""
     bracket = next(iter(mistake.opened[-1:]), None)
     return bracket and f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
 
@@ -252,7 +267,7 @@ def _dot_behind_attribute(mistake: Mistake) -> str:
 
 # The first that fits, and has a hint, is taken.
 _PLACES = (
-    _place("COMPARISON", "equality is written =", "TEXT", before="COMPARISON"),
+    _place("COMPARISON", _doubled_comparison, "TEXT", before="COMPARISON"),
     _place("COMPARISON", "each comparison has two sides: a.x > 1 AND a.x < 9", "TEXT", before="AND OR"),
     _place("COMPARISON", "comparisons do not chain: join them with AND", "MINUS", unexpected="INT"),
     _place(
@@ -265,6 +280,7 @@ _PLACES = (
         unexpected="COMPARISON", before="_RPAR",
     ),
     _place("_LBRACE", _strategy),
+    _place("_LPAR", _misspelt_operator, "QUESTION", before="NAME"),
     _place("_LBRACKET", "several events are bound by a quantifier: Stock+ a[] or a+", "QUESTION"),
     _place("_DOT", "an aggregate's attribute stands inside its brackets: last(v.attr)", before="_RPAR"),
     _place("PLUS", "an event is compared with the one before it: v[i] with v[i-1]", "_RBRACKET"),
@@ -278,7 +294,7 @@ _PLACES = (
     _place("_COMMA", "events one after the other are SEQ(A a, B b)", "_WHERE"),
     _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),
     _place("_WITHIN _RETURN", "a condition is missing before it", "NAME", before="_WHERE AND OR"),
-    _place(" ".join(CLAUSES), _not_closed, "_RPAR", unexpected="NAME"),
+    _place(" ".join(CLAUSES), not_closed, "_RPAR", unexpected="NAME"),
     _place("TEXT NAME UNIT WORD MINUS", _LENGTH, "INT", before="_WITHIN"),
     _place("_DOT", "a unit has no dot: WITHIN 5 min", "_RETURN", before="UNIT"),
     _place("_DOT", "a key is an attribute of all variables: [user], without a variable", "_RBRACKET", unexpected="MINUS"),

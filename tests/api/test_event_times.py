@@ -55,7 +55,7 @@ def test_only_columns_of_times_are_offered_as_timestamps():
     with pytest.raises(PatternError) as caught:
         indices(pa.table({"tipe": ["A"], "when": pa.array([1], pa.timestamp("s"))}), timestamp="time")
     assert [(each.message, each.hint) for each in caught.value.diagnostics] == [
-        ("unknown timestamp column 'time'", "there are when"),
+        ("unknown timestamp column 'time'", "there are when; timestamp= says which of them it is"),
         (
             "event types are read from the column that type_column= names, and there is no 'type'",
             "did you mean 'tipe'? columns of text are tipe",

@@ -309,9 +309,10 @@ def test_a_column_may_be_called_select():
     parse("MATCH_RECOGNIZE (PARTITION BY k PATTERN (A) DEFINE A AS (select) > 1)")
 
 
-def test_what_is_open_is_named():
+@pytest.mark.parametrize("text", ["MATCH_RECOGNIZE (PATTERN (A B", "MATCH_RECOGNIZE (PATTERN (A B DEFINE A AS x > 1)"])
+def test_what_is_open_is_named(text):
     with pytest.raises(PatternSyntaxError, match=r"'\(' in line 1, column 26 is not closed"):
-        parse("MATCH_RECOGNIZE (PATTERN (A B")
+        parse(text)
 
 
 def test_comments_may_stand_before_the_clause():

@@ -7,7 +7,7 @@ from itertools import chain
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
-from gpu_cep.lang.hints import Mistake, show_text
+from gpu_cep.lang.hints import Mistake, not_closed, show_text
 
 # The clauses by their first words, in the order in which they stand.
 _CLAUSES = {
@@ -123,8 +123,7 @@ def _function(mistake: Mistake) -> str:
 
 def _hint(mistake: Mistake) -> str | None:
     if mistake.found.type == "$END" and mistake.opened:
-        bracket = mistake.opened[-1]
-        return f"{show_text(bracket)} in line {bracket.line}, column {bracket.column} is not closed"
+        return not_closed(mistake)
     if mistake.begins(_NOT_DISTINCT):
         return "ask for NULL by itself: x = y OR x IS NULL AND y IS NULL"
     start = mistake.found.start_pos or 0
@@ -133,6 +132,9 @@ def _hint(mistake: Mistake) -> str | None:
         return foreign
     if "NAME" in mistake.expected and _AS_NAME.match(mistake.text, start):
         return f'in quotes it is the name of a column or a variable: "{mistake.found}"'
+    # no clause stands in brackets, but for those around all of them
+    if mistake.found.type in _CLAUSES and "_RPAR" in mistake.expected and len(mistake.opened) > 1:
+        return not_closed(mistake)
     if mistake.opened and _function(mistake) in _FUNCTIONS:
         return _FUNCTIONS[_function(mistake)]
     if "_AS" in mistake.expected and mistake.found.type in ("_COMMA", "_RPAR", *_CLAUSES):
