@@ -17,6 +17,7 @@ from gpu_cep_kernels.phase_one.tiles import (
     TILE,
     bits_before,
     count_word,
+    count_words,
     end_of_group,
     first_place,
     group_of,
@@ -225,11 +226,12 @@ def span_tiles(low: int, high: int, bits: Any, keys: Any, spans: Any) -> None:
 @rule
 def _fold_spans(group: int, begin: int, end: int, spans: Any, groups: Any) -> None:
     """Write the span of a group behind the row of numbers."""
-    least, greatest, falls = _LAST, _FIRST, 0
-    for t in range(begin, end):
+    least, greatest, falls, t = _LAST, _FIRST, 0, begin
+    while t < end:
         # of a tile of which nothing is kept the least key is greater than any
         falls |= spans[FALLS, t] | (spans[LEAST, t] < greatest)
         least, greatest = min(least, spans[LEAST, t]), max(greatest, spans[GREATEST, t])
+        t += 1
     groups[1 + LEAST, group], groups[1 + GREATEST, group], groups[1 + FALLS, group] = least, greatest, falls
 
 
@@ -241,9 +243,8 @@ def fold_kept(low: int, high: int, bits: Any, spans: Any, inner: Any, groups: An
     """
     for t in range(low, high):
         g = t // GROUP
-        begin, end, count = g * GROUP, end_of_group(g, bits.size), 0
-        for before in range(begin, t):
-            count += count_word(bits[before])
+        begin, end = g * GROUP, end_of_group(g, bits.size)
+        count = count_words(bits, begin, t)
         inner[t] = count
         if t == end - 1:
             groups[0, g] = count + count_word(bits[t])

@@ -67,6 +67,17 @@ def first_place(word: Any) -> int:
 
 
 @rule
+def count_words(bits: Any, first: int, end: int) -> int:
+    """Return how many bits of the words [first, end) are set."""
+    # no range: on a card its iterator takes more instructions than the rest
+    number, t = 0, first
+    while t < end:
+        number += count_word(bits[t])
+        t += 1
+    return number
+
+
+@rule
 def bits_before(word: Any, place: int) -> int:
     """Return how many bits of a tile's word are set before a place."""
     return count_word(np.uint32(word & np.uint32((np.uint32(1) << np.uint32(place)) - np.uint32(1))))

@@ -14,6 +14,7 @@ from gpu_cep_kernels.phase_one.tiles import (
     TILE,
     bits_before,
     count_word,
+    count_words,
     end_of_group,
     first_place,
     group_of,
@@ -150,15 +151,6 @@ def _first_later(row: int, tile: int, bits: Any) -> int:
 
 
 @rule
-def _number_earlier(row: int, tile: int, bits: Any) -> int:
-    """Return how many bits are set in the earlier tiles of a tile's group."""
-    number = 0
-    for t in range(tile // GROUP * GROUP, tile):
-        number += count_word(bits[row, t])
-    return number
-
-
-@rule
 def _fold_firsts(row: int, tile: int, bits: Any, table: Any, groups: Any) -> None:
     """Write a row's entry of a tile and, of the first tile of a group, the first event of the group."""
     own, first = bits[row, tile], _first_later(row, tile, bits)
@@ -170,7 +162,7 @@ def _fold_firsts(row: int, tile: int, bits: Any, table: Any, groups: Any) -> Non
 @rule
 def _fold_numbers(row: int, source: int, tile: int, bits: Any, table: Any, groups: Any) -> None:
     """Write a row's entry of a tile, of the row `source` of bits, and, of the last tile of a group, the number of events in it."""
-    own, number = bits[source, tile], _number_earlier(source, tile, bits)
+    own, number = bits[source, tile], count_words(bits[source], tile // GROUP * GROUP, tile)
     table[row, tile] = _entry(own, number)
     if tile == end_of_group(tile // GROUP, bits.shape[1]) - 1:
         groups[row, tile // GROUP] = number + count_word(own)
