@@ -35,6 +35,7 @@ class Part:
 
 PARTS = {
     "device": Part("benchmarks.gpu.facts", "Device", 2),
+    "first_queries": Part("benchmarks.gpu.first_queries", "First queries", 3),
     "warmup": Part("benchmarks.gpu.warmup", "Compiling", 3),
     "conformance": Part("benchmarks.gpu.conformance", "Conformance: the GPU's matches are the CPU's", 6),
     "large": Part("benchmarks.gpu.large", "Conformance on large input", 4),

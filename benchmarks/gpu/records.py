@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.gpu.crossover import CALLS, TURNS, Turn
 from benchmarks.gpu.end_to_end import WHOLE_CALLS, EndToEnd
 from benchmarks.gpu.findings import FAULT, ROW
+from benchmarks.gpu.first_queries import FIRST, FirstAnswer
 from benchmarks.record import pages
 
 # What every record of the check has, and what only a card's facts have.
@@ -23,7 +24,7 @@ class NoCard(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One card's calls by size, at full size, too, and where it begins to win; `facts` are those of the check's first part."""
+    """One card's calls by size, at full size, too, where it begins to win, and first queries; `facts` are those of the first part."""
 
     path: Path
     device: str
@@ -32,6 +33,7 @@ class Measured:
     faults: int
     calls: tuple[EndToEnd, ...]
     turns: tuple[Turn, ...]
+    first: tuple[FirstAnswer, ...]
 
 
 def newest_records(folder: Path) -> list[Measured]:
@@ -68,7 +70,7 @@ def measured(path: Path, record: Mapping[str, Any]) -> Measured:
     if record["simulated"]:
         raise NoCard(f"{path}: written on the CUDA simulator, whose times mean nothing; take it out of {path.parent}")
     findings = [found for part in record["parts"] for found in part["findings"]]
-    rows: dict[str, list[Any]] = {"Facts": [], CALLS: [], WHOLE_CALLS: [], TURNS: []}
+    rows: dict[str, list[Any]] = {"Facts": [], CALLS: [], WHOLE_CALLS: [], TURNS: [], FIRST: []}
     for found in findings:
         if found["kind"] == ROW and found["table"] in rows:
             rows[found["table"]].append(found["record"])
@@ -78,4 +80,5 @@ def measured(path: Path, record: Mapping[str, Any]) -> Measured:
     faults = sum(found["kind"] == FAULT for found in findings)
     calls = tuple(EndToEnd(**row) for row in rows[CALLS] + rows[WHOLE_CALLS])
     turns = tuple(Turn(**row) for row in rows[TURNS])
-    return Measured(path, record["device"], record["day"], facts, faults, calls, turns)
+    first = tuple(FirstAnswer(**row) for row in rows[FIRST])
+    return Measured(path, record["device"], record["day"], facts, faults, calls, turns, first)

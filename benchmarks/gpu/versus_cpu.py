@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.gpu.crossover import Turn
 from benchmarks.gpu.end_to_end import EndToEnd
+from benchmarks.gpu.first_queries import FirstAnswer
 from benchmarks.gpu.records import Measured, newest_records
 from benchmarks.gpu.traffic import Traffic, bytes_per_event, read_traffic
 from benchmarks.record import pages
@@ -83,6 +84,19 @@ def card_sections(traffic: Sequence[Traffic], card: Measured) -> Iterator[str]:
     yield f"{where}. The whole report is `benchmarks/results/{card.path.stem}.md`.{faults}"
     yield READING
     yield from tables(traffic, card.turns, card.calls)
+    yield from first_section(card.first)
+
+
+def first_section(first: Sequence[FirstAnswer]) -> Iterator[str]:
+    """What the first query of a kind takes, if that was measured."""
+    if first:
+        yield "### The first query"
+        yield (
+            "In a new process, with nothing compiled on disk: the wall time from the start of the process to the answer, over few events. "
+            "`gpu-cep warmup` compiles beforehand."
+        )
+        shown = [answer.cells() for answer in first]
+        yield pages.table([list(shown[0]), *(list(cells.values()) for cells in shown)])
 
 
 def tables(traffic: Sequence[Traffic], turns: Sequence[Turn], calls: Sequence[EndToEnd]) -> Iterator[str]:

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from benchmarks.gpu import crossover, findings, phase_one, questions, records, report, traffic, versus_cpu
+from benchmarks.gpu import crossover, findings, first_queries, phase_one, questions, records, report, traffic, versus_cpu
+from benchmarks.gpu.cold_start import FirstQuery
 from benchmarks.gpu.end_to_end import EndToEnd
 from benchmarks.gpu.facts import Fact
 from benchmarks.record.folders import RESULTS
@@ -26,6 +27,7 @@ QUESTIONS = (
 )  # fmt: skip
 FACTS = {"compute capability": "0.0", "CUDA, driver": "0.0", "driver": "made up", "processor": "no processor", "commit": "none"}
 SECONDS = st.floats(1e-6, 1e3)
+FIRST = FirstQuery("one", 1.0, 2.5, 4.0, 0.01), FirstQuery("other", 1.0, 2.5, 6.75, 0.25)
 
 
 @pytest.fixture
@@ -45,6 +47,7 @@ def write_record(folder: Path, name: str, made_up: list, *, day: str = "2001-01-
     """The record of a card that there is not, as the check writes it."""
     rows = [findings.row("Facts", Fact(what, value)) for what, value in {"device": name, **FACTS, **facts}.items()]
     rows += [findings.row(crossover.CALLS, call) for call in made_up]
+    rows += [findings.row(first_queries.FIRST, first_queries.FirstAnswer.of(found)) for found in FIRST]
     if made_up:
         rows.append(findings.row(crossover.TURNS, crossover.turn(made_up, 200_000)))
     parts = [report.PartResult("crossover", "made up", 1.0, rows)]
@@ -70,6 +73,13 @@ def test_without_a_record_the_page_says_so(results: Path) -> None:
         assert rate == f"| {question} |{' not yet measured |' * 5}"
         assert transfer.count("not yet measured") == 2
         assert "not yet measured" not in travels
+
+
+def test_first_queries_are_told_by_their_parts(results: Path) -> None:
+    write_record(results, "No Card 1", calls("medical", {10_000: (0.001, 0.004, 0.002)}))
+    page = versus_cpu.page(results)
+    assert lines_of(page, "one") == ["| one | 1.0 s | 2.5 s | 4.0 s | 7.5 s | ≤ 10 s: met | 10 ms |"]
+    assert lines_of(page, "other") == ["| other | 1.0 s | 2.5 s | 6.8 s | 10.2 s | ≤ 10 s: not met | 250 ms |"]
 
 
 def test_a_record_fills_the_page(results: Path) -> None:

@@ -1,0 +1,56 @@
+"""The first query of each kind on a card, with nothing on disk: what a user waits for who has just installed the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.gpu.cold_start import FirstQuery, first_query
+from benchmarks.gpu.findings import Check, Finding, in_time, note, row
+from benchmarks.gpu.questions import QUESTIONS
+
+FIRST = "First queries"
+# Seconds of wall time that a first query is to take at most, from the start of its process.
+TARGET = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAnswer:
+    """A question's first query: seconds from the start of its process to the answer, and those of its parts."""
+
+    question: str
+    imports: float
+    card: float
+    answer: float
+    together: float
+    again: float
+
+    @classmethod
+    def of(cls, first: FirstQuery) -> FirstAnswer:
+        """The same with the sum of its parts."""
+        together = first.imports + first.card + first.answer
+        return cls(first.question, first.imports, first.card, first.answer, together, first.again)
+
+    def cells(self) -> dict[str, str]:
+        met = "met" if self.together <= TARGET else "not met"
+        return {
+            "question": self.question,
+            "imports": f"{self.imports:.1f} s",
+            "opening the card": f"{self.card:.1f} s",
+            "answer": f"{self.answer:.1f} s",
+            "together": f"{self.together:.1f} s",
+            "target": f"≤ {TARGET:.0f} s: {met}",
+            "the same again": f"{1000 * self.again:.0f} ms",
+        }
+
+
+def run(check: Check) -> Iterator[Finding]:
+    """Each question in a new process, as far as time goes."""
+    if check.device.simulated:
+        yield note("What compilers take is asked of a card only.")
+        return
+    yield from in_time(check, dict(zip(QUESTIONS, QUESTIONS, strict=True)), _asked)
+
+
+def _asked(name: str) -> Iterator[Finding]:
+    yield row(FIRST, FirstAnswer.of(first_query(name)))
