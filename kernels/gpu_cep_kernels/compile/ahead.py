@@ -103,14 +103,19 @@ def compile_ahead() -> None:
 
 
 def start(capability: Capability, processes: int) -> list[subprocess.Popen[bytes]]:
-    """Return so many started processes, one for each form at most, that compile for a compute capability."""
+    """Return what is started to compile for a compute capability in so many processes, one for each form at most.
+
+    It is one process, which forks the others once it has imported what all need, or as many where processes cannot fork.
+    """
+    processes = min(processes, len(forms())) if sys.executable else 0
+    each = max(1, processes) if hasattr(os, "fork") else 1
     # by name: this module is __main__ there
-    command = [sys.executable, "-m", "gpu_cep_kernels.compile.ahead", *map(str, capability)]
+    command = [sys.executable, "-m", "gpu_cep_kernels.compile.ahead", *map(str, (*capability, each))]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), notices.QUIET: "1"}
     return [
         # its input ends with this process
         subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(min(processes, len(forms())) if sys.executable else 0)
+        for _ in range(0, processes, each)
     ]
 
 
@@ -195,10 +200,40 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _import_all(capability: Capability) -> None:
+    """Import what compiling takes, and let numba-cuda register what it knows of types and functions."""
+    from numba.cuda.descriptor import cuda_target
+
+    _stand_in(capability)
+    for form in forms():
+        import_module(form.kernel.partition(":")[0])
+    cuda_target.typing_context.refresh()
+    cuda_target.target_context.refresh()
+
+
+def _fork(others: int) -> list[int]:
+    """Fork so many processes; return them, or nothing in one of them."""
+    forked: list[int] = []
+    for _ in range(others):
+        process = os.fork()
+        if not process:
+            return []
+        forked.append(process)
+    return forked
+
+
 def main(argv: Sequence[str]) -> None:
-    """Compile for the compute capability whose two numbers are given."""
+    """Compile for the compute capability whose two numbers are given, in as many processes as the third one says."""
+    capability, processes = (int(argv[0]), int(argv[1])), int(argv[2])
+    forked = list[int]()
+    if processes > 1:
+        _import_all(capability)
+        # before there is a thread, which would not be forked
+        forked = _fork(processes - 1)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    compile_all((int(argv[0]), int(argv[1])))
+    compile_all(capability)
+    for each in forked:
+        os.waitpid(each, 0)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles 
 
 # A helper process for few forms, which tells what it compiled, and each time that NVVM did.
 HELPER = """
+import os
+import sys
 from gpu_cep_kernels.compile import ahead
 forms = [*ahead.forms()[-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
 ahead.forms = lambda: forms
@@ -26,15 +28,15 @@ from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
 compile_ir = nvvm.compile_ir
 def told(modules, **options):
-    print("nvvm", flush=True)
+    os.write(1, b"nvvm\\n")
     return compile_ir(modules, **options)
 nvvm.compile_ir = told
 class Told(dispatcher._Kernel):
     def __init__(self, function, *given, **options):
-        print(function.__name__, flush=True)
+        os.write(1, f"{function.__name__}\\n".encode())
         super().__init__(function, *given, **options)
 dispatcher._Kernel = Told
-ahead.main(["9", "0"])
+ahead.main(["9", "0", *sys.argv[1:]])
 """
 
 
@@ -45,9 +47,10 @@ def numba_cuda():
         pytest.skip(f"not installed: {', '.join(missing)}")
 
 
-def helper(folder) -> subprocess.Popen[str]:
+def helper(folder, processes: int) -> subprocess.Popen[str]:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", HELPER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-c", HELPER, str(processes)]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_types_are_written_and_read():
@@ -62,10 +65,11 @@ def test_what_is_listed_is_a_kernel_of_such_types():
         assert form == form_of(kernel, [type_of(each) for each in form.types])
 
 
-def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_path):
-    helpers = [helper(tmp_path) for _ in range(2)]
+@pytest.mark.parametrize("forking", [False, True])
+def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_path, forking):
+    helpers = [helper(tmp_path, 2)] if forking else [helper(tmp_path, 1) for _ in range(2)]
     said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
-    assert [each.wait() for each in helpers] == [0, 0]
+    assert not any(each.wait() for each in helpers)
     expected = [f"{form.kernel.split('.')[-1].replace(':', '.')}" for form in forms()[-2:]]
     assert Counter("".join(said).split()) == Counter([*expected, "nvvm", "nvvm"])
     names = Counter(path.suffix for path in (tmp_path / "gpu_cep").iterdir() if not path.name.startswith("said-"))
@@ -73,12 +77,15 @@ def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_
     assert names == {".cuda": 2, done.suffix: 1}
 
 
-def test_a_process_ends_with_the_one_that_started_it(tmp_path):
-    started = helper(tmp_path)
+@pytest.mark.parametrize("processes", [1, 2])
+def test_processes_end_with_the_one_that_started_them(tmp_path, processes):
+    started = helper(tmp_path, processes)
     assert started.stdout is not None
     assert started.stdin is not None
     started.stdout.readline()
     started.stdin.close()
+    # up to its end, which comes once the last of them has ended
+    started.stdout.read()
     assert started.wait(10) == 1
 
 
@@ -94,6 +101,17 @@ def begun(monkeypatch, tmp_path):
     yield started
     ahead.ahead_turn.give_up()
     ahead.compile_ahead.cache_clear()
+
+
+@pytest.mark.parametrize(("forks", "expected"), [(True, ["9 0 3"]), (False, ["9 0 1"] * 3)])
+def test_one_process_is_started_which_forks_the_others_if_it_can(monkeypatch, forks, expected):
+    if not forks:
+        monkeypatch.delattr(os, "fork")
+    started: list[str] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(" ".join(command[3:])))
+    assert len(ahead.start((9, 0), 3)) == len(expected)
+    assert started == expected
+    assert ahead.start((9, 0), 0) == []
 
 
 def test_processes_are_started_once_on_the_cores_that_are_left(begun):
