@@ -46,12 +46,11 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
 ) -> None:
     told = events(300, seed=5)
     write(tmp_path / "in", told.slice(0, 150), 2)
-    spark.conf.set("spark.sql.shuffle.partitions", "2")
     found = cep.gpu_match(source(spark, tmp_path / "in"), query, **options)
     progress = run(found, tmp_path)
     write(tmp_path / "in", told.slice(150), 2)
     write(tmp_path / "in", end(), 1)
-    spark.conf.set("spark.sql.shuffle.partitions", "3")
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
     progress += run(cep.gpu_match(source(spark, tmp_path / "in"), query, **options), tmp_path)
     spark.conf.set("spark.sql.shuffle.partitions", "1")
     expected = cep.gpu_match(spark.createDataFrame(told), query, **options).toArrow()
