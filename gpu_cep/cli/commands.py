@@ -366,7 +366,8 @@ def _fault(diagnostic: Any) -> dict[str, Any]:
 
 
 def _print_rates(rates: Rates) -> None:
-    print_line(f"{rates.events:,} events, {rates.matches:,} matches, columns {', '.join(rates.columns)}, the best of {rates.runs} runs")
+    counts = f"{count_of(rates.events, 'event')}, {count_of(rates.matches, 'match')}"
+    print_line(f"{counts}, columns {', '.join(rates.columns)}, the best of {count_of(rates.runs, 'run')}")
     columns = {
         "what": [rate.what for rate in rates.rates],
         "seconds": [f"{rate.seconds:.4f}" for rate in rates.rates],

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import glob
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,13 +15,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.file_systems import cut_uri, is_uri, open_upath, open_uri, path_of_uri
-from gpu_cep.errors import FEWER_EVENTS, CepError, EventError
+from gpu_cep.errors import FEWER_EVENTS, CepError, EventError, nearest
 
 # Suffixes behind that of the format -> Arrow's names of compressions.
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 _UNOPENED = re.compile("Could not open Parquet input source '(.+?)': (.*)")
 _QUOTED = re.compile("'([^']+)'")
+_MOST_COMPARED = 10_000  # files of a folder whose names are compared with one that is not there
 _LONGEST_SHOWN = 200  # characters of a path or of a reader's message
 
 
@@ -135,7 +137,8 @@ def reading(name: str) -> Iterator[None]:
     except CepError:
         raise
     except FileNotFoundError as fault:
-        raise EventError(f"events: cannot read {shorten_name(name)}: there is no such file or folder{_missing(name, fault)}") from fault
+        told = f"there is no such file or folder{_missing(name, fault)}{_similar(name)}"
+        raise EventError(f"events: cannot read {shorten_name(name)}: {told}") from fault
     except MemoryError as fault:
         raise EventError(f"events: cannot read {shorten_name(name)}: out of memory; {FEWER_EVENTS}") from fault
     except Exception as fault:
@@ -153,6 +156,16 @@ def _missing(name: str, fault: FileNotFoundError) -> str:
     """Return the name of a file that is not there, if it is one of those of a folder, a glob or a list."""
     found = _QUOTED.search(fault.strerror or "")
     return "" if found is None or name.endswith(found[1]) else f": {shorten_name(found[1])}"
+
+
+def _similar(name: str) -> str:
+    """Return the question whether a file of a similar name is meant, if there is one beside it on this machine."""
+    path = Path(name)
+    if path.exists() or is_uri(name) or not path.parent.is_dir():
+        return ""
+    beside = (each.name for each in islice(path.parent.iterdir(), _MOST_COMPARED))
+    hint = nearest(path.name, beside)
+    return "" if hint is None else f"; {hint}"
 
 
 def _unopened(name: str, told: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import fs
 
 from gpu_cep.engine.input.arrow_streams import read_stream
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
@@ -115,6 +116,9 @@ def _check_quotes(held: pa.Buffer, name: str) -> None:
 def _read_file(file: EventFile, text: Sequence[str]) -> pa.Table:
     reader = READERS.get(split_suffix(file.path)[0])
     if reader is None:
+        with reading(file.name):
+            if file.system.get_file_info(file.path).type == fs.FileType.NotFound:
+                raise FileNotFoundError
         suffixes = f"{', '.join((*PARQUET, *READERS))}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
         raise EventError(f"events: cannot read {shorten_name(file.name)}: it has no known suffix; expected one of {suffixes}")
     with reading(file.name):

@@ -164,6 +164,7 @@ def test_a_list_is_of_parquet_or_not(put):
     for suffix in (".parquet", ".csv"):
         put(f"a{suffix}", FORMATS[suffix](EVENTS))
     put("broken.parquet", b"PAR1 no events PAR1")
+    put("a.txt", b"")
     for listed, message in (
         (["a.parquet", "a.csv"], "cannot read a.csv: in a list, all are of Parquet (files or folders), or none is"),
         (["a.parquet", "missing.parquet"], "missing.parquet"),
@@ -184,6 +185,8 @@ def test_a_name_with_brackets_is_a_file_if_there_is_one(put):
     [
         ("missing.csv.gz", "cannot read missing.csv.gz: there is no such file or folder"),
         ("missing.jsonl", "cannot read missing.jsonl: there is no such file or folder"),
+        ("missing", "cannot read missing: there is no such file or folder"),
+        ("event.txt", "cannot read event.txt: there is no such file or folder; did you mean 'events.txt'?"),
         ("missing-*.csv", "cannot read missing-*.csv: no file fits it"),
         ("memory://nowhere/events.csv", "cannot read memory://nowhere/events.csv: there is no such file or folder"),
         ("memory://nowhere/events.parquet", "cannot read memory://nowhere/events.parquet: there is no such file or folder"),
