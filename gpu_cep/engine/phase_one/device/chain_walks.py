@@ -155,8 +155,9 @@ class ChainWalks:
         self._refuse_overflow(windows, numbers)
         status = numbers[RunNumber.STATUS]
         finished = status == int(Status.FINISHED)
-        found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] > 0))
-        return CountedRuns(windows, runs, found, xp.flatnonzero(~finished), int(sum_as(np.int64, numbers[RunNumber.STEPS])))
+        found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] != 0))
+        left = xp.flatnonzero(status != int(Status.FINISHED))
+        return CountedRuns(windows, runs, found, left, int(sum_as(np.int64, numbers[RunNumber.STEPS])))
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""

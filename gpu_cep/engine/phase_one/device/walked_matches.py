@@ -102,7 +102,7 @@ def _walk_batch(
     device, used = run.device, run.device.xp.zeros(held.events.size, np.bool_)
     found, left = _walk_windows(run, query, source, batch, memory, tables, held, used)
     with run.profile.stage("candidates back"):
-        places = device.download(device.xp.cumsum(used, dtype=np.int64) - 1)
+        places = device.download(device.xp.cumsum(used, dtype=np.int32)).astype(np.int64) - 1
         kept = held.events[device.xp.flatnonzero(used)] + batch.low
         if not kept.size:
             return None
