@@ -41,7 +41,7 @@ def prefix_counts(xp: Any, labels: Array, variables: int) -> Array:
     """Return what :func:`gpu_cep_kernels.phase_one.window_conditions.prefix_counts` writes: int32 [variable, event + 1]."""
     counts = xp.zeros((variables, labels.shape[1] + 1), xp.int32)
     for v in range(variables):
-        counts[v, 1:] = xp.cumsum(label_flags(labels, v), dtype=xp.int32)
+        xp.cumsum(label_flags(labels, v), dtype=xp.int32, out=counts[v, 1:])
     return counts
 
 
