@@ -13,6 +13,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import BoundRows, Counts, Ends, Indices, Matches, Rows, concatenate_matches, order_rows
 from gpu_cep.engine.events.merged_matches import MatchesOfSome
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep_kernels.compile.launch import spread
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,15 @@ class Alternatives:
         They are those of so many matches in the given order (empty: as they are).
         """
         placed = new_values((len(self), len(ends.variables)), rows.dtype)
-        placed.fill(-1)
-        low = 0
-        for matches, own in self.parts:
-            high = low + len(matches)
+        targets = np.split(placed, np.cumsum([len(part.matches) for part in self.parts])[:-1])
+
+        def place(part: MatchesOfSome, target: Rows) -> None:
+            matches, own = part
             bound = matches.events.reshape(len(matches), len(own))
             for end, v in enumerate(ends.variables.tolist()):
-                if v in own:
-                    placed[low:high, end] = rows[bound[:, own.index(v)]]
-            low = high
+                target[:, end] = rows[bound[:, own.index(v)]] if v in own else -1
+
+        spread(lambda own: place(*own), list(zip(self.parts, targets, strict=True)), threads)
         return order_rows(order, number, placed, threads)
 
 
