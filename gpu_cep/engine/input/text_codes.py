@@ -46,10 +46,12 @@ def encode_text(array: pa.Array) -> Codes:
 
 def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:
     """Return a hash of each text of a plain or dictionary array, which its bytes decide; `null` is that of NULL."""
-    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    text, hashes = text_buffers(plain), np.empty(len(plain), np.uint64)
-    hash_texts(0, len(plain), text.offsets, text.bytes, hashes)
-    return np.where(plain.is_null().to_numpy(zero_copy_only=False), null, hashes) if plain.null_count else hashes
+    if pa.types.is_dictionary(array.type):
+        distinct = np.append(hash_text(array.dictionary, null), null)
+        return distinct[codes_of(array, pa.int32())]
+    text, hashes = text_buffers(array), np.empty(len(array), np.uint64)
+    hash_texts(0, len(array), text.offsets, text.bytes, hashes)
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), null, hashes) if array.null_count else hashes
 
 
 def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
