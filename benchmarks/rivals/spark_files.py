@@ -4,8 +4,8 @@
 [--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``: each way's
 seconds and, per question, how many times as long as reading the files the others take, by the clock and in the CPU time of all processes.
 A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of another number than usual
-has it in its name. Of the questions of ``--unordered``, the events are also written in random order; then Spark should read them, and it
-is measured what finding that out costs. A run adds its questions to the record of its day, and is refused if it would leave less in it.
+has it in its name. Of the questions of ``--unordered``, the events are also written in random order, so that each core must read all of
+them, or Spark. A run adds its questions to the record of its day, and is refused if it would leave less in it.
 The page tells which ways failed.
 """
 

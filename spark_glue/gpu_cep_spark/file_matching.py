@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.file_footers import Footers, read_footers
-from gpu_cep_spark.file_pieces import Piece, Pieces, divide
+from gpu_cep_spark.file_pieces import Numbers, Piece, Pieces, divide
 from gpu_cep_spark.file_places import NoScanError
 from gpu_cep_spark.file_reading import FilePart, Reading, Share
 from gpu_cep_spark.file_scans import FileScan, find_scan, scan_of_paths
@@ -29,6 +29,8 @@ from gpu_cep_spark.worker_memory import WORKING
 
 # Of fewer rows, reading footers takes as long as it spares.
 FEWEST_ROWS = 1 << 16
+# Bytes in memory that a task reads at a time where it drops most rows of them.
+PORTION = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,14 +127,23 @@ def _reading(job: Job, found: Found) -> Reading:
 
 
 def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share:
-    """Return a piece as a task gets it, its row groups file by file."""
-    files, groups = footers.groups.file[piece.places], footers.groups.group[piece.places]
-    borders = np.flatnonzero(np.diff(files)) + 1
-    parts = tuple(
-        _part(int(files[begin]), groups[begin:end].tolist(), scan, footers)
-        for begin, end in zip([0, *borders.tolist()], [*borders.tolist(), len(files)], strict=True)
-    )
-    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached)
+    """Return a piece as a task gets it: of streams in a bucket, in portions, since most rows of each are dropped at once."""
+    groups = footers.groups
+    through = np.cumsum(groups.size[piece.places]) if piece.bucket else np.zeros(len(piece.places), np.int64)
+    portions = _runs(piece.places, through // PORTION)
+    parts = tuple(tuple(_parts(places, scan, footers)) for places in portions)
+    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached, piece.bucket)
+
+
+def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePart]:
+    """Give the row groups at some places file by file."""
+    for own in _runs(places, footers.groups.file[places]):
+        yield _part(int(footers.groups.file[own[0]]), footers.groups.group[own].tolist(), scan, footers)
+
+
+def _runs(values: Numbers, marks: Numbers) -> list[Numbers]:
+    """Return the values in runs of equal marks."""
+    return [run for run in np.split(values, np.flatnonzero(np.diff(marks)) + 1) if len(run)]
 
 
 def _part(file: int, groups: Sequence[int], scan: FileScan, footers: Footers) -> FilePart:

@@ -1,4 +1,7 @@
-"""Divide the row groups of a scan into pieces that tasks read and match apart: slices of time, or whole streams by their keys."""
+"""Divide the row groups of a scan into pieces that tasks match apart: slices of time, or whole streams by their keys.
+
+Streams are whole in the row groups of a piece, or each task reads all row groups and keeps some streams of them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
+from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
@@ -18,6 +22,7 @@ from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.file_footers import Footers
 from gpu_cep_spark.file_places import NoScanError
 from gpu_cep_spark.file_scans import FileScan
+from gpu_cep_spark.key_buckets import Bucket
 from gpu_cep_spark.slice_choice import looks_back, reason_against
 
 Numbers = npt.NDArray[np.int64]
@@ -30,6 +35,9 @@ CHEAP, DEAREST = 1.35, 1.8
 # Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
 # hold where smaller ones read too much twice.
 USUAL_BYTES, LARGER = 1 << 28, 4
+# Tasks that may each read all rows, where Spark shuffles those that the query filters, and where it shuffles all of them. More take
+# longer than Spark.
+MOST_READINGS, MOST_READINGS_OF_ALL = 2, 8
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
 
@@ -39,7 +47,7 @@ class Piece:
     """What a task reads and matches: row groups, by their places among all of the scan.
 
     Matches start in `own`; no event earlier than `low` or later than `high` bears on them. Those of earlier pieces have no event
-    later than `reached`.
+    later than `reached`. Only the events of the streams in `bucket` are kept (None: all).
     """
 
     places: Numbers
@@ -47,6 +55,7 @@ class Piece:
     low: Tick | None = None
     high: Tick | None = None
     reached: Tick | None = None
+    bucket: Bucket | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +88,7 @@ def divide(
     Raises
     ------
     NoScanError
-        The files cannot be divided, or slices of time would read too much twice.
+        The files cannot be divided, or tasks would read too much several times.
     """
     groups = footers.groups
     if not groups.rows.sum():
@@ -91,10 +100,15 @@ def divide(
     clusters = _clusters(scan, footers, keys)
     if clusters is not None and _is_balanced(clusters, groups.rows, cores):
         return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
-    reason = _reason_against_slices(plan, whole=whole)
-    if reason is not None:
-        raise NoScanError(f"{reason}, and its files are not clustered by a key")
-    return _by_time(plan, groups, wanted, cores, most)
+    at_once = min(wanted, cores)
+    try:
+        return _by_time(plan, groups, wanted, cores, most, whole=whole)
+    except NoScanError as fault:
+        filtered = wanted_events(plan, pa.schema([scan.schema.field(name) for name in scan.columns])) is not None
+        reason = _reason_against_buckets(groups, keys, at_once, most, filtered=filtered)
+        if reason is not None:
+            raise NoScanError(f"{fault}, its files are not clustered by a key, and {reason}") from None
+    return _by_bucket(groups, at_once)
 
 
 def wanted_pieces(rows: int, cores: int) -> int:
@@ -157,8 +171,30 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
     return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int) -> Pieces:
-    """Return slices of time, as many as are wanted if that does not read too much twice."""
+def _reason_against_buckets(groups: RowGroups, keys: Sequence[str], tasks: int, most: int, *, filtered: bool) -> str | None:
+    """Return why so many tasks should not each read all row groups, and keep some streams of them; None if they should."""
+    if not keys:
+        return "the query has no keys"
+    readings, held = MOST_READINGS if filtered else MOST_READINGS_OF_ALL, int(groups.size.sum()) // tasks
+    if tasks > readings:
+        return f"{tasks:,} tasks would each read all rows: Spark's scan is quicker than more than {readings}"
+    if held > LARGER * most:
+        return f"each of {tasks:,} tasks would hold {held:,} bytes, and a worker may hold {LARGER * most:,}"
+    return None
+
+
+def _by_bucket(groups: RowGroups, tasks: int) -> Pieces:
+    """Return so many pieces, each of all row groups and of some streams."""
+    everything = np.arange(len(groups))
+    pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
+    return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
+
+
+def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int, *, whole: bool) -> Pieces:
+    """Return slices of time, as many as are wanted if that does not read too much twice; raises as :func:`choose_cut`."""
+    reason = _reason_against_slices(plan, whole=whole)
+    if reason is not None:
+        raise NoScanError(reason)
     assert isinstance(plan.query.window, TimeWindow), "checked before"
     cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), wanted, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))

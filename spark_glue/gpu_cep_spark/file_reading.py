@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,13 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
-from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.engine.input.parquet_files import ParquetFiles, Wanted
 from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
+from gpu_cep_spark.key_buckets import Bucket
 from gpu_cep_spark.slice_marks import APART_BIT, EACH, OWN_BIT
 
 if TYPE_CHECKING:
@@ -41,15 +43,22 @@ class FilePart:
 class Share:
     """A piece as a task gets it: what to read, when matches start, and the times beyond which no event matters.
 
-    `number` numbers the slices of a query over slices. `reached` is the latest time of an event of earlier slices' matches.
+    `portions` are what is read at a time. `number` numbers the slices of a query over slices. `reached` is the latest time of an
+    event of earlier slices' matches. If there is a `bucket`, the task keeps only its streams.
     """
 
     number: int
-    parts: tuple[FilePart, ...]
+    portions: tuple[tuple[FilePart, ...], ...]
     own: TimeSlice
     low: Tick | None
     high: Tick | None
     reached: Tick | None
+    bucket: Bucket | None
+
+    @property
+    def parts(self) -> Iterator[FilePart]:
+        """The row groups of all portions, file by file."""
+        return chain.from_iterable(self.portions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +97,8 @@ def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Shar
             yield share
 
 
-def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, timed: bool) -> pa.Table:
-    """Return the events of a share, in columns called c0, c1, ….
+def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, timed: bool) -> Iterator[pa.Table]:
+    """Give the events of a share portion by portion, in columns called c0, c1, …, also those of streams that are not in its bucket.
 
     If `marked`, the last column holds marks (:mod:`gpu_cep_spark.slice_marks`). If `timed`, events without a time are left out.
 
@@ -99,21 +108,29 @@ def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, t
         A file has changed or gone since the query was made, or cannot be read; the message names it.
     """
     _refuse_changed(share)
-    name = shorten_name(share.parts[0].path) + (f" or {len(share.parts) - 1:,} others" if len(share.parts) > 1 else "")
-    with reading(name):
-        part = _read(what, share)
+    schema = None
+    for parts in share.portions:
+        events = _read(what, parts, profile)
+        # text may come as dictionaries from some row groups only
+        schema = schema or events.schema
+        held = [_near(events if events.schema == schema else events.cast(schema), what.timestamp, share, marked=marked, timed=timed)]
+        del events
+        # not held while it is worked on
+        yield held.pop()
     # a file that was replaced meanwhile has another footer
     _refuse_changed(share)
+
+
+def _read(what: Reading, parts: Sequence[FilePart], profile: Profile) -> pa.Table:
+    """Return the rows of some row groups that the DataFrame keeps, and few others that the query does not want."""
+    name = shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
+    with reading(name):
+        fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts)
+        part = ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what))
     profile.add(READ_ROWS, part.table.num_rows)
     profile.add(READ_BYTES, part.table.nbytes)
-    profile.add(READ_GROUPS, sum(len(each.groups) for each in share.parts) if part.groups is None else part.groups.read)
-    events = _kept(what, part.table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
-    return _near(events, what.timestamp, share, marked=marked, timed=timed)
-
-
-def _read(what: Reading, share: Share) -> PartOfFiles:
-    fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in share.parts)
-    return ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what))
+    profile.add(READ_GROUPS, sum(len(each.groups) for each in parts) if part.groups is None else part.groups.read)
+    return _kept(what, part.table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
 
 
 def _all_wanted(what: Reading) -> Wanted | None:
@@ -172,7 +189,7 @@ def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
 
 def _refuse_changed(share: Share) -> None:
     """Raise EventError if a file is not the one whose footer the driver has read."""
-    for part in share.parts:
-        if fingerprint(part.path) != part.known:
+    for path, known in {part.path: part.known for part in share.parts}.items():
+        if fingerprint(path) != known:
             told = "it has changed since the query was made; make the DataFrame and the query anew"
-            raise EventError(f"events: cannot read {shorten_name(part.path)}: {told}")
+            raise EventError(f"events: cannot read {shorten_name(path)}: {told}")

@@ -123,7 +123,7 @@ def gpu_match(
         Who reads the events. ``files``: tasks read row groups of Parquet with
         Arrow. ``spark``: Spark reads and shuffles them. ``auto`` takes files
         of this machine where they surely hold what Spark would read, and where
-        they can be cut by time or by key, and `slices` has no length. Those of
+        they can be divided by time or by key, and `slices` has no length. Those of
         other file systems only ``files`` lets tasks read, by Arrow or fsspec
         with the machine's credentials. The matches are the same.
     timeouts

@@ -23,7 +23,8 @@ from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
-from gpu_cep_spark.file_reading import Reading, read_share, shares_of
+from gpu_cep_spark.file_reading import Reading, Share, read_share, shares_of
+from gpu_cep_spark.key_buckets import Bucket, rows_of_bucket
 from gpu_cep_spark.own_rows import separate_own_rows
 from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.slice_marks import OWN_BIT
@@ -111,13 +112,26 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
         yield from (Part(events, WHOLE) for events in whole_streams(batches, room))
         return
     for share in shares_of(work.files, batches):
-        events = read_share(work.files, share, profile, marked=work.sliced, timed=work.plan.query.drops_untimed)
+        for streams in whole_streams(_batches_of(work, work.files, share, profile), room):
+            yield Part(streams, WHOLE if work.sliced else share.own)
+            del streams
+
+
+def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> Iterator[pa.RecordBatch]:
+    """Give the events of a share of the files that are of its streams."""
+    for events in read_share(files, share, profile, marked=work.sliced, timed=work.plan.query.drops_untimed):
+        if share.bucket is not None:
+            events = _of_bucket(work, events, share.bucket)
         # popped one by one, so that batches which are spilled are freed here
         held = events.to_batches()[::-1]
         del events
-        for streams in whole_streams((held.pop() for _ in range(len(held))), room):
-            yield Part(streams, WHOLE if work.sliced else share.own)
-            del streams
+        while held:
+            yield held.pop()
+
+
+def _of_bucket(work: Work, events: pa.Table, bucket: Bucket) -> pa.Table:
+    columns = EventColumns(as_events(events, work.events, work.codes), work.plan.query)
+    return events.filter(pa.array(rows_of_bucket(columns, work.keys, bucket)))
 
 
 def room_of(memory: int | None, hashes: Callable[[pa.Table], Hashes] | None, context: TaskContext | None) -> Room:

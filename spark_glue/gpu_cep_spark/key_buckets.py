@@ -1,0 +1,28 @@
+"""Divide streams into buckets by a hash of their keys, for tasks that all read the same files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.engine.events.key_hashes import hash_keys
+from gpu_cep.engine.input.event_columns import EventColumns
+
+# The upper half of a hash is the better mixed one.
+_UPPER = np.uint64(32)
+
+
+class Bucket(NamedTuple):
+    """The streams whose hash leaves `number` if it is divided by `of`."""
+
+    number: int
+    of: int
+
+
+def rows_of_bucket(columns: EventColumns, keys: Sequence[int], bucket: Bucket) -> npt.NDArray[np.bool_]:
+    """Return the rows whose streams, identified by the values of `keys`, are in a bucket: the same in every process."""
+    found: npt.NDArray[np.bool_] = (hash_keys(columns, tuple(keys)) >> _UPPER) % np.uint64(bucket.of) == bucket.number
+    return found

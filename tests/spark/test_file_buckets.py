@@ -1,0 +1,130 @@
+"""Tasks that each read all files, and keep some streams by a hash of their keys, find what Spark's scan and shuffle find."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+import gpu_cep as cep
+from gpu_cep.errors import UnsupportedError
+from gpu_cep_spark import file_matching, file_pieces
+from tests.spark.conftest import CONNECT
+from tests.spark.samples import as_set
+from tests.spark.test_slices import QUERIES, streams
+
+pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
+
+ROWS = 400
+EVENTS, ENDLESS = "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match { a.n < c.n }"
+INTERVALS = "DEFINE A AS n % 5 <> 0, B AS type = 'B' PATTERN A overlaps B; A before B WITHIN 9"
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few rows be several pieces, which are read in several portions."""
+    monkeypatch.setattr(file_pieces, "FEWEST_ROWS", 20)
+    monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
+    monkeypatch.setattr(file_matching, "PORTION", 2_000)
+
+
+def frame_of(spark: SparkSession, folder: Path, table: pa.Table, group: int = 40) -> DataFrame:
+    """The events in three files, each with a third of the rows of each stream."""
+    folder.mkdir()
+    for number in range(3):
+        rows = table.take(pa.array(np.arange(number, table.num_rows, 3)))
+        pq.write_table(rows, folder / f"part {number}.parquet", row_group_size=group)
+    return spark.read.parquet(str(folder))
+
+
+def assert_same(frame: DataFrame, query: str, **options: Any) -> list[str]:
+    """The rows that both roads give, the one of files by several buckets."""
+    report = cep.RunReport()
+    found = cep.gpu_match(frame, query, scan="files", report=report, **options)
+    rows = as_set(found.toArrow())
+    assert rows == as_set(cep.gpu_match(frame, query, scan="spark", **options).toArrow())
+    assert "2 pieces by a hash of keys, which each read all rows" in report.scan
+    assert report.counts["tasks"] == 2
+    return rows
+
+
+def texts(table: pa.Table) -> pa.Table:
+    """The events with keys of text, some of which are NULL."""
+    words = pc.choose(pc.bit_wise_and(table["n"], 3), pa.scalar("a b"), pa.scalar("ü"), pa.scalar(""), pa.scalar(None, pa.string()))
+    return table.append_column("word", words)
+
+
+@pytest.mark.parametrize("query", [EVENTS, ENDLESS, INTERVALS, QUERIES["next"]])
+@pytest.mark.parametrize("keys", ["s", "word", ("k", "word")])
+def test_buckets_hold_whole_streams(spark: SparkSession, tmp_path: Path, query: str, keys: Any) -> None:
+    frame = frame_of(spark, tmp_path / "t", texts(streams(ROWS, 4)))
+    assert assert_same(frame, query, partition_by=keys, slices=None)
+
+
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last"])
+def test_outputs(spark: SparkSession, tmp_path: Path, output: Any, after_match: Any) -> None:
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 2))
+    options = {"output": output, "after_match": after_match, "ties": "position"}
+    assert assert_same(frame.where("n <> 7"), EVENTS, partition_by="s", **options)
+
+
+def test_keys_of_conditions(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 6))
+    for output in ("matches", "count"):
+        assert assert_same(frame, "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { [k] }", output=output)
+
+
+def test_times_in_no_order_are_read_by_keys(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 3))
+    assert assert_same(frame, QUERIES["next"], partition_by="s")
+
+
+def test_text_is_a_dictionary_in_some_portions_only(spark: SparkSession, tmp_path: Path) -> None:
+    rows = 70_000
+    random = np.random.default_rng(5)
+    times = pa.table({"ts": random.permutation(rows), "type": random.choice(list("ABCD"), rows)})
+    few, many = (pa.array([f"user {number}" for number in random.integers(0, most, rows)]) for most in (900, 10**9))
+    for number, users in enumerate((few, many, few)):
+        pq.write_table(times.append_column("user", users), tmp_path / f"part {number}.parquet")
+    assert len(assert_same(spark.read.parquet(str(tmp_path)), "PATTERN SEQ(A a, B b) WITHIN 60 EVENTS", partition_by="user")) > 100
+
+
+def test_events_without_a_time(spark: SparkSession, tmp_path: Path) -> None:
+    table = streams(ROWS, 1)
+    times = pc.if_else(pc.equal(table["n"], 30), pa.scalar(None, pa.int64()), table["ts"])
+    frame = frame_of(spark, tmp_path / "t", table.set_column(0, "ts", times))
+    assert assert_same(frame, EVENTS, partition_by="s", nulls="drop")
+    with pytest.raises(PySparkException, match=r"timestamp column 'ts' holds .* NULL"):
+        cep.gpu_match(frame, EVENTS, partition_by="s", scan="files").collect()
+
+
+def test_why_tasks_do_not_read_all(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
+    assert "cannot be cut by times, its files are not clustered by a key, and the query has no keys" in reason(frame, EVENTS)
+    monkeypatch.setattr(file_pieces, "MOST_READINGS", 1)
+    told = "2 tasks would each read all rows: Spark's scan is quicker than more than 1"
+    assert told in reason(frame, QUERIES["next"], partition_by="s")
+    assert assert_same(frame, EVENTS, partition_by="s")
+    monkeypatch.setattr(file_pieces, "LARGER", 0)
+    assert "bytes, and a worker may hold 0" in reason(frame, EVENTS, partition_by="s")
+
+
+def reason(frame: DataFrame, query: str, **options: Any) -> str:
+    with pytest.raises(UnsupportedError, match="scan='files' is not possible") as raised:
+        cep.gpu_match(frame, query, scan="files", **options)
+    return str(raised.value)
+
+
+def test_a_file_that_changes_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    found = cep.gpu_match(frame_of(spark, tmp_path / "t", streams(ROWS, 1)), EVENTS, partition_by="s", scan="files")
+    pq.write_table(streams(ROWS, 2), tmp_path / "t" / "part 1.parquet")
+    with pytest.raises(PySparkException, match=r"part 1\.parquet: it has changed since the query was made"):
+        found.collect()
