@@ -390,13 +390,9 @@ def explain(
     allowed = memory_bytes(keywords.get("memory"), "memory")
     if given is None:
         return explain_alone(asked, settings)
-    from gpu_cep.explanations import explain_any
+    from gpu_cep.explanations import explain_any, explain_run
 
-    # of its own, since the caller's may hold earlier runs
-    own, total = Profile() if run else None, keywords.get("profile")
-    try:
-        return explain_any(given, asked, options, settings, memory=allowed, threads=keywords.get("threads"), profile=own)
-    finally:
-        # also of a run that fails: what it counted says where
-        if own is not None and total is not None:
-            total.merge(own)
+    threads = keywords.get("threads")
+    if run:
+        return explain_run(given, asked, options, settings, memory=allowed, threads=threads, total=keywords.get("profile"))
+    return explain_any(given, asked, options, settings, memory=allowed, threads=threads)

@@ -31,8 +31,26 @@ if TYPE_CHECKING:
     from gpu_cep.query_plans import AnyQuery, Pattern
 
 
+def explain_run(
+    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, total: Profile | None
+) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
+    """Run a query of any kind over `events` and return how it was answered; `total` receives what was counted, if it is given.
+
+    Raises as :func:`explain_any`.
+    """
+    # of its own, since the caller's may hold earlier runs
+    own = Profile()
+    try:
+        return explain_any(events, pattern, options, settings, memory=memory, threads=threads, profile=own)
+    finally:
+        # also of a run that fails: what it counted says where
+        if total is not None:
+            total.merge(own)
+
+
 def explain_any(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, profile: Profile | None
+    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
+    profile: Profile | None = None,
 ) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
     """Return how a query of any kind is answered over `events`; raises as :func:`explain_query` and :func:`explain_row_pattern` do.
 
