@@ -72,11 +72,6 @@ class Costs:
     cpu: float
     gpu: float
 
-    @property
-    def gpu_pays(self) -> bool:
-        """Return whether the GPU is expected to be faster."""
-        return self.gpu < self.cpu
-
 
 def bytes_per_event(plan: EventPlan) -> int:
     """Return the bytes per event that phase 1 of `plan` reads: 4 for a code of text, 8 for other values."""
