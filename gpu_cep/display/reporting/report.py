@@ -107,18 +107,26 @@ def report(
     if is_row_pattern(pattern):
         content = row_pattern_content(events, pattern, options, settings, threads, profile, rows)
     else:
-        content = _event_content(events, pattern, options, settings, threads, profile, rows, timelines, margin)
+        content = _event_content(events, pattern, options, settings, threads, profile, _Extent(rows, timelines, margin))
     if given is not None:
         given.merge(profile)
     return Report(page(content))
 
 
+@dataclass(frozen=True, slots=True)
+class _Extent:
+    """How many matches a page holds at most, of how many it draws timelines, and how much of the stream these show on either side."""
+
+    rows: int
+    timelines: int
+    margin: float
+
+
 def _event_content(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, threads: int | None, profile: Profile, rows: int,
-    timelines: int, margin: float,
+    events: Any, pattern: Pattern, options: Options, settings: Settings, threads: int | None, profile: Profile, extent: _Extent
 ) -> Content:  # fmt: skip
     """Run a pattern of events or situations and return the content of its page; the empty `profile` receives what was counted."""
-    lack = lack_of_matplotlib("timelines") if timelines else None
+    lack = lack_of_matplotlib("timelines") if extent.timelines else None
     table = to_host(read_events(events))
     check_zones(table.schema)
     plan = make_plan(pattern, table.schema, options, settings)
@@ -127,9 +135,9 @@ def _event_content(
     begin = time.perf_counter()
     found = find_matches(plan, question.query, table, options, threads=threads, profile=profile)
     seconds = time.perf_counter() - begin
-    drawable = timelines if lack is None else 0
-    drawn = tuple(_timeline(question, found, number, margin) for number in range(min(drawable, rows, found.returned.num_rows)))
-    return _content(question, profile, seconds, found, rows, drawn, lack)
+    drawable = 0 if lack else min(extent.timelines, extent.rows, found.returned.num_rows)
+    drawn = tuple(_timeline(question, found, number, extent.margin) for number in range(drawable))
+    return _content(question, profile, seconds, found, extent.rows, drawn, lack)
 
 
 @dataclass(frozen=True, slots=True)
