@@ -169,8 +169,8 @@ SPARK = (
     Fault(
         "changed-files-are-read",
         "spark_glue/gpu_cep_spark/file_reading.py",
-        "if fingerprint(part.path) != part.known:",
-        "if fingerprint(part.path).size == 0:",
+        "if fingerprint(path) != known:",
+        "if fingerprint(path).size == 0:",
         ("tests/spark/test_files.py",),
     ),
     Fault(
