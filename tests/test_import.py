@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 
@@ -52,6 +53,16 @@ def test_what_needs_spark_says_how_to_install_it(name: str, monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(gpu_cep.EngineUnavailable, match=r"need PySpark, .*: pip install 'gpu_cep\[spark\]'"):
         getattr(gpu_cep, name)
+
+
+def test_an_old_spark_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = pytest.importorskip("pyspark.version")
+    assert "pyspark>=4.1" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for told, message in (("4.0.1", "PySpark 4.1 or newer, and 4.0.1 is installed"), ("3.5.3", "3.5.3 is installed"), ("4.1.0.dev1", None)):
+        monkeypatch.delitem(sys.modules, "gpu_cep_spark", raising=False)
+        monkeypatch.setattr(version, "__version__", told)
+        with nullcontext() if message is None else pytest.raises(gpu_cep.EngineUnavailable, match=message):
+            import_module("gpu_cep_spark")
 
 
 def test_the_package_under_spark_tells_its_names() -> None:

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import EngineUnavailable
 
-if find_spec("pyspark") is None:
-    raise EngineUnavailable("gpu_match and all else under Spark need PySpark, which is not installed: pip install 'gpu_cep[spark]'")
-
 if TYPE_CHECKING:
     from gpu_cep_spark.bound_events import SparkEvents
     from gpu_cep_spark.heartbeat_rows import heartbeats
@@ -32,6 +29,8 @@ __all__ = [
     "sql_conf",
 ]
 
+# as in pyproject.toml
+_OLDEST = (4, 1)
 _MODULES = {
     "RunReport": "run_report",
     "SparkEvents": "bound_events",
@@ -43,6 +42,20 @@ _MODULES = {
     "register": "sql",
     "sql_conf": "sql_extension",
 }
+
+
+def _check_pyspark() -> None:
+    """Raise EngineUnavailable if PySpark is missing, or older than what is used of it."""
+    needed, remedy = "gpu_match and all else under Spark need PySpark", "pip install 'gpu_cep[spark]'"
+    if find_spec("pyspark") is None:
+        raise EngineUnavailable(f"{needed}, which is not installed: {remedy}")
+    from pyspark.version import __version__
+
+    if tuple(map(int, __version__.split(".")[:2])) < _OLDEST:
+        raise EngineUnavailable(f"{needed} {'.'.join(map(str, _OLDEST))} or newer, and {__version__} is installed: {remedy}")
+
+
+_check_pyspark()
 
 
 def __getattr__(name: str) -> Any:
