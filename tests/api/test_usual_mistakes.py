@@ -151,7 +151,8 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS["action"], ROLES, "give the whole DataFrame"),
         (CLICKS.groupby("user"), ROLES, "partition_by= for its keys"),
         ("clicks.csv", ROLES, "there is no such file or folder"),
-        ("clicks.xlsx", ROLES, "expected one of .parquet"),
+        ("clicks.xlsx", ROLES, "there is no such file or folder"),
+        (__file__, ROLES, "expected one of .parquet"),
         (pd.DataFrame(), ROLES, "columns of text are none"),
     ],
 )
