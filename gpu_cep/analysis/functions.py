@@ -17,12 +17,14 @@ from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
-from gpu_cep.lang.ast import Call, Span
+from gpu_cep.lang.ast import AGGREGATES, Call, Span
 from gpu_cep.lang.format import format_expression
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
 
 MANY = 255
+# What is written like a function, and is bound elsewhere.
+_OF_EVENTS = ("prev", *(name for name in AGGREGATES if name != "count_distinct"))
 SIGNED = NUMERIC | {Kind.DURATION}
 ORDERED = SIGNED | INSTANT | {Kind.BOOLEAN}
 
@@ -64,7 +66,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
         scope.faults.error(f"unknown function {call.function!r}", call.span, _ELSEWHERE[name].format(_first_argument(call)))
         return FAULTY
     if function is None:
-        scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS), call.span)
+        scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS, *_OF_EVENTS), call.span)
         return FAULTY
     minimum, maximum = _arity(function)
     if not minimum <= len(arguments) <= maximum:

@@ -262,6 +262,7 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         ("if(a.n > 1, 1, 2) = 1", "unknown function 'if'; write CASE WHEN c THEN x ELSE y END"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(x, y)"),
+        ("avrg(b.n) > 1", "unknown function 'avrg'; did you mean 'avg'?"),
         ("sine(a.x) > 0", "unknown function 'sine'; did you mean 'sin'?"),
         ("abs(a.n, 1) > 0", "abs() takes 1 argument, not 2"),
         ("least(a.n) > 0", "least() takes at least 2 arguments, not 1"),
