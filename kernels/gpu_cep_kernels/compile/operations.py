@@ -24,6 +24,11 @@ def exact_remainder(left: float, right: float) -> float:
     return np.fmod(left, right)
 
 
+def count_ones(word: np.uint32) -> int:
+    """Return how many bits of a uint32 are set, which a card has an instruction for."""
+    return int(word).bit_count()
+
+
 def call_scalar(address: int, ints: Any, floats: Any, nulls: Any, first: int, target: int) -> int:
     """Call a function that :func:`compile_scalar` made; return 0, or 2 if it raised. It runs on the CPU alone.
 
@@ -44,6 +49,20 @@ def _product_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
 def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
     """Return what numba compiles for :func:`exact_remainder` on the CPU."""
     return lambda left, right: np.fmod(left, right)
+
+
+@numba.extending.overload(count_ones, strict=False)
+def _ones_on_cpu(word: Any) -> Callable[[Any], int]:
+    """Return what numba compiles for :func:`count_ones` on the CPU: LLVM knows it by its form."""
+
+    def count(word: Any) -> Any:
+        wide = np.uint64(word)
+        pairs = wide - ((wide >> np.uint64(1)) & np.uint64(0x5555555555555555))
+        fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
+        bytewise = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        return np.int64((bytewise * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+    return count
 
 
 @numba.extending.intrinsic
@@ -69,12 +88,17 @@ def _call_on_cpu(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, t
 
 def overload_on_cuda() -> None:
     """Tell numba what it compiles for these operations on a card."""
+    from numba import cuda
     from numba.cuda import libdevice
     from numba.cuda.extending import overload  # type: ignore[attr-defined]
 
     @overload(exact_product, target="cuda", strict=False)
     def _product_on_cuda(left: Any, right: Any) -> Callable[[float, float], float]:
         return lambda left, right: libdevice.dmul_rn(left, right)
+
+    @overload(count_ones, target="cuda", strict=False)
+    def _ones_on_cuda(word: Any) -> Callable[[Any], int]:
+        return lambda word: np.int64(cuda.popc(np.uint32(word)))  # type: ignore[attr-defined, return-value]
 
     @overload(call_scalar, target="cuda", strict=False)
     def _call_on_cuda(address: Any, ints: Any, floats: Any, nulls: Any, first: Any, target: Any) -> Callable[..., int]:

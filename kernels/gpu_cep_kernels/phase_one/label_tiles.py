@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.compile.operations import count_ones
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
     PACK,
     TILE,
     bits_before,
-    count_word,
     count_words,
     end_of_group,
     first_place,
@@ -247,7 +247,7 @@ def fold_kept(low: int, high: int, bits: Any, spans: Any, inner: Any, groups: An
         count = count_words(bits, begin, t)
         inner[t] = count
         if t == end - 1:
-            groups[0, g] = count + count_word(bits[t])
+            groups[0, g] = count + count_ones(bits[t])
             if spans.size > 0:
                 _fold_spans(g, begin, end, spans, groups)
 

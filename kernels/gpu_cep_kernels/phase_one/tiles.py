@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.compile.operations import count_ones
 
 # Events per pack, whose bits are a byte; events per tile, whose bits are a uint32; and tiles per group.
 PACK, TILE, GROUP = 8, 32, 32
@@ -51,19 +52,9 @@ def has_bit(word: Any, place: int) -> bool:
 
 
 @rule
-def count_word(word: Any) -> int:
-    """Return how many bits of a uint32 are set."""
-    # a card computes 64 bits in twice the instructions, or more
-    pairs = np.uint32(word - ((word >> np.uint32(1)) & np.uint32(0x55555555)))
-    fours = np.uint32((pairs & np.uint32(0x33333333)) + ((pairs >> np.uint32(2)) & np.uint32(0x33333333)))
-    bytewise = np.uint32((fours + (fours >> np.uint32(4))) & np.uint32(0x0F0F0F0F))
-    return np.int64(np.uint32(bytewise * np.uint32(0x01010101)) >> np.uint32(24))  # type: ignore[return-value]
-
-
-@rule
 def first_place(word: Any) -> int:
     """Return the place of the lowest bit of a uint32 that is set; 32 if none is."""
-    return count_word(np.uint32((word - np.uint32(1)) & ~word))
+    return count_ones(np.uint32((word - np.uint32(1)) & ~word))
 
 
 @rule
@@ -72,7 +63,7 @@ def count_words(bits: Any, first: int, end: int) -> int:
     # no range: on a card its iterator takes more instructions than the rest
     number, t = 0, first
     while t < end:
-        number += count_word(bits[t])
+        number += count_ones(bits[t])
         t += 1
     return number
 
@@ -80,4 +71,4 @@ def count_words(bits: Any, first: int, end: int) -> int:
 @rule
 def bits_before(word: Any, place: int) -> int:
     """Return how many bits of a tile's word are set before a place."""
-    return count_word(np.uint32(word & np.uint32((np.uint32(1) << np.uint32(place)) - np.uint32(1))))
+    return count_ones(np.uint32(word & np.uint32((np.uint32(1) << np.uint32(place)) - np.uint32(1))))

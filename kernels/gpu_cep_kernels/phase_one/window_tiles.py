@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.compile.operations import count_ones
 from gpu_cep_kernels.phase_one.placed_events import begin_bits, event_before
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
     PACK,
     TILE,
     bits_before,
-    count_word,
     count_words,
     end_of_group,
     first_place,
@@ -165,7 +165,7 @@ def _fold_numbers(row: int, source: int, tile: int, bits: Any, table: Any, group
     own, number = bits[source, tile], count_words(bits[source], tile // GROUP * GROUP, tile)
     table[row, tile] = _entry(own, number)
     if tile == end_of_group(tile // GROUP, bits.shape[1]) - 1:
-        groups[row, tile // GROUP] = number + count_word(own)
+        groups[row, tile // GROUP] = number + count_ones(own)
 
 
 @kernel(writes=("table", "groups"))
