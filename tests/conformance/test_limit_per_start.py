@@ -84,6 +84,15 @@ def test_same_numbers_and_the_same_graph(case):
     assert answered(case, output="compressed").count() == len(wanted)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@pytest.mark.parametrize("pattern", [*(f"SEQ(A a, B b{some}, C c{other})" for some in "?*" for other in ("", "?")), "OR(A a, A b, A c)"])
+def test_a_first_event_of_several_branches_counts_once(pattern, limit):
+    table, query = pa.table({"ts": range(9), "type": list("ABCAACBAC")}), f"PATTERN {pattern} WITHIN 5"
+    counted = gpu_cep.match(table, query, limit_per_start=limit, output="count")["count"].to_pylist()
+    assert counted == [len(found(table, query, limit_per_start=limit, algorithm="brute_force"))]
+    assert counted == [len(found(table, query, limit_per_start=limit))]
+
+
 EVENTS = pa.table({"ts": range(7), "type": list("ABBABBB"), "x": [0, 3, 1, 0, 5, 5, 2], "k": list("uuvvuvu")})
 QUERY = "PATTERN SEQ(A a, B b+) WHERE skip_till_any_match { } WITHIN 9"
 

@@ -59,7 +59,11 @@ class Union:
             return counts[0]
         starts = np.concatenate([starts for starts, _ in counts])
         order = np.argsort(starts, kind="stable")
-        return starts[order], np.concatenate([totals for _, totals in counts])[order]
+        starts, totals = starts[order], np.concatenate([totals for _, totals in counts])[order]
+        # several branches may begin at one event
+        own = np.flatnonzero(starts[1:] != starts[:-1]) + 1
+        begins = np.concatenate([np.zeros(min(1, len(starts)), np.intp), own])
+        return starts[begins], np.add.reduceat(totals, begins)
 
     @property
     def _variables(self) -> int:
