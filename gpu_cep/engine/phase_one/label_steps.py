@@ -23,7 +23,7 @@ from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
 from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, truth_of
 from gpu_cep.errors import EventError
-from gpu_cep.identity import Identity
+from gpu_cep.identity import Identity, while_alive
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep.plan.programs import Program
 from gpu_cep.plan.timeouts import TIMEOUT
@@ -46,6 +46,10 @@ _KEY = 2
 
 # Codes of a text column; the blocks of an engine load what that engine returns.
 Codes = Any
+
+
+# The properties of the variables of a word: comparisons by their columns, and all others.
+_WordProperties = tuple[dict[int, list[ComparisonProperty]], list[Property]]
 
 
 class Block(Protocol):
@@ -134,12 +138,14 @@ class Step:
 
     It does so in one word of the labels. `tables` are the arrays that it holds. `row_bytes` are the
     bytes per row of its scratch. `reads` says what it judges; it is None for programs and keys.
+    `columns` are those whose values, and where they are NULL, it reads of every block.
     """
 
     clear: Callable[[Block, Array], None]
     tables: tuple[Array, ...] = ()
     row_bytes: int = 0
     reads: Coded | Compared | None = None
+    columns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +183,13 @@ def label_steps(plan: Plan, engine: LabelEngine) -> LabelSteps:
     rows = len(engine.events)
     if rows >= _MOST_ROWS:
         raise EventError(f"{rows:,} events are more than one call takes ({_MOST_ROWS - 1:,}): split them by stream")
-    words = words_for(len(plan.query.variables))
-    return LabelSteps(words, [_word_steps(plan, engine, word) for word in words])
+    words, properties = words_for(len(plan.query.variables)), _properties_of(plan)
+    return LabelSteps(words, [_word_steps(plan, own, engine, word) for word, own in zip(words, properties, strict=True)])
 
 
-def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
+def _word_steps(plan: Plan, properties: _WordProperties, engine: LabelEngine, word: Word) -> list[Step]:
     """Build the steps of one word, cheap ones first."""
-    comparisons, others = _properties_of(Identity(plan), word)
+    comparisons, others = properties
     return [
         *(_comparison_step(column, own, engine, word) for column, own in comparisons.items()),
         *(_property_step(planned, engine, word) for planned in others),
@@ -191,10 +197,15 @@ def _word_steps(plan: Plan, engine: LabelEngine, word: Word) -> list[Step]:
     ]
 
 
-@lru_cache(maxsize=256)
-def _properties_of(plan: Identity[Plan], word: Word) -> tuple[dict[int, list[ComparisonProperty]], list[Property]]:
-    """Return the properties of the variables of a word: comparisons by their columns, and all others."""
-    properties = [planned for planned in plan.value.properties if word.concerns(planned)]
+@while_alive
+def _properties_of(plan: Plan) -> list[_WordProperties]:
+    """Return the properties of the variables of each word."""
+    words = words_for(len(plan.query.variables))
+    return [_properties_in([planned for planned in plan.properties if word.concerns(planned)]) for word in words]
+
+
+def _properties_in(properties: Sequence[Property]) -> _WordProperties:
+    """Divide properties into comparisons, by their columns, and all others."""
     return _comparisons_by_column(properties), [planned for planned in properties if not isinstance(planned, ComparisonProperty)]
 
 
@@ -265,7 +276,11 @@ def _comparison_step(column: int, planned: Sequence[ComparisonProperty], engine:
         others=np.array([word.others(each.bits) for each in planned]),
     )
     mask, tables = engine.comparison_mask(comparisons)
-    return Step(lambda block, labels: mask(block.values(column), block.present(column), labels), tables, reads=Compared(column))
+
+    def clear(block: Block, labels: Array) -> None:
+        mask(block.values(column), block.present(column), labels)
+
+    return Step(clear, tables, reads=Compared(column), columns=(column,))
 
 
 def others_at_null(comparisons: Comparisons) -> np.unsignedinteger[Any]:
@@ -286,7 +301,7 @@ def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
             values = block.values(column)
             place.launch(mask_by_truth, len(block), (values == values).view(np.uint8), nobody, labels)
 
-    return Step(clear, row_bytes=_KEY)
+    return Step(clear, row_bytes=_KEY, columns=(column,))
 
 
 def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> Step:
@@ -310,4 +325,5 @@ def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> 
         labels[wanted[(results.ints == 0) | results.nulls]] &= others
 
     row_bytes = _PROGRAM + _PROGRAM_COLUMN * (len(layout.ints) + len(layout.floats)) + _PROGRAM_REGISTER * table.registers
-    return Step(clear, (table.code, table.int_constants, table.float_constants, table.lookups), row_bytes)
+    tables = table.code, table.int_constants, table.float_constants, table.lookups
+    return Step(clear, tables, row_bytes, columns=(*layout.ints, *layout.floats))

@@ -53,6 +53,7 @@ QUERIES = {
     "labels decide": ("PATTERN SEQ(A a, B b+, C c) WITHIN 40", {}),
     "conditions": ("PATTERN SEQ(A a, B b, C c) WHERE a.x <= 4 AND b.x > 2 AND a.x < c.x WITHIN 20", {}),
     "programs": ("PATTERN SEQ(A a, B b) WHERE a.x * 2 > 5 AND b.x > 1 AND b.k + b.x < 9 WITHIN 30", {}),
+    "two columns are compared": ("PATTERN SEQ(A a, B b) WHERE a.x > 2 AND b.f < 2 AND b.x < 8 WITHIN 30", {}),
     "everything is kept": ("PATTERN SEQ(A a, B b) WITHIN 10", {"prune": ["chain"]}),
     "a number of events": ("PATTERN SEQ(A a, B b) WITHIN 9 EVENTS", {}),
     "of order by": ("PATTERN SEQ(A a, B b) WITHIN 9", {"order_by": "x"}),

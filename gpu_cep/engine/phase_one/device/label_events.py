@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
@@ -161,7 +161,7 @@ def label_chunks(plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_ro
     """
     device, tests = columns.device, [_split_steps(own) for own in steps.steps]
     sources = Sources(columns)
-    _ask(sources, plan, tests)
+    _ask(sources, plan, steps)
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     with ThreadPoolExecutor(1, thread_name_prefix="gpu_cep-upload") as uploader:
         coming = uploader.submit(_prefetch, Chunk(sources, *spans[0]), 0)
@@ -184,15 +184,12 @@ def _prefetch(chunk: Chunk, lane: int) -> Chunk:
         return chunk.prefetch()
 
 
-def _ask(sources: Sources, plan: Plan, tests: Sequence[_WordTests]) -> None:
+def _ask(sources: Sources, plan: Plan, steps: LabelSteps) -> None:
     """Ask for all inputs that every chunk needs, whatever it holds."""
-    for own in tests:
-        if own.coded is not None and isinstance(reads := own.coded.reads, Coded):
-            sources.label_codes(reads.column, reads.codes)
-        if own.compared is not None and isinstance(reads := own.compared.reads, Compared):
-            sources.values(reads.column)
-            sources.present(reads.column)
-    for column in plan.stream_keys:
+    for step in steps.all():
+        if isinstance(step.reads, Coded):
+            sources.label_codes(step.reads.column, step.reads.codes)
+    for column in (*chain.from_iterable(step.columns for step in steps.all()), *plan.stream_keys):
         sources.values(column)
         sources.present(column)
     sources.values(plan.query.timestamp)
