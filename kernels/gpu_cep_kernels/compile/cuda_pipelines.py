@@ -85,7 +85,8 @@ def compile_kernels_lean() -> None:
 
     def compile_extra(*args: Any, **kwargs: Any) -> Any:
         given = parameters.bind(*args, **kwargs)
-        if given.arguments["func"].__module__.partition(".")[0] == PACKAGE:
+        # functions made by exec may name no module
+        if (given.arguments["func"].__module__ or "").partition(".")[0] == PACKAGE:
             given.arguments["pipeline_class"] = CudaKernelCompiler
         return standard(*given.args, **given.kwargs)
 

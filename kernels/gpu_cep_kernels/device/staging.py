@@ -20,6 +20,8 @@ _STAGED = 1 << 20
 _BUFFER = 1 << 22
 # Values of a part of narrow numbers: wider ones are read for them.
 _MOST_VALUES = _BUFFER // 4
+# Threads that copy at most: each has a buffer.
+_MOST_THREADS = 16
 # Buffers that the card may still be copying while each thread fills or empties one.
 _SPARE = 8
 
@@ -41,8 +43,8 @@ class Staging:
 
     def __init__(self, cupy: Any, number: int) -> None:
         self._cupy, self._number = cupy, number
-        # with all cores copying takes longer than with three in four of them
-        self._threads = max(1, available_threads() * 3 // 4)
+        # with all cores copying takes longer than with three in four of them, and a dozen keep a link busy
+        self._threads = max(1, min(_MOST_THREADS, available_threads() * 3 // 4))
         self._opening = Lock()
         self._opened: SimpleQueue[_Buffer] | None = None
 
@@ -109,9 +111,16 @@ class Staging:
                     # parts before the one that failed have been taken
                     return
 
-        spread(copy_parts, range(threads), threads)
+        # one pool of threads for every number of parts
+        spread(copy_parts, range(threads), self._threads)
         if failed:
-            raise min(failed, key=lambda each: each[0])[1]
+            fault = min(failed, key=lambda each: each[0])[1]
+            # a fault holds this frame, and would hold what the card was to take as long as they hold each other
+            failed.clear()
+            try:
+                raise fault
+            finally:
+                del fault
 
     @contextmanager
     def _buffer(self) -> Iterator[_Buffer]:
