@@ -85,7 +85,7 @@ def staged_bandwidth(device: Device, repeats: int = 5) -> float:
 
 
 def host_bandwidth(size: int, repeats: int = 5) -> float:
-    """Bytes per second that threads copy from one array of the host to another, those read alone; `size` is in bytes."""
+    """Bytes per second that threads read while they copy an array of `size` bytes to another one of the host."""
     source, target, threads = np.arange(size // 8), np.zeros(size // 8, np.int64), available_threads()
 
     def copy(span: tuple[int, int]) -> None:

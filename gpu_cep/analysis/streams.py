@@ -45,7 +45,7 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
         index = any(column.startswith("__index_level_") for column in scope.schema.names)
         known = times or scope.schema.names
-        also = [] if nearest(name, known) or not known else ["timestamp= says which of them it is"]
+        also = [] if nearest(name, known) or not times else ["timestamp= says which of them it is"]
         also += ["df.reset_index() makes a column of a DataFrame's index"] if index else []
         scope.faults.unknown("timestamp column", name, known, also="; ".join(also))
         return None

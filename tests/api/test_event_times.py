@@ -63,6 +63,12 @@ def test_only_columns_of_times_are_offered_as_timestamps():
     ]
 
 
+def test_where_no_column_has_times_none_is_offered():
+    with pytest.raises(PatternError) as caught:
+        indices(pa.table({"type": ["A"]}), timestamp="time")
+    assert "timestamp=" not in str(caught.value.diagnostics[0].hint)
+
+
 def test_text_is_no_time_and_nothing_else_is_said_of_it():
     with pytest.raises(PatternError) as caught:
         indices(pa.table({"ts": ["2026-01-01"], "type": ["A"]}), "PATTERN SEQ(A a, B b) WITHIN 1 hour")

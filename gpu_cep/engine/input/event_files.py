@@ -161,9 +161,13 @@ def _missing(name: str, fault: FileNotFoundError) -> str:
 def _similar(name: str) -> str:
     """Return the question whether a file of a similar name is meant, if there is one beside it on this machine."""
     path = Path(name)
-    if path.exists() or is_uri(name) or not path.parent.is_dir():
+    try:
+        if path.exists() or is_uri(name) or not path.parent.is_dir():
+            return ""
+        beside = [each.name for each in islice(path.parent.iterdir(), _MOST_COMPARED)]
+    except OSError:
+        # a folder that may be entered need not show what it holds
         return ""
-    beside = (each.name for each in islice(path.parent.iterdir(), _MOST_COMPARED))
     hint = nearest(path.name, beside)
     return "" if hint is None else f"; {hint}"
 

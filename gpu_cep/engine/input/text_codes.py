@@ -46,6 +46,8 @@ def encode_text(array: pa.Array) -> Codes:
 
 def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:
     """Return a hash of each text of a plain or dictionary array, which its bytes decide; `null` is that of NULL."""
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
+        array = array.dictionary_decode()
     if pa.types.is_dictionary(array.type):
         distinct = np.append(hash_text(array.dictionary, null), null)
         return distinct[codes_of(array, pa.int32())]

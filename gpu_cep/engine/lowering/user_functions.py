@@ -67,8 +67,8 @@ def address_of(call: ScalarCall) -> int:
 def _compile(function: ScalarFunction, parameters: tuple[DataType, ...]) -> CompiledScalar:
     """Return the compiled form of a function for arguments of these types, which lives as long as the function."""
     kinds = "".join(_KINDS[parameter.kind] for parameter in parameters)
-    forms = _forms_of(function)
     with _compiling:
+        forms = _forms_of(function)
         if kinds not in forms:
             forms[kinds] = _latest_form(function, kinds)
         return forms[kinds]

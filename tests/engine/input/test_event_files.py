@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.csv
@@ -206,6 +207,13 @@ def test_what_cannot_be_read_is_named(put, name, message):
     with pytest.raises(cep.EventError) as caught:
         read_events(name)
     assert message in str(caught.value)
+
+
+def test_a_folder_that_may_not_be_listed_does_not_hide_the_fault(put):
+    put("events.txt", b"{}")
+    with patch.object(Path, "iterdir", side_effect=PermissionError("no")), pytest.raises(cep.EventError) as caught:
+        read_events("event.csv")
+    assert str(caught.value).endswith("cannot read event.csv: there is no such file or folder")
 
 
 def test_files_whose_columns_do_not_meet_are_no_events(put):
