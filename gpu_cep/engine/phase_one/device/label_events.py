@@ -164,17 +164,17 @@ def label_chunks(plan: Plan, columns: DeviceColumns, steps: LabelSteps, chunk_ro
     _ask(sources, plan, steps)
     spans = list(blocks(0, len(columns.columns), chunk_rows)) or [(0, 0)]
     with ThreadPoolExecutor(1, thread_name_prefix="gpu_cep-upload") as uploader:
-        coming = uploader.submit(_prefetch, Chunk(sources, *spans[0]), 0)
+        # no thread is started for a single chunk
+        chunk = _prefetch(Chunk(sources, *spans[0]), 0)
         for number, following in enumerate([*spans[1:], None]):
-            chunk = coming.result()
-            if following is not None:
-                # it comes while this thread launches kernels, and waits for them
-                coming = uploader.submit(_prefetch, Chunk(sources, *following), number + 1)
+            # the next one comes while this thread launches kernels, and waits for them
+            coming = None if following is None else uploader.submit(_prefetch, Chunk(sources, *following), number + 1)
             with device.lane(number):
                 kept = _keep_events(plan, _label_chunk(plan, steps, tests, chunk))
-            # what is loaded of one chunk is let go before the next but one comes
-            del chunk
             yield kept
+            if coming is not None:
+                # what is loaded of this one is let go before the next but one is asked for
+                chunk = coming.result()
 
 
 def _prefetch(chunk: Chunk, lane: int) -> Chunk:
