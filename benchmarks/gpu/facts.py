@@ -34,7 +34,7 @@ def run(check: Check) -> Iterator[Finding]:
     yield row("Facts", Fact("copy in device memory, read and written", copy_bandwidth(check.device)))
     yield row("Facts", Fact("copy to the device from pinned memory", upload_bandwidth(check.device)))
     yield row("Facts", Fact("copy to the device from ordinary memory, by way of pinned memory", staged_bandwidth(check.device)))
-    yield row("Facts", Fact("copy in the host's memory by all threads, read alone", host_bandwidth(size)))
+    yield row("Facts", Fact("copy in the host's memory by all threads, bytes read", host_bandwidth(size)))
 
 
 def _facts(device: Device) -> dict[str, str]:

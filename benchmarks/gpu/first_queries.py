@@ -49,7 +49,7 @@ def run(check: Check) -> Iterator[Finding]:
     if check.device.simulated:
         yield note("What compilers take is asked of a card only.")
         return
-    yield from in_time(check, dict(zip(QUESTIONS, QUESTIONS, strict=True)), _asked)
+    yield from in_time(check, {name: name for name in QUESTIONS}, _asked)
 
 
 def _asked(name: str) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ Each class says for one kind of column what is copied of its buffers, and makes 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -57,7 +58,7 @@ class Picking(Input, Protocol):
         """Return the values of some rows."""
 
 
-class _There:
+class _There(ABC):
     """Give the methods of an input on the device, of which nothing is copied."""
 
     __slots__ = ()
@@ -70,9 +71,9 @@ class _There:
         """Return the rows [low, high)."""
         return self.load(low, high)
 
+    @abstractmethod
     def load(self, low: int, high: int) -> Array:
         """Return the rows [low, high)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
