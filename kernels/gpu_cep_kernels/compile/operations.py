@@ -51,18 +51,21 @@ def _remainder_on_cpu(left: Any, right: Any) -> Callable[[float, float], float]:
     return lambda left, right: np.fmod(left, right)
 
 
+@numba.extending.intrinsic
+def _population(typing: Any, word: Any) -> Any:
+    """Return code that counts the bits of a uint32 that are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.zext(builder.ctpop(values[0]), context.get_value_type(numba.types.int64))
+
+    return numba.types.int64(numba.types.uint32), generate
+
+
 @numba.extending.overload(count_ones, strict=False)
 def _ones_on_cpu(word: Any) -> Callable[[Any], int]:
-    """Return what numba compiles for :func:`count_ones` on the CPU: LLVM knows it by its form."""
-
-    def count(word: Any) -> Any:
-        wide = np.uint64(word)
-        pairs = wide - ((wide >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        bytewise = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        return np.int64((bytewise * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-    return count
+    """Return what numba compiles for :func:`count_ones` on the CPU."""
+    count = cast(Callable[..., int], _population)
+    return lambda word: count(np.uint32(word))
 
 
 @numba.extending.intrinsic
