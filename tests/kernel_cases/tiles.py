@@ -259,7 +259,7 @@ TILE_CASES: tuple[KernelCase, ...] = (
         {"uint16": {"code": np.uint16, "word": np.uint8}, "one-stream": {"code": None, "word": np.uint64, "words": 2}},
         ("places",),
     ),
-    *cases(window_tiles.mark_packs, _marking, _BATCHES, ("batch.streams", "batch.labels")),
+    *cases(window_tiles.mark_packs, _marking, _BATCHES, ("batch.streams", "batch.times", "batch.labels")),
     *cases(window_tiles.fold_bits, _folding_bits, {"": {}}),
     *cases(window_tiles.fill_windows, _filling, _BATCHES, ("table",)),
     *cases(direct.total_streams, _totals, {"": {}}),

@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.compile.operations import count_ones
+from gpu_cep_kernels.phase_one.pack_bits import label_width
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
     PACK,
@@ -25,7 +26,7 @@ from gpu_cep_kernels.phase_one.tiles import (
     place_of,
     tile_of,
 )
-from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare, count_bits
+from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 # The rows of spans: the least and the greatest key of the kept events, and whether some key is less than one before it.
 SPANNED = LEAST, GREATEST, FALLS = tuple(range(3))
@@ -73,12 +74,6 @@ class KeptColumns(NamedTuple):
     labels: Any
     times: Any
     keys: Any
-
-
-@rule
-def label_width(labels: Any) -> int:
-    """Return how many bits a label of a word's type has."""
-    return count_bits(np.uint64(labels.dtype.type(~labels.dtype.type(0))))
 
 
 @rule

@@ -31,13 +31,22 @@ def event_before(event: int) -> int:
 
 
 @rule
+def changes(first: int, count: int, values: Any) -> Any:
+    """Return the bits of those of `count` events from `first` on, one or more, whose value is not that of the event before."""
+    bits, before = np.uint64(0), values[event_before(first)]
+    for k in range(count):
+        value = values[first + k]
+        bits |= np.uint64(value != before) << np.uint64(k)
+        before = value
+    return bits
+
+
+@rule
 def begin_bits(first: int, count: int, streams: Any) -> Any:
     """Return the bits of those of `count` events from `first` on that begin a stream."""
     bits = np.uint64(first == 0 and count > 0)
-    if streams.size > 0:
-        for k in range(count):
-            e = first + k
-            bits |= np.uint64(streams[e] != streams[event_before(e)]) << np.uint64(k)
+    if streams.size > 0 and count > 0:
+        bits |= changes(first, count, streams)
     return bits
 
 

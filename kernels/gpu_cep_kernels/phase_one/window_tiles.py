@@ -8,7 +8,8 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.compile.operations import count_ones
-from gpu_cep_kernels.phase_one.placed_events import begin_bits, event_before
+from gpu_cep_kernels.phase_one.pack_bits import BYTE, byte_of, label_block, label_width, nonzero_bytes, repeated, transposed
+from gpu_cep_kernels.phase_one.placed_events import begin_bits, changes
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
     PACK,
@@ -22,7 +23,7 @@ from gpu_cep_kernels.phase_one.tiles import (
     place_of,
     tile_of,
 )
-from gpu_cep_kernels.rules.scalars import LABEL_BITS, bit
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 # The rows of bits behind those of the variables, counted from the end: the events that begin a stream, that are later than those
 # before, and that start windows.
@@ -66,47 +67,44 @@ class WindowColumns(NamedTuple):
 
 
 @rule
-def _variable_bits(first: int, count: int, variable: int, labels: Any) -> Any:
-    """Return the bits of those of `count` events from `first` on that have a variable's bit."""
-    own, wanted = labels[variable // LABEL_BITS], labels.dtype.type(bit(variable % LABEL_BITS))
-    bits = np.uint64(0)
-    for k in range(count):
-        bits |= np.uint64((own[first + k] & wanted) != 0) << np.uint64(k)
-    return bits
-
-
-@rule
 def _later_bits(first: int, count: int, times: Any) -> Any:
     """Return the bits of those of `count` events from `first` on that are of another time than the one before."""
-    bits = np.uint64(0)
-    for k in range(count):
-        e = first + k
-        bits |= np.uint64(times[e] != times[event_before(e)]) << np.uint64(k)
-    return bits
+    return changes(first, count, times) if count > 0 and times.size > 0 else np.uint64(0)
 
 
 @rule
-def _start_bits(first: int, count: int, batch: BatchColumns) -> Any:
-    """Return the bits of those of `count` events from `first` on that can start a match."""
-    bits = np.uint64(0)
-    for w in range(batch.labels.shape[0]):
-        own, wanted = batch.labels[w], batch.wanted[w]
-        for k in range(count):
-            bits |= np.uint64((own[first + k] & wanted) != 0) << np.uint64(k)
-    owned = np.uint64(min(max(batch.owned - first, 0), PACK))
-    return bits & ((np.uint64(1) << owned) - np.uint64(1))
+def _owned_bits(first: int, owned: int) -> Any:
+    """Return the bits of the events of a pack from `first` on that come before event `owned`."""
+    count = np.uint64(min(max(owned - first, 0), PACK))
+    return (np.uint64(1) << count) - np.uint64(1)
+
+
+@rule
+def _write_variables(pack: int, block: Any, variable: int, packs: Any) -> None:
+    """Write the bits of a pack for the variables from one on, at most eight; `block` has their bytes."""
+    end = min(variable + BYTE, packs.shape[0] + BEGIN)
+    while variable < end:
+        packs[variable, pack] = byte_of(block, 0)
+        block = block >> np.uint64(BYTE)
+        variable += 1
 
 
 @rule
 def _write_bits(pack: int, first: int, count: int, batch: BatchColumns, packs: Any) -> None:
     """Write the bits of a pack that has `count` events, from `first` on."""
-    rows = packs.shape[0]
-    for v in range(rows + BEGIN):
-        packs[v, pack] = _variable_bits(first, count, v, batch.labels)
-    begins = begin_bits(first, count, batch.streams)
-    packs[rows + BEGIN, pack] = begins
-    packs[rows + LATER, pack] = begins | _later_bits(first, count, batch.times) if batch.times.size > 0 else begins
-    packs[rows + START, pack] = _start_bits(first, count, batch)
+    rows, width = packs.shape[0], label_width(batch.labels)
+    begins, starts = begin_bits(first, count, batch.streams), np.uint64(0)
+    later = begins | _later_bits(first, count, batch.times)
+    for w in range(batch.labels.shape[0]):
+        for place in range(0, width, BYTE):
+            variable = w * LABEL_BITS + place
+            if variable < rows + BEGIN:
+                # labels are loaded once for eight variables: what is stored may change what is loaded, for all the compiler knows
+                block = label_block(first, count, place, batch.labels[w])
+                starts |= nonzero_bytes(block & repeated(byte_of(batch.wanted[w], place)))
+                _write_variables(pack, transposed(block), variable, packs)
+    packs[rows + BEGIN, pack], packs[rows + LATER, pack] = begins, later
+    packs[rows + START, pack] = starts & _owned_bits(first, batch.owned)
 
 
 @kernel(writes=("packs",))

@@ -1,0 +1,65 @@
+"""Turn the labels of a pack's events into a byte for each variable: a label has a bit per variable, the byte a bit per event.
+
+A *block* is a uint64 of eight bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.rules.scalars import count_bits
+
+BYTE = 8
+_LOWEST_BITS, _OTHER_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
+
+
+@rule
+def label_width(labels: Any) -> int:
+    """Return how many bits a label of a word's type has."""
+    return count_bits(np.uint64(labels.dtype.type(~labels.dtype.type(0))))
+
+
+@rule
+def byte_of(word: Any, place: int) -> Any:
+    """Return the byte of a word from bit `place` on, as a uint64."""
+    return (np.uint64(word) >> np.uint64(place)) & np.uint64(0xFF)
+
+
+@rule
+def label_block(first: int, count: int, place: int, labels: Any) -> Any:
+    """Return a block: byte k is that of the label of event ``first + k`` from bit `place` on, and 0 from `count` on."""
+    block = np.uint64(0)
+    for k in range(count):
+        block |= byte_of(labels[first + k], place) << np.uint64(BYTE * k)
+    return block
+
+
+@rule
+def transposed(block: Any) -> Any:
+    """Return a block with bit k of byte v where the given one has bit v of byte k (Warren 2012, *Hacker's Delight*, section 7-3)."""
+    swapped = (block ^ (block >> np.uint64(7))) & np.uint64(0x00AA00AA00AA00AA)
+    block = block ^ swapped ^ (swapped << np.uint64(7))
+    swapped = (block ^ (block >> np.uint64(14))) & np.uint64(0x0000CCCC0000CCCC)
+    block = block ^ swapped ^ (swapped << np.uint64(14))
+    swapped = (block ^ (block >> np.uint64(28))) & np.uint64(0x00000000F0F0F0F0)
+    return block ^ swapped ^ (swapped << np.uint64(28))
+
+
+@rule
+def nonzero_bytes(block: Any) -> Any:
+    """Return a byte whose bit k is set if byte k of a block is not 0."""
+    carried = (block & np.uint64(_OTHER_BITS)) + np.uint64(_OTHER_BITS)
+    flags = ((carried | block) >> np.uint64(7)) & np.uint64(_LOWEST_BITS)
+    flags |= flags >> np.uint64(7)
+    flags |= flags >> np.uint64(14)
+    flags |= flags >> np.uint64(28)
+    return flags & np.uint64(0xFF)
+
+
+@rule
+def repeated(byte: Any) -> Any:
+    """Return a block of which each byte is the given one."""
+    return byte * np.uint64(_LOWEST_BITS)
