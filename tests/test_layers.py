@@ -53,13 +53,17 @@ BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enu
 BELOW |= {
     "gpu_cep.errors": {"gpu_cep.lang.ast", "gpu_cep.choices"},
     "gpu_cep.identity": set(),
+    "gpu_cep.records": set(),
     "gpu_cep.whole_files": {"gpu_cep.errors"},
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
-    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity"},
-    "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels"},
+    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity", "gpu_cep.records"},
+    "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels", "gpu_cep.records"},
     "gpu_cep.query_plans": {*ROAD[:6], "gpu_cep.identity"},
 }
-BELOW |= {folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity"} for number, folder in enumerate(ENGINE)}
+BELOW |= {
+    folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"}
+    for number, folder in enumerate(ENGINE)
+}
 BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from gpu_cep.engine.accounting.profile import Profile
@@ -16,6 +16,7 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
+from gpu_cep.records import record
 
 clock = time.perf_counter
 
@@ -47,7 +48,7 @@ def find_timed(run: EventRun, find: Find[Found], tried: Find[Found]) -> tuple[Ph
     return first, found
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Trial:
     """Tries engines on the first events of a run; what they find is let go."""
 

@@ -12,6 +12,7 @@ from threading import Lock
 
 from gpu_cep.analysis.bound_intervals import BoundConstraint
 from gpu_cep.lang.ast_intervals import RELATIONS
+from gpu_cep.records import record
 
 # Table 3: the share of all pairs that satisfy a relation, assumed where nothing is known; the same for mirrored relations.
 _TABLE_3 = {
@@ -26,7 +27,7 @@ WEIGHT, DRIFT = 0.3, 1.5
 _SEARCH, _LEAST = 1.0, 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Statistics:
     """What an order of names is chosen by.
 

@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol
 from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, ending_in
 from gpu_cep.plan.settings import Settings
+from gpu_cep.records import record
 
 # Share of the free memory that the result may take, all copies on its way to a table included.
 # The rest is for what a footprint cannot know: kernels' scratch, allocators' slack, text far longer than its column's mean.
@@ -197,7 +198,7 @@ class Meter:
         self.budget.spend(-self.matches, -self.events, -self.steps, lambda _: 0)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Footprint:
     """The bytes that a whole result takes at its peak: per match, and per event that a match binds."""
 

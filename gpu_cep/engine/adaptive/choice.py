@@ -24,6 +24,7 @@ from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
+from gpu_cep.records import record
 
 # Choices that are remembered; the oldest are forgotten.
 _REMEMBERED = 32
@@ -54,7 +55,7 @@ class _Workload(NamedTuple):
     sizes: Indices
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _CachedRanking:
     """A ranking for a workload; it may still be in the making.
 
@@ -199,7 +200,7 @@ def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: Ba
     return _RecordingMatcher(matcher, meter, search, branch, ranking, check)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _RecordingMatcher:
     """A matcher of one batch that writes into the profile what it did and what was expected of it.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -24,6 +24,7 @@ from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
 from gpu_cep.engine.windows.direct import reads_directly, share_events
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
+from gpu_cep.records import record
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 
@@ -43,7 +44,7 @@ _TRACED_EVENTS, _TRACED_FRACTION = 1 << 12, 8
 _TRACED_OFFERS, _STEPS_PER_OFFER = 1 << 12, 32
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class BatchStatistics:
     """What is known of one branch in one batch; each number is found when it is first asked for."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -13,10 +12,11 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import BoundRows, Counts, Ends, Indices, Matches, Rows, concatenate_matches, order_rows
 from gpu_cep.engine.events.merged_matches import MatchesOfSome
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Alternatives:
     """Matches of a query with so many `variables`, each of a branch that binds one event to every variable of its own.
 

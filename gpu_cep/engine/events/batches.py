@@ -8,7 +8,6 @@ events that its last windows reach. The matches of a batch start in its own even
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +17,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 
 # Events per batch: labels, times, next occurrences and window ends of one batch stay near the cache, and its fixed work is a small share.
@@ -32,7 +32,7 @@ MOST_CARRIED = 4
 MOST_EVENTS = 2**31 - 3
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Batch:
     """The range of events [low, high).
 

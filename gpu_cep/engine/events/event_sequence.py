@@ -6,13 +6,13 @@ A stream's events are in order of time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_cep.engine.events.batches import MOST_EVENTS
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Place
 from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans
@@ -21,7 +21,7 @@ from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans
 NO_POSITION = -1
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class EventSequence:
     """The events by position; those of a stream are in order of time.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
@@ -92,7 +92,7 @@ class FoundMatches(Protocol):
 AnyMatches = TypeVar("AnyMatches", bound=FoundMatches)
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Matches:
     """The bindings of M matches of V variables; events are numbers of ordered events.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.records import record
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class OrderedEvents:
     """The kept events, stream after stream, each in stream order.
 

@@ -6,7 +6,6 @@ Their events stay where they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -28,12 +27,13 @@ from gpu_cep.engine.events.matches import (
     order_rows,
 )
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.matches.flat_matches import place_rows
 from gpu_cep_kernels.matches.groups import order_by_row
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class SinglesInParts:
     """Matches that bind one event to each variable, in the parts in which they were found.
 
@@ -118,7 +118,7 @@ class SinglesInParts:
         return SinglesInParts((self._joined.reorder(order),))
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class OrderedMatches:
     """Matches in the order of results: ``source[order[m]]`` is match m, and some may be left out.
 

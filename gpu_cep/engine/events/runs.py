@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,11 +22,12 @@ from gpu_cep.engine.events.matches import (
     ones,
 )
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, list_rows, pick_rows
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Runs:
     """The bindings of M matches of V variables, in the order of the sequence.
 

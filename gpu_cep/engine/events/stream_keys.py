@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from gpu_cep.engine.input.machine_values import Array, dense_rank
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.text_codes import ascends
 from gpu_cep.engine.lowering.text_predicates import Values
+from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.distinct import count_marked, mark_distinct, number_distinct
 
 # A direct code (value − smallest) may take this many times as many streams as there are events.
@@ -28,7 +28,7 @@ RANKED = 1 << 16
 _EVENTS_OF_RANKED, _FEW = 64, 1 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class StreamKeys:
     """The stream of each row, as a code.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +12,12 @@ from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.parquet_files import GroupCounts
 from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.records import record
 
 Rows = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Origin:
     """The input of which a table of events is a part.
 
@@ -36,7 +36,7 @@ class Origin:
 AS_GIVEN = Origin()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class InputEvents:
     """The events that a query reads of its input.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
@@ -12,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.records import record
 
 # Rows per piece on average below which a copy of the column costs less than a call of a kernel for each piece.
 FEWEST_ROWS = 1 << 15
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class Pieces:
     """A column, piece by piece: ``arrays[p]`` has the rows from ``begins[p]`` to before ``begins[p + 1]``.
 

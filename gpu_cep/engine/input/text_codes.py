@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -12,13 +10,14 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.buffers import buffer_values, text_buffers
 from gpu_cep.engine.input.few_texts import MOST, are_distinct, ascend, few_texts
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.text import hash_texts
 
 # NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
 _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Codes:
     """A text column as dictionary codes; NULL has the code ``len(values)``."""
 
@@ -26,7 +25,7 @@ class Codes:
     values: pa.Array
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SharedDictionary:
     """The distinct values of several text columns, ascending.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -19,12 +18,13 @@ from gpu_cep.engine.events.event_sequence import elapsed_time
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.situations import Derived
+from gpu_cep.records import record
 
 # The least length of a slice of time, in windows.
 WINDOWS = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Chunk:
     """Some situations that are joined together.
 

@@ -7,7 +7,7 @@ of one more name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from gpu_cep.engine.intervals.levels import counts_by_zones, levels
 from gpu_cep.engine.intervals.situations import Derived, Runs
 from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.device.interface import HOST, Place, to_device
 from gpu_cep_kernels.intervals.joins import (
@@ -57,7 +58,7 @@ def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations
     )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Workplace:
     """Where situations are joined, and how many at a time.
 
@@ -78,7 +79,7 @@ def cpu_workplace(threads: int) -> Workplace:
     return Workplace(HOST, _CHUNK, _CANDIDATES, threads)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Extensions:
     """The result of a join before it is written: which situations extend which rows.
 
@@ -140,7 +141,7 @@ class Extensions:
         return table
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Task:
     """A chunk to join, or a part of one that starts from a part of the first name's situations.
 
@@ -160,7 +161,7 @@ class _Task:
         return np.arange(*borders)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Joins:
     """The joins of one chunk, at the place where it is joined.
 
@@ -178,7 +179,7 @@ class _Joins:
     by_zones: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class SituationJoin:
     """The join of all situations, chunk by chunk.
 

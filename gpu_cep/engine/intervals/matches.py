@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,11 @@ from gpu_cep.engine.intervals.situations import Derived, Runs
 from gpu_cep.engine.intervals.stream_order import Extent, order_by_stream
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread, threads_for
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class AsSeen:
     """The situations of matches as they are known at detection, [name, match].
 
@@ -36,7 +36,7 @@ class AsSeen:
         return AsSeen(self.last[:, order], self.is_open[:, order])
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class IntervalMatches:
     """Matches of situations.
 

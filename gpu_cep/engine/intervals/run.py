@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -32,6 +31,7 @@ from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_device
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread, threads_for
 
 # Of so many situations at least, one must be recent for a join that begins with recent ones of each name in turn.
@@ -53,7 +53,7 @@ def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
     return _result(run, _join(plan, run, choose, derive(plan, run), cpu_workplace(run.threads)))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Found:
     """The situations, and either their matches or the number of matches of each stream."""
 

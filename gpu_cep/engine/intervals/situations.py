@@ -8,7 +8,6 @@ interleaved. Other events are ordered first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from gpu_cep.engine.phase_one.label_events import label_with, make_labeller, pre
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import paired_borders
@@ -40,7 +40,7 @@ from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, o
 from gpu_cep_kernels.rules.tables import Places
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Runs:
     """Situations of all names, sorted by name, stream and time.
 
@@ -60,7 +60,7 @@ class Runs:
     end: Array
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Derived:
     """The events and their situations.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.order_events import find_stream_places
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.intervals.situations import NEVER, select_between
 from gpu_cep_kernels.phase_one.ordering import put
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class StreamOrder:
     """Some events of a sequence, stream after stream, each in order of time.
 
@@ -29,7 +29,7 @@ class StreamOrder:
     places: Array
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Extent:
     """The streams of some situations, and the positions of their first and last events."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,12 +11,13 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
 from gpu_cep.engine.matchers.search import Matcher, Search
+from gpu_cep.records import record
 
 # Gives a matcher for each branch in a batch.
 BranchMatchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Union:
     """The matcher of a pattern: finds the matches of all its branches, each once."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
+from gpu_cep.records import record
 
 
 class WindowMatcher(Protocol):
@@ -22,7 +22,7 @@ class WindowMatcher(Protocol):
         """Return ascending events and the number of matches that are counted at each."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _OverWindows:
     """A window matcher as a matcher of one batch."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
@@ -19,6 +18,7 @@ from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, R
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.ahead import compile_ahead
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
@@ -30,7 +30,7 @@ _log = logging.getLogger("gpu_cep")
 FEWEST_EVENTS = 1 << 17
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Choice:
     """The device that runs phase 1 (None: the CPU does), and the reason in one line.
 
@@ -145,7 +145,7 @@ def _choose_automatically(plan: EventPlan, work: Work, resident: bool, measure: 
         return _on_cpu(level, f"phase 1 cannot run on GPU because {fault}")
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _Contest:
     """The engines that can answer a plan, and what is known of their speed."""
 

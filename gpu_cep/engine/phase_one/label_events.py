@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
@@ -36,6 +35,7 @@ from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import merged_words
@@ -49,7 +49,7 @@ BLOCK = 1 << 18
 _PACKED_BITS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LabelledEvents:
     """The kept events as a list of slices: ascending row numbers, and labels [word, event].
 
@@ -61,7 +61,7 @@ class LabelledEvents:
     uniform: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class HostBlock:
     """The rows [low, high) of the columns on the host."""
 
@@ -87,14 +87,14 @@ class HostBlock:
         return loaded
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _FoundCodes:
     """Codes of a text column that a function computes for a range of rows."""
 
     load: Callable[[int, int], npt.NDArray[np.int32]]
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class _KnownCodes:
     """Codes of a text column, already computed for all rows."""
 
@@ -104,7 +104,7 @@ class _KnownCodes:
         return self.codes.between(low, high)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class HostLabelEngine:
     """The CPU's operations of labelling: a vectorised loop for each comparison."""
 
@@ -161,7 +161,7 @@ def _packed(table: Identity[Words], bits: int) -> np.uint64:
     return np.uint64(sum(entry << bits * code for code, entry in enumerate(table.value.tolist())))
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Labeller:
     """Labels ranges of rows on the CPU; threads may share it.
 

@@ -8,7 +8,6 @@ array module, the codes of text, the fastest kernels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import and_
 from typing import Any, NamedTuple, Protocol
@@ -27,6 +26,7 @@ from gpu_cep.identity import Identity, while_alive
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, ProgramProperty, Property
 from gpu_cep.plan.programs import Program
 from gpu_cep.plan.timeouts import TIMEOUT
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.label_masks import mask_by_truth
@@ -117,7 +117,7 @@ class LabelEngine(Protocol):
         """Return the results of a program for all rows of `bank`; `table` holds only this program."""
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Coded:
     """What a step looks up: the codes of a text column's values."""
 
@@ -125,14 +125,14 @@ class Coded:
     codes: Codes
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Compared:
     """What a step compares with constants: a column."""
 
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Step:
     """A step that evaluates properties for a block of events, and clears the bits of failed ones.
 
@@ -148,7 +148,7 @@ class Step:
     columns: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LabelSteps:
     """The words of a label, and the steps that fill each word."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from gpu_cep.engine.accounting.match_budget import Budget
@@ -17,11 +17,12 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Run:
     """A plan with the columns of its events, and the bounds of what the run may take.
 
@@ -38,7 +39,7 @@ class Run:
     ends: Ends = field(default=WHOLE, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class EventRun(Run):
     """A run of an event pattern.
 
@@ -49,7 +50,7 @@ class EventRun(Run):
     borders: Borders | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class IntervalRun(Run):
     """A run of a query over situations."""
 
@@ -63,7 +64,7 @@ class JoinInputs(NamedTuple):
     bank: ColumnBank | None
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PhaseOne:
     """The ordered events; also their matches, if labels decided these on a device.
 

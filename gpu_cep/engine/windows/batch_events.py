@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -18,11 +18,12 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
 from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class BranchEvents:
     """A batch's events as one branch sees them; `made` is the profile of finding its windows."""
 
@@ -37,7 +38,7 @@ class BranchEvents:
         return reads_directly(self.plan, self.tables) and is_deterministic(self.plan, self.windows, self.tables)
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class BatchEvents:
     """A batch of the ordered events, with its indexes.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import marked_events
@@ -30,7 +31,7 @@ from gpu_cep_kernels.rules.tables import Places
 _PARTS, _EVENTS_PER_PART = 64, BATCH // 4
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class BatchWindows(PlacedWindows):
     """The windows of a batch on the host, with all of the query's variables.
 
@@ -41,7 +42,7 @@ class BatchWindows(PlacedWindows):
     judged: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class BranchWindows(BatchWindows):
     """The windows of a batch for one branch of the plan.
 
@@ -53,7 +54,7 @@ class BranchWindows(BatchWindows):
     indexes: JumpIndexes
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class CountedWindows(BranchWindows):
     """The windows of a branch, with counts for the step ``summary``.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, keep_chained
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.labels_decide.direct import bind_events, bind_singles, count_bindings
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
@@ -109,7 +109,7 @@ def bind_counted(windows: PlacedWindows, candidates: Candidates, counts: Array, 
     return events
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DirectMatcher:
     """Finds the one match of each window that satisfies the exact chained condition, on the host."""
 

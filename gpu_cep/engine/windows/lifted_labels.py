@@ -6,7 +6,6 @@ The steps are the same on the host and on a card.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import LiftedCondition
 from gpu_cep.plan.programs import Program
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
@@ -27,7 +27,7 @@ from gpu_cep_kernels.rules.scalars import NE
 from gpu_cep_kernels.rules.tables import ColumnBank, PatternTable, ProgramTable
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class NeighbourEvents:
     """The events of a batch, at `place`, with what conditions between neighbours read of them.
 
@@ -45,7 +45,7 @@ class NeighbourEvents:
     base: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LiftedLabels:
     """The label words of a batch's events, after all conditions.
 

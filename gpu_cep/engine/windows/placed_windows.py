@@ -8,19 +8,19 @@ How windows come about differs: the host finds them in sequential passes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import HOST, Array, Place
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows, keep_windows
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class PlacedWindows:
     """The events of a batch, numbered from its first, and the windows that start at them; all arrays are at `place`.
 
@@ -43,7 +43,7 @@ class PlacedWindows:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Candidates:
     """The starts (int64) of the windows that satisfy the tested necessary match conditions.
 

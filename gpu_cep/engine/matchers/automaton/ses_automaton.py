@@ -22,6 +22,7 @@ from gpu_cep.engine.matchers.start_limit import StartLimit
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.identity import Identity
+from gpu_cep.records import record
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_runs import walk_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
@@ -66,7 +67,7 @@ _LARGEST_OUTPUT = 1 << 22
 _LARGEST_SAMPLE, _ABANDONED = 1 << 16, 8
 
 
-@dataclass(frozen=True)
+@record(slots=False)
 class SesAutomaton:
     """Runs the automaton; one object serves all batches and threads."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out
 from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
 
 
@@ -32,7 +32,7 @@ class _WindowsOfThread(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class TwoPhase:
     """Finds a branch's matches window by window.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,7 @@ from gpu_cep.engine.windows.lifted_labels import (
     variable_bits,
 )
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.labels_decide.runs import (
@@ -43,7 +43,7 @@ from gpu_cep_kernels.labels_decide.runs import (
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class Contiguous:
     """The matcher of a batch whose lifted labels decide all matches: at most one begins at each event."""
 

@@ -6,7 +6,7 @@ Between their calls, the budget is spent and room is made for longer paths and m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -17,6 +17,7 @@ from gpu_cep.engine.events.matches import Indices, Matches, ones
 from gpu_cep.engine.events.sampling import NOTHING, Sample, scatter_places, spread_places
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
+from gpu_cep.records import record
 from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.lazy.iteration_tables import (
     Iterations,
@@ -60,7 +61,7 @@ class Enumeration(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class ChainEnumeration:
     """The enumeration of single variables: `chain` and `run` say how far it has come.
 
@@ -169,7 +170,7 @@ class ChainEnumeration:
         self.run.state[PathState.STEPS] = self.run.state[PathState.MATCHES] = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class IterationEnumeration:
     """The enumeration of quantified variables, for each row of the chain.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -18,6 +17,7 @@ from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.window_share import measure_window_share
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.lazy.chain import find_pivots, new_chain
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
@@ -25,7 +25,7 @@ from gpu_cep_kernels.rules.path_arrays import new_path
 from gpu_cep_kernels.rules.tables import Flags
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class LazyAutomaton:
     """Finds matches under skip_till_any_match from a rare variable on.
 

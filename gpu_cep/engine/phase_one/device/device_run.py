@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from gpu_cep.engine.phase_one.run import Run
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Device
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DeviceRun(Run):
     """A run on a device; `searches`: whether it also searches the windows that it can search."""
 

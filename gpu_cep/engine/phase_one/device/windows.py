@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -17,6 +16,7 @@ from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
 from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
 from gpu_cep_kernels.phase_one.tiles import TILE
@@ -36,7 +36,7 @@ from gpu_cep_kernels.phase_one.windows import WindowLimits
 from gpu_cep_kernels.rules.tables import PatternTable
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DevicePattern:
     """A query's plan and tables, with the pattern's table on the device.
 
@@ -65,7 +65,7 @@ def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, source: 
     return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device), wanted, tied)
 
 
-@dataclass(frozen=True, slots=True)
+@record()
 class DeviceWindows(PlacedWindows):
     """The windows of a batch on the device, with the variables of its one branch; `starts` can begin a match.
 
