@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.answers import answer, answer_schema
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import InputEvents, Origin
@@ -68,7 +68,7 @@ def lists_of_families(
         if around is not None and sum(of_all.count(each.groups) for each in own) >= _SHARED * of_all.count(groups):
             # what all read is at fault, and each rule says so by itself
             with suppress(CepError):
-                marked = mark_crowded_rows([each.family for each in own], columns, of_all.of(groups), threads, profile or Profile())
+                marked = mark_crowded_rows([each.family for each in own], columns, of_all.of(groups), threads, profile or UNREAD)
                 for numbers, marks in marked:
                     kept = of_all.keep(marks)
                     yield from ((left.pop(number), kept) for number in numbers)
@@ -109,7 +109,7 @@ def run_family(
     counts = given.counts()
     # where no row has two rules, a pass for all of them drops few
     if counts.sum() > len(given.rows) and may_drop_rows(own.family):
-        given = keep_near_candidates(given, threads, profile or Profile())
+        given = keep_near_candidates(given, threads, profile or UNREAD)
         counts = given.counts()
     if counts.sum() > _MOST_PAIRS * len(counts):
         return None

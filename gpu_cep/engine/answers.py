@@ -8,7 +8,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.adaptive.choice import Choices
 from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Rows
@@ -100,7 +100,7 @@ def answer(
     """
     if own != WHOLE:
         refuse_slices(plan)
-    profile, threads = profile or Profile(), threads or available_threads()
+    profile, threads = profile or UNREAD, threads or available_threads()
     # situations are found on the device only if the engine is asked for by name, and timeouts never
     stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine == "gpu"
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
@@ -123,15 +123,15 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) 
     """
     columns = event_columns(plan, table)
     with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
-        tables, profile = matcher_tables(plan, columns), Profile()
-        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), profile))
+        tables = matcher_tables(plan, columns)
+        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), UNREAD))
 
 
 def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None = None) -> Rows:
     """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
     columns = event_columns(plan, table)
     with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
-        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, threads or available_threads(), Profile()), contacts)
+        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, threads or available_threads(), UNREAD), contacts)
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
@@ -75,7 +75,7 @@ def first_events(run: EventRun, events: int) -> EventRun:
     """Return a run over the first rows of another, which counts by itself."""
     columns = _first_rows(run, events)
     tables, budget = matcher_tables(run.plan, columns), replace(run.budget)
-    return replace(run, columns=columns, tables=tables, budget=budget, profile=Profile(), borders=None)
+    return replace(run, columns=columns, tables=tables, budget=budget, profile=UNREAD, borders=None)
 
 
 def _first_rows(run: EventRun, events: int) -> EventColumns:

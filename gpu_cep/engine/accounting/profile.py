@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -131,3 +131,38 @@ class _Stage(AbstractContextManager[None]):
         seconds, profile = time.perf_counter() - self.begin, self.profile
         with profile._lock:
             profile.seconds[self.name] = profile.seconds.get(self.name, 0.0) + seconds
+
+
+_NO_STAGE = nullcontext()
+
+
+class Unread(Profile):
+    """A profile that nobody reads, and that records nothing; over few events, recording takes a twentieth of a call."""
+
+    def add(self, name: str, count: int) -> None:
+        """Let go of a count."""
+
+    def count_run(self, engine: str) -> None:
+        """Let go of a run."""
+
+    def add_groups(self, read: int, of: int) -> None:
+        """Let go of numbers of row groups."""
+
+    def add_slices(self, number: int, held: int, of: int) -> None:
+        """Let go of numbers of slices."""
+
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Return a context that takes no time."""
+        return _NO_STAGE
+
+    def add_answer(self, answer: Answer) -> None:
+        """Let go of an answer."""
+
+    def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
+        """Let go of a join."""
+
+    def merge(self, other: Profile) -> None:
+        """Let go of all that another profile holds."""
+
+
+UNREAD = Unread()

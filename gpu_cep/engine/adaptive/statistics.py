@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
@@ -171,8 +171,8 @@ class BatchStatistics:
 
     @property
     def _trial_search(self) -> Search:
-        """The search with a profile of its own, so that samples do not show in the run's profile."""
-        return self.search._replace(profile=Profile())
+        """The search with a profile that nobody reads, so that samples do not show in the run's."""
+        return self.search._replace(profile=UNREAD)
 
     @property
     def _branch(self) -> BranchEvents:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,8 +77,8 @@ def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray
     A large one lies in memory of Arrow's pool, which keeps what is freed for the next one. Else its
     pages would be new to the process each time, and these cost more than most that is done with them.
     """
-    dtype = np.dtype(kind)
-    size = dtype.itemsize * (math.prod(shape) if isinstance(shape, tuple) else shape)
-    if size < _LARGE:
-        return np.empty(shape, dtype)
-    return np.frombuffer(pa.allocate_buffer(size), dtype).reshape(shape)
+    # pages that are not touched take no memory
+    values = np.empty(shape, kind)
+    if values.nbytes < _LARGE:
+        return values
+    return np.frombuffer(pa.allocate_buffer(values.nbytes), values.dtype).reshape(shape)

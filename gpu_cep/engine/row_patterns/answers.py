@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
@@ -61,7 +61,7 @@ def answer_row_pattern(
         A card is asked for, and cannot be used.
     """
     threads = available_threads() if threads is None else threads
-    profile = Profile() if profile is None else profile
+    profile = UNREAD if profile is None else profile
     with profile.stage("columns"):
         columns = row_columns(plan, table)
     with profile.stage("order"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
@@ -36,7 +36,7 @@ def find_matches(
     MatchLimitExceeded
         A search made more than `max_steps`.
     """
-    profile = Profile() if profile is None else profile
+    profile = UNREAD if profile is None else profile
     pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
     with profile.stage("labels"):
         labels = label_rows(plan, columns, ordered, pieces, threads)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import returned_rows
@@ -69,7 +69,7 @@ def answer_slices(
         As :func:`gpu_cep.engine.row_patterns.answers.answer_row_pattern`.
     """
     plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))), settings)
-    profile = Profile() if profile is None else profile
+    profile = UNREAD if profile is None else profile
     with profile.stage("columns"):
         columns = row_columns(plan, table)
     with profile.stage("order"):

@@ -65,8 +65,10 @@ def _outcome(function: Callable[[Item], Result], item: Item) -> Future[Result]:
 
 def slices(length: int, parts: int) -> list[tuple[int, int]]:
     """Return ``[0, length)`` cut into at most `parts` slices of nearly equal length, none of them empty."""
-    parts = max(1, min(parts, length))
-    return [(length * part // parts, length * (part + 1) // parts) for part in range(parts)] if length else []
+    if parts <= 1 or length <= 1:
+        return [(0, length)] if length else []
+    parts = min(parts, length)
+    return [(length * part // parts, length * (part + 1) // parts) for part in range(parts)]
 
 
 def blocks(low: int, high: int, size: int) -> Iterable[tuple[int, int]]:
