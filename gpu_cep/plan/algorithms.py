@@ -114,6 +114,8 @@ _ALGORITHMS = (
     Algorithm("brute_force", _runs_any, "nothing", (), "tries all combinations, by definition", engines=("cpu",), contending=False),
 )
 
+_BY_NAME = {algorithm.name: algorithm for algorithm in _ALGORITHMS}
+
 
 def choose_algorithms(plan: EventPlan) -> EventPlan:
     """Return the plan with its contenders: the algorithm that is named, or for ``auto`` all that may be chosen.
@@ -163,4 +165,4 @@ def _find_algorithm(query: BoundPattern, name: str, engine: str) -> Algorithm:
 
 def algorithm_named(name: str) -> Algorithm:
     """Return the table's row of the algorithm `name`."""
-    return next(algorithm for algorithm in _ALGORITHMS if algorithm.name == name)
+    return _BY_NAME[name]

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import get_args
 
 from gpu_cep.choices import AfterMatch, Algorithm, Engine, EventAlgorithm, Output, PruningStep
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.identity import Identity
 
 PRUNING_STEPS = get_args(PruningStep)
 OUTPUTS = get_args(Output)
@@ -113,6 +115,14 @@ def check_settings(settings: Settings) -> None:
 
     One error names all of them.
     """
+    _check(Identity(settings))
+
+
+# Settings that are equal may differ in type, as 1 and True do.
+@lru_cache(maxsize=64)
+def _check(checked: Identity[Settings]) -> None:
+    """Check settings as :func:`check_settings` does; those that passed are remembered."""
+    settings = checked.value
     unknown, apart = [], []
     for argument, known in _KNOWN.items():
         value = getattr(settings, argument)

@@ -21,7 +21,7 @@ from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
-from gpu_cep.engine.windows.direct import reads_directly, share_events
+from gpu_cep.engine.windows.direct import share_events
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
 from gpu_cep.records import record
@@ -92,7 +92,7 @@ class BatchStatistics:
     def decided_by_labels(self) -> bool:
         """Whether matches are read off the labels, or counted by them, without a walk through the windows."""
         plan, tables = self.search.plan, self.search.tables
-        if reads_directly(plan, tables):
+        if tables.reads_directly:
             return self._branch.decided_by_labels
         return self.counts_only and branch_states(plan, tables.branch, plan.query.ties == "strict") is not None
 

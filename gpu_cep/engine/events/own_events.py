@@ -7,7 +7,7 @@ slice, with copies of events of the slices beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,7 @@ from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.device.interface import Device
 
 
-@dataclass(frozen=True, slots=True)
-class TimeSlice:
+class TimeSlice(NamedTuple):
     """The times from `begin` to before `end`, in ticks of the timestamp column; None: no bound.
 
     A run over a slice reports the matches whose first event is in it. The run needs all events from

@@ -34,22 +34,19 @@ class StreamKeys:
 
     ``codes[row]`` is in ``[0, count)``; some codes may be unused. `codes` is None if all events are
     one stream, and so are `pieces`, the same codes as the column came. ``ranks[code]`` ascends with the
-    keys, NULL first and NaN last. `ranks` is None if the order is not known.
+    keys, NULL first and NaN last. `ranks` is None if the order is not known. `ascends`: whether codes are
+    known to ascend with the keys.
     """
 
     pieces: Pieces | None
     count: int
     ranks: Indices | None
+    ascends: bool = False
 
     @property
     def codes(self) -> Array | None:
         """Return the code of each row."""
         return None if self.pieces is None else self.pieces.whole
-
-    @property
-    def ascends(self) -> bool:
-        """Return whether codes are known to ascend with the keys."""
-        return self.ranks is not None and bool(np.logical_and.reduce(self.ranks[1:] > self.ranks[:-1]))
 
     @property
     def order(self) -> Indices:
@@ -71,7 +68,7 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 
 
 def _encode_columns(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
-    encoded = StreamKeys(None, 1, np.zeros(1, np.int64))
+    encoded = StreamKeys(None, 1, np.zeros(1, np.int64), ascends=True)
     for column in keys:
         encoded = _combine(encoded, _encode_column(columns, column), len(columns))
     return encoded
@@ -91,7 +88,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     if high - low >= SPARSE * len(values) + _ROOM:
         return _by_dictionary(columns, column)
     codes, count = shift_codes(np, values, low, high, columns.null_mask(column))
-    return StreamKeys(Pieces.of([codes]), count, np.arange(count))
+    return StreamKeys(Pieces.of([codes]), count, np.arange(count), ascends=True)
 
 
 def text_ranks(values: Values) -> Indices:
@@ -134,11 +131,12 @@ def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
     if largest <= left.count * right.count < _BITS * length:
         pairs = left.codes.astype(np.int64) * right.count + right.codes
         codes, marks, count = _number_pairs(pairs, left.count * right.count)
-        ranks = np.arange(count) if left.ascends and right.ascends else _combined_ranks(left, right, _marked(marks))
-        return StreamKeys(Pieces.of([codes]), count, ranks)
+        ascends = left.ascends and right.ascends
+        ranks = np.arange(count) if ascends else _combined_ranks(left, right, _marked(marks))
+        return StreamKeys(Pieces.of([codes]), count, ranks, ascends)
     codes, count, distinct = combine_codes(np, left.codes, right.codes, left.count, right.count, largest)
     ranks = _combined_ranks(left, right, np.arange(count) if distinct is None else distinct)
-    return StreamKeys(Pieces.of([codes.astype(np.int32)]), count, ranks)
+    return StreamKeys(Pieces.of([codes.astype(np.int32)]), count, ranks, left.ascends and right.ascends)
 
 
 def _number_pairs(pairs: Indices, most: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint64], int]:

@@ -50,6 +50,7 @@ class MatcherTables:
     `chain` is what runs of a chain judge; None if the branch is no chain.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match. `of_singles`: whether each variable binds one event in every match.
+    `reads_directly`: whether the branch is of the kind whose matches labels alone can decide.
     """
 
     branch: PlannedBranch
@@ -63,6 +64,7 @@ class MatcherTables:
     minimal: int
     fewest: int
     of_singles: bool
+    reads_directly: bool
 
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
@@ -107,6 +109,23 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
         of_singles=bool((pattern.minimum == 1).all() and (pattern.maximum == 1).all()),
+        reads_directly=_reads_directly(plan, branch),
+    )
+
+
+def _reads_directly(plan: EventPlan, branch: PlannedBranch) -> bool:
+    """Return whether a branch is of the kind whose matches labels alone can decide.
+
+    It has no conditions between variables. Each variable binds one event, or one or more. With
+    negations each one binds one.
+    """
+    most = (1,) if branch.negations else (1, None)
+    bound = (plan.query.variables[v] for v in branch.positives)
+    return (
+        plan.strategy == "skip_till_next_match"
+        and "chain" in plan.pruning
+        and not branch.conditions
+        and all(variable.minimum == 1 and variable.maximum in most for variable in bound)
     )
 
 

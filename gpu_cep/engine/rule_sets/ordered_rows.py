@@ -58,5 +58,5 @@ def _stream_keys(whole: EventColumns, rows: Rows, columns: EventColumns, keys: t
         if shared.pieces is None:
             return shared
         if shared.count <= SPARSE * len(rows):
-            return StreamKeys(Pieces.of([shared.pieces.at(rows)]), shared.count, shared.ranks)
+            return StreamKeys(Pieces.of([shared.pieces.at(rows)]), shared.count, shared.ranks, shared.ascends)
     return encode_keys(columns, keys)

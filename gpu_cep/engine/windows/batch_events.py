@@ -16,7 +16,7 @@ from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
-from gpu_cep.engine.windows.direct import is_deterministic, reads_directly
+from gpu_cep.engine.windows.direct import is_deterministic
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, fill_buffers
@@ -35,7 +35,7 @@ class BranchEvents:
     @cached_property
     def decided_by_labels(self) -> bool:
         """Return whether matches are read off the labels, without a walk through the windows."""
-        return reads_directly(self.plan, self.tables) and is_deterministic(self.plan, self.windows, self.tables)
+        return self.tables.reads_directly and is_deterministic(self.plan, self.windows, self.tables)
 
 
 @record(slots=False)

@@ -28,23 +28,6 @@ from gpu_cep_kernels.rules.tables import NegationTable, PatternTable
 _NOT_READ = np.empty((0, 0), np.int32)
 
 
-def reads_directly(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Return whether the plan is of the kind whose matches labels alone can decide.
-
-    It has no conditions between variables. Each variable binds one event, or one or more. With
-    negations each one binds one.
-    """
-    branch = tables.branch
-    most = (1,) if branch.negations else (1, None)
-    bound = (plan.query.variables[v] for v in branch.positives)
-    return (
-        plan.strategy == "skip_till_next_match"
-        and "chain" in plan.pruning
-        and not branch.conditions
-        and all(variable.minimum == 1 and variable.maximum in most for variable in bound)
-    )
-
-
 def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
     """Return whether no event of the batch can bind to two variables that are available at a time."""
     return labels_decide(tables.pattern, bool(windows.next_events.after.size), lambda: share_events(plan, windows.labels, tables.branch))

@@ -22,7 +22,7 @@ def available_threads() -> int:
 
 def threads_for(size: int, threads: int) -> int:
     """Return how many of `threads` are worth the cost of handing them parts of `size` events or matches."""
-    return max(1, min(threads, size // _WORTH_A_THREAD))
+    return 1 if threads == 1 else max(1, min(threads, size // _WORTH_A_THREAD))
 
 
 @cache

@@ -27,8 +27,14 @@ def group_begins(groups: Ints | Places) -> Ints:
     return np.concatenate([np.zeros(min(len(groups), 1), np.int64), behind])
 
 
+# Up to so many rows are sorted in less time than three kernels are called.
+_FEW = 1 << 8
+
+
 def order_by_row(rows: Ints | Places, number: int, threads: int = 1) -> Ints:
     """Return the order of rows numbered below `number`, equal ones as they come; it is quick if all differ."""
+    if len(rows) <= _FEW:
+        return rows.argsort(kind="stable")
     words, spans = number // 64 + 1, slices(len(rows), threads) or [(0, 0)]
     parts, before = np.zeros((len(spans), words), np.uint64), np.empty(words, np.int64)
     spread(lambda part: mark_distinct(rows[slice(*spans[part])], parts[part]), range(len(spans)), threads)

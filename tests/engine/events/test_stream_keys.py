@@ -17,6 +17,10 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.events import stream_keys
 from gpu_cep.engine.input.text_codes import ascends
+from gpu_cep.engine.phase_one.computed_columns import event_columns
+from gpu_cep.keywords import make_options
+from gpu_cep.plan.settings import DEFAULT_SETTINGS
+from gpu_cep.query_plans import make_plan
 
 NAN = math.nan
 COLUMNS = {
@@ -152,3 +156,15 @@ def test_values_ascend_if_each_is_greater_than_the_one_before(steps, before):
     numbers = np.concatenate([np.arange(before), before + np.cumsum(steps)]).astype(int)
     values = pa.array([f"{number:04}" for number in numbers], pa.string())
     assert ascends(values) == all(earlier < later for earlier, later in pairwise(numbers))
+
+
+@pytest.mark.parametrize("names", [*((name,) for name in COLUMNS), ("negative", "int8"), ("int8", "text"), ("date", "sparse")])
+def test_codes_said_to_ascend_do_so_with_the_keys(names):
+    table = events(**{name: COLUMNS[name] for name in names})
+    plan = make_plan(f"{PATTERN} WITHIN 9", table.schema, make_options(timestamp="ts", partition_by=names), DEFAULT_SETTINGS)
+    keys = stream_keys.encode_keys(event_columns(plan, table), plan.stream_keys)
+    assert keys.ranks is not None
+    order = np.argsort(keys.ranks, kind="stable")
+    assert (keys.order.size == 0) == keys.ascends
+    assert not keys.ascends or order.tolist() == list(range(len(keys.ranks)))
+    assert keys.ascends or keys.order.tolist() == order.tolist()

@@ -29,7 +29,7 @@ from gpu_cep.engine.phase_one.device.windows import (
     windows_on_device,
 )
 from gpu_cep.engine.phase_one.run import PhaseOne, Run
-from gpu_cep.engine.windows.direct import labels_decide, reads_directly
+from gpu_cep.engine.windows.direct import labels_decide
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device
 
@@ -106,7 +106,7 @@ def _is_direct(query: DevicePattern, source: EventSource) -> bool:
     """Return whether every candidate window has one match, which its labels decide."""
     plan, tables = query.plan, query.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
-    if not reads_directly(plan, tables) or tables.branch.negations or not plan.settings.keeps_all:
+    if not tables.reads_directly or tables.branch.negations or not plan.settings.keeps_all:
         return False
     return labels_decide(tables.pattern, query.tied, source.has_overlap)
 
