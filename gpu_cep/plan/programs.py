@@ -315,10 +315,20 @@ def string_predicate_column(expression: Bound) -> int | None:
 
 
 def _is_of_truths(expression: Bound) -> bool:
-    """Return whether an expression is an operation, and it and all within it have truth values, CASE apart."""
+    """Return whether an expression is an operation on texts and truth values, as all within it are, CASE apart."""
     if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN or expression.name == "case":
         return False
-    return all(_is_of_truths(argument) for argument in expression.arguments if isinstance(argument, Operation))
+    return all(_is_text_or_truth(argument) for argument in expression.arguments)
+
+
+def _is_text_or_truth(argument: Bound) -> bool:
+    """Return whether an operand is made of truth values, or is no constant of another kind, such as a number."""
+    match argument:
+        case Operation():
+            return _is_of_truths(argument)
+        case Constant(value=value, type=data_type):
+            return value is None or data_type.kind in (Kind.STRING, Kind.BOOLEAN)
+    return True
 
 
 def string_comparisons(expression: Bound) -> tuple[tuple[int, ...], ...]:

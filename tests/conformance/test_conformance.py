@@ -184,6 +184,9 @@ SPECIAL = pa.table(
     [
         "PATTERN A a WHERE 1 = 1",
         "PATTERN A a WHERE NULL",
+        "PATTERN SEQ(a, b) WHERE a.type = 'A' OR 1 > 0",
+        "PATTERN SEQ(a, b) WHERE NOT (b.type = 'B' AND DATE '2024-01-01' < DATE '2024-01-02')",
+        "PATTERN SEQ(a, b) WHERE a.type = b.type OR a.type = 'B' AND 1.5 BETWEEN 1 AND 2",
         "PATTERN SEQ(A a, B b) WHERE TRUE AND a.x < b.x",
         "PATTERN SEQ(A a, B b+) WHERE b[i-1].k = a.k",
         "PATTERN SEQ(A a, B b+) WHERE b[i-1].k = a.k AND a.k = b.k",

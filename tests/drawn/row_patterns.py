@@ -14,7 +14,7 @@ QUANTIFIERS = ("+", "?", "*", "{2}", "{1,2}", "{2,}", "{0,2}", "+?", "??", "*?",
 # What one row decides, what its neighbours decide, and what reads the match so far.
 ALONE = (
     "c = 'a'", "c IN ('b', 'c')", "c <> 'a'", "x > 1", "x <= 2", "x IS NULL", "y > 0.5", "x + y > 2", "c = d", "m > 1.5",
-    "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2",
+    "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2", "c = 'a' OR 1 > 2",
 )  # fmt: skip
 BESIDE = (
     "x > PREV(x)", "x < PREV(x)", "x <> NEXT(x)", "c = PREV(c)", "c < PREV(d)", "PREV(c) = 'a'", "NEXT(c, 2) IS NULL", "PREV(y) < y",
