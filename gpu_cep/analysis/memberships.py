@@ -78,8 +78,9 @@ def _value(constant: Constant, meeting: DataType) -> int | float | bool | str | 
 
 
 def _fold(value: int | float | bool | str | None, listed: Constants) -> Constant:
-    """Return the truth of a constant's membership."""
-    return Constant(True if value in listed.values else None if None in listed.values else False, BOOLEAN)
+    """Return the truth of a constant's membership; NULL is in no list, and not outside of one either."""
+    unknown = value is None or (value not in listed.values and None in listed.values)
+    return Constant(None if unknown else value in listed.values, BOOLEAN)
 
 
 def _looked_up(node: In, found: Operation, listed: Constants, scope: Scope) -> Bound:

@@ -129,6 +129,14 @@ def test_constants_of_several_events_are_limited():
         cep.match(EVENTS, text.format(listed(range(-most - 1, 0))))
 
 
+@pytest.mark.parametrize("text", ["nullif(a.s, 'x')", "CASE a.s WHEN 'x' THEN NULL ELSE a.s END"])
+@pytest.mark.parametrize("test", ["{} IN ('y', NULL)", "{} NOT IN ('y', 'z')", "({} IN ('y', 'z')) IS NULL", "{} IN ('y')"])
+def test_a_text_that_becomes_null_is_in_no_list_and_not_outside_of_one(text, test):
+    events = pa.table({"ts": range(4), "s": ["x", "y", "w", None]})
+    query = f"PATTERN a WHERE {test.format(text)}"
+    assert cep.match(events, query, output="indices").equals(cep.match(events, query, output="indices", algorithm="brute_force"))
+
+
 def test_a_long_list_is_asked_of_the_event_that_is_read():
     text = f"PATTERN SEQ(a, b{{2}}) WHERE b[b.LEN].n IN ({listed(range(3, 500))})"
     assert cep.match(EVENTS.slice(0, 4), text, strategy="strict_contiguity", output="indices").to_pylist() == [{"a": 1, "b": [2, 3]}]

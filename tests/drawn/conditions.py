@@ -49,6 +49,7 @@ TESTS = (
     *("{s} LIKE 'x%'", "{s} LIKE '_'", "{s} NOT LIKE '%y'", "NOT ({y} < 1)", "{x} = 1 OR {y} > 0.5", "{f} OR {x} > 0"),
     *("CASE WHEN {f} THEN {x} > 1 WHEN {s} < 'x' THEN TRUE END", "CASE WHEN {y} > 0 THEN {s} END IS NULL"),
     "CASE {s} WHEN 'x' THEN {s} WHEN 'y' THEN NULL ELSE 'X' END IN ('x', 'X')",
+    *("nullif({s}, 'x') NOT IN ('y', 'X')", "nullif({s}, 'x') IN ('y', NULL)", "({s} = 'y' OR 2 < 1)"),
     *("regexp_like({s}, '^x|[yY]')", "NOT regexp_like({s}, 'x.')"),
 )
 DIFFERENCES = ("abs({d} - {other_d}) <= 1 days", "{t} - {other_t} < 2 seconds", "{d} - {other_d} = 0 days", "{t} - {other_t} >= 0 seconds")
