@@ -56,7 +56,7 @@ def _read(argument: Bound, within: Operation) -> Sequence[Field] | None:
     """Return the fields that an argument reads; None if it is nothing that is computed ahead."""
     match argument:
         case Constant():
-            return ()
+            return None if argument.value is None else ()
         case Field() if argument.type.kind in (Kind.INTEGER, Kind.FLOAT) and not argument.type.length:
             return (argument,)
         case Operation() if within.name != "cast":

@@ -185,6 +185,8 @@ SPECIAL = pa.table(
         "PATTERN A a WHERE 1 = 1",
         "PATTERN A a WHERE NULL",
         "PATTERN SEQ(a, b) WHERE a.type = 'A' OR 1 > 0",
+        "PATTERN SEQ(a, b) WHERE a.x < NULL + b.y OR a.y > 2.0 * b.x - NULL",
+        "PATTERN SEQ(a, b) WHERE a.x < NULL + b.y",
         "PATTERN SEQ(a, b) WHERE NOT (b.type = 'B' AND DATE '2024-01-01' < DATE '2024-01-02')",
         "PATTERN SEQ(a, b) WHERE a.type = b.type OR a.type = 'B' AND 1.5 BETWEEN 1 AND 2",
         "PATTERN SEQ(A a, B b) WHERE TRUE AND a.x < b.x",
