@@ -30,8 +30,10 @@ def disjunction(left: bool | None, right: bool | None) -> bool | None:
 
 
 def is_like(text: str, pattern: str) -> bool:
+    """Return whether a whole text fits a pattern of LIKE, in which a backslash makes the character behind it plain."""
     wildcards = {"%": ".*", "_": "."}
-    expression = "".join(wildcards.get(character, re.escape(character)) for character in pattern)
+    pieces = re.findall(r"\\.|.", pattern, flags=re.DOTALL)
+    expression = "".join(wildcards.get(piece, re.escape(piece[-1])) for piece in pieces)
     return re.fullmatch(expression, text, flags=re.DOTALL) is not None
 
 

@@ -220,6 +220,14 @@ def test_corners(text, strategy):
     assert matches_of(answered(case, output="indices")) == expected(case)
 
 
+def test_a_backslash_makes_a_wildcard_plain():
+    texts = ["%", "a%", "\\%", "\\", "_", "x", "a\nb", "a_b", "axb", "\\x", ""]
+    events = pa.table({"ts": range(len(texts)), "s": texts})
+    for pattern in ("\\%", "%\\%%", "\\\\%", "a\\_b", "a_b", "%\\\\", "%\\", "\\x", "\\\\x", "\\\\x%", "%\\n%", "_", "%b"):
+        case = Case(f"PATTERN a WHERE a.s LIKE '{pattern}'", events)
+        assert matches_of(answered(case, output="indices")) == expected(case), pattern
+
+
 def test_order_by_orders_the_results_across_derived_keys():
     """The engine splits the stream by k; the results still stand in the order of the whole stream, which x decides."""
     events = pa.table({"ts": [0, 0, 0, 1, 1], "type": list("AAABB"), "k": [1, 2, 1, 1, 2], "x": [3, 2, 1, 0, 0]})

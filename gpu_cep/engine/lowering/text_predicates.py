@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -67,7 +68,7 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
         case Constant(value=value, type=data_type):
             return pa.scalar(value, pa.bool_() if data_type.kind is Kind.BOOLEAN else pa.large_string())
         case Operation(name="like", arguments=(subject, Constant(value=pattern))):
-            return pc.match_like(_evaluate(subject, domain), pattern)
+            return _is_like(_evaluate(subject, domain), str(pattern))
         case Operation(name="in", arguments=(subject, Constants(values=items))):
             return is_member(_evaluate(subject, domain), items)
         case Operation(name=name, arguments=arguments):
@@ -76,6 +77,16 @@ def _evaluate(expression: Bound, domain: pa.Array) -> Any:
                 evaluated[:2] = [_FUNCTIONS[name](*evaluated[:2])]
             return _FUNCTIONS[name](*evaluated)
     raise TypeError(f"no text predicate for {type(expression).__name__}")
+
+
+def _is_like(texts: Values, pattern: str) -> Values:
+    """Return which texts fit a pattern of LIKE, in which a backslash makes the character behind it plain."""
+    if "\\" not in pattern:
+        return pc.match_like(texts, pattern)
+    # Arrow reads a backslash as itself in patterns that only begin or end with a wildcard
+    wildcards = {"%": ".*", "_": "."}
+    pieces = re.findall(r"\\.|.", pattern, flags=re.DOTALL)
+    return pc.match_substring_regex(texts, f"(?s)^{''.join(wildcards.get(piece, re.escape(piece[-1])) for piece in pieces)}$")
 
 
 class TextConstants(NamedTuple):
