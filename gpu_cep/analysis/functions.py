@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
-from gpu_cep.analysis.coercion import FAULTY, INSTANT, NUMERIC, cast, cast_all, common_type
+from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
@@ -143,9 +143,14 @@ def _round_fraction(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> B
     return _misfit(call, value, scope)
 
 
+def _one_digit_more(type: DataType) -> DataType:
+    """Return a DECIMAL type that holds what values of another one are rounded to: 9.9 becomes 10.0."""
+    return decimal(min(MAX_DIGITS, type.precision + 1), type.scale)
+
+
 def _decimal_floor(value: Bound) -> Bound:
     """Return the expression ``x - ((x % 1 + 1) % 1)``; it is exact, where floats hold 15 digits only."""
-    type = value.type
+    type = _one_digit_more(value.type)
     one = Constant(10**type.scale, type)
     above = Operation("add", (Operation("mod", (value, one), type), one), type)
     return Operation("sub", (value, Operation("mod", (above, one), type)), type)
@@ -153,12 +158,13 @@ def _decimal_floor(value: Bound) -> Bound:
 
 def _decimal_ceil(value: Bound) -> Bound:
     """Return the expression ``-floor(-x)``."""
-    return Operation("neg", (_decimal_floor(Operation("neg", (value,), value.type)),), value.type)
+    below = _decimal_floor(Operation("neg", (value,), value.type))
+    return Operation("neg", (below,), below.type)
 
 
 def _decimal_round(value: Bound) -> Bound:
     """Return ``y - y % 1`` with ``y = x + sign(x) * 0.5``, which rounds half away from zero."""
-    type = value.type
+    type = _one_digit_more(value.type)
     half = Operation("mul", (Operation("sign", (value,), decimal(1, 0)), Constant(10**type.scale // 2, type)), type)
     shifted = Operation("add", (value, half), type)
     return Operation("sub", (shifted, Operation("mod", (shifted, Constant(10**type.scale, type)), type)), type)

@@ -13,7 +13,7 @@ from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_order import positions_in_streams
-from gpu_cep.engine.output.returns import return_array
+from gpu_cep.engine.output.returns import item_values
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
 from gpu_cep_kernels.matches.groups import group_begins
@@ -48,7 +48,7 @@ def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     order = numbers
     if isinstance(plan, EventPlan) and plan.query.ranking is not None:
         events = MatchedEvents(columns, ordered.rows, matches)
-        values = return_array(plan.query.ranking.expression, plan.ranking, events, ())
+        values = item_values(plan.query.ranking.expression, plan.ranking, events, ())
         ranked = pa.table({"start": np.cumsum(begins), "value": values, "number": numbers})
         direction = "descending" if plan.query.ranking.descending else "ascending"
         order = pc.sort_indices(ranked, sort_keys=[("start", "ascending"), ("value", direction), ("number", "ascending")]).to_numpy()

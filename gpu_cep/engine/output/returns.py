@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from decimal import Decimal
 from typing import Any, Protocol
 
 import numpy as np
@@ -168,7 +169,32 @@ def read_leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound
 
 
 def return_array(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
-    """Return the values of one RETURN item; `carried` are the columns of a whole event."""
+    """Return the values of one RETURN item as they are given out; `carried` are the columns of a whole event.
+
+    Raises
+    ------
+    EventError
+        An integer overflowed, a decimal has more digits than its type, or the caller's function raised an exception.
+    """
+    found = item_values(expression, planned, events, carried)
+    is_computed = isinstance(expression, Operation) or (isinstance(expression, Aggregation) and expression.function == "sum")
+    if is_computed and pa.types.is_decimal(found.type):
+        _refuse_long_decimals(found)
+    return found
+
+
+def _refuse_long_decimals(computed: pa.Array) -> None:
+    """Raise EventError for a decimal with more digits than its type holds, which Arrow would pass on."""
+    kind, values = computed.type, machine_values(computed, "RETURN")
+    limit = 10**kind.precision
+    too_long = ((values >= limit) | (values <= -limit)) & computed.is_valid().to_numpy(zero_copy_only=False)
+    if too_long.any():
+        shown = Decimal(int(values[too_long.argmax()])).scaleb(-kind.scale)
+        raise EventError(f"a RETURN item is {shown}, which has more digits than {kind} holds; add 0e0 to it for a float")
+
+
+def item_values(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
+    """Return the values of one RETURN item, as :func:`return_array`; decimals may have more digits than their type."""
     match expression:
         case Binding(variable=v, column=None):
             return events.whole(v, carried)

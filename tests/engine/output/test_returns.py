@@ -129,6 +129,25 @@ def test_an_expression_that_overflows(item):
         returned(item, pa.array([2**63 - 1]))
 
 
+NINES = pa.array([Decimal("99999999999999.9999")] * 2, pa.decimal128(18, 4))
+
+
+@pytest.mark.parametrize("item", ["sum(a.x)", "first(a.x) + last(a.x)", "first(a.x) * 2", "round(first(a.x))", "ceil(last(a.x))"])
+def test_a_decimal_of_too_many_digits_is_refused(item):
+    with pytest.raises(EventError, match=r"a RETURN item is \d+\.\d+, which has more digits than decimal128\(18, 4\) holds; add 0e0"):
+        returned(item, NINES)
+    assert returned(f"{item} + 0e0", NINES)[1] == pa.float64()
+    clause = f"ORDER BY ts MEASURES {item.replace('a.', 'A.')} AS m PATTERN (A+) DEFINE A AS TRUE"
+    with pytest.raises(EventError, match="has more digits than decimal128"):
+        cep.match(pa.table({"ts": range(2), "x": NINES}), f"MATCH_RECOGNIZE ({clause})")
+
+
+@pytest.mark.parametrize(("item", "expected"), [("ceil(a.x)", "10.0"), ("round(a.x)", "10.0"), ("floor(-a.x)", "-10.0")])
+def test_a_decimal_is_rounded_to_a_digit_more(item, expected):
+    column = pa.array([Decimal("9.9")], pa.decimal128(2, 1))
+    assert returned(item, column, "PATTERN SEQ(A a, B b)") == (Decimal(expected), pa.decimal128(3, 1))
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
