@@ -26,22 +26,19 @@ class Relation:
     combination of such events.
     `closing`: the quantified variables that it reads as a whole; it waits until they are closed.
     `is_true`: computes it for one combination.
+    `is_property`: whether it concerns each event of one variable by itself.
     """
 
     variables: tuple[str, ...]
     starts: Mapping[str, int]
     closing: frozenset[str]
     is_true: Callable[[Assignment], bool]
+    is_property: bool
 
     def holds(self, events: Events) -> bool:
         choices = [range(start, len(events[variable])) for variable, start in self.starts.items()]
         assignments = (Assignment(events, dict(zip(self.starts, choice, strict=True))) for choice in product(*choices))
         return all(self.is_true(assignment) for assignment in assignments)
-
-    @property
-    def is_property(self) -> bool:
-        """Whether it concerns each event of one variable by itself."""
-        return len(self.variables) == 1 and not self.closing and set(self.starts.items()) == {(self.variables[0], 0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +89,7 @@ def condition_of(conjunct: ast.Expression, variables: Collection[str], quantifie
         starts={name: int((name, _Read.EARLIER) in read) for name in by_event},
         closing=frozenset(name for name in mentioned if name in quantified and (name, _Read.WHOLE) in read),
         is_true=lambda assignment: condition.value(assignment) is True,
+        is_property=len(mentioned) == 1 and {place for _, place in read} == {_Read.EACH},
     )
 
 

@@ -206,6 +206,7 @@ SPECIAL = pa.table(
         "PATTERN a+ WHERE [x]",
         "PATTERN SEQ(a, b) WITHIN 1.5",
         "PARTITION BY y PATTERN SEQ(A a, B b)",
+        "PATTERN b+ WHERE first(b.x) <= b.y",
         "PATTERN SEQ(A a, B b+) WHERE sum(b.y) > 1",
         "PATTERN SEQ(A a, B b+) WHERE max(b.y) > 1 OR avg(b.x) < 9",
         "PATTERN SEQ(a, b+) WHERE min(b[..i-1].y) <= b[i].y",
