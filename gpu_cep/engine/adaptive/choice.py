@@ -40,6 +40,8 @@ class Ranking(NamedTuple):
 
     def scaled(self, factor: float) -> Ranking:
         """Return the estimates for `factor` times as many events."""
+        if factor == 1:
+            return self
         return Ranking(self.chosen.scaled(factor), tuple(each.scaled(factor) for each in self.others))
 
 

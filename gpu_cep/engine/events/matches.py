@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -311,6 +312,8 @@ def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int =
     """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]
+    if not parts:
+        return Matches(AS_THEY_ARE, ones(0, variables), AS_THEY_ARE)
     lists = [part.first for part in parts], [part.events for part in parts]
     first, events = (concatenate_arrays([np.empty(0, np.int64), *own], threads) for own in lists)
     if all(part.of_singles for part in parts):
@@ -319,10 +322,10 @@ def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int =
 
 
 def concatenate_arrays(arrays: Sequence[npt.NDArray[_Number]], threads: int) -> npt.NDArray[_Number]:
-    """Return the arrays as one, copied by several threads."""
-    ends = np.cumsum([len(array) for array in arrays])
-    whole = new_values((int(ends[-1]), *arrays[0].shape[1:]), arrays[0].dtype)
-    targets = np.split(whole, ends[:-1])
+    """Return the arrays, one at least, as one array, copied by several threads."""
+    ends = [*accumulate(map(len, arrays))]
+    whole = new_values((ends[-1], *arrays[0].shape[1:]), arrays[0].dtype)
+    targets = [whole[end - len(array) : end] for array, end in zip(arrays, ends, strict=True)]
 
     def fill(part: tuple[int, int]) -> None:
         for target, array in zip(targets[slice(*part)], arrays[slice(*part)], strict=True):

@@ -6,7 +6,7 @@ Other programs are interpreted event by event, which takes many times as long.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,18 +35,6 @@ _FLOATS = ("add_float", "sub_float", "mul_float", "div_float")
 _COMPARES = {f"{comparison}_{kind}" for comparison in COMPARISONS for kind in ("int", "float")}
 # A derived column is made by operations on floats, which mark no failure.
 _NEVER_FAILS = np.empty(0, np.bool_)
-
-
-class ComparedColumns(NamedTuple):
-    """Two columns and how a condition compares them; it does not hold where a column that was `read` is NULL.
-
-    `read`: the words of NULLs, the column and the rows of each value that was loaded.
-    """
-
-    comparison: int
-    left: Column
-    right: Column
-    read: list[tuple[Column, int, Span]]
 
 
 def is_column_program(program: Program) -> bool:
@@ -108,45 +96,33 @@ def _combine(
     return result
 
 
-def compute_columns(
-    program: Program, bank: ColumnBank, places: Sequence[Span], size: int, place: Place = HOST
-) -> ComparedColumns | None:  # fmt: skip
-    """Return the columns that a program of :func:`is_column_program` compares, for `size` events; the bank lies at `place`.
-
-    ``places[role]`` are the rows that a role reads. None if an integer overflows for some event, be
-    it NULL or not.
-    """
-    registers: dict[int, Column] = {}
-    read: list[tuple[Column, int, Span]] = []
-    may_fail = any(name in _INT_SUMS for name, *_ in program.code)
-    failed = place.xp.zeros(size if may_fail else 0, np.bool_)
-    for name, target, first, second in program.code[:-1]:
-        if name in _LOADS:
-            columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
-            registers[target] = columns[first, slice(*places[second])]
-            read.append((nulls, first, places[second]))
-        else:
-            registers[target] = _combine(name, first, second, program, registers, size, failed, place)
-    if may_fail and any_set(failed):
-        return None
-    name, _, first, second = program.code[-1]
-    return ComparedColumns(COMPARISONS[name.partition("_")[0]], registers[first], registers[second], read)
-
-
 def mask_by_column_program(
     program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Place = HOST
 ) -> bool:  # fmt: skip
     """Keep the bits `others` alone in those `labels` at which a program of :func:`is_column_program` does not hold.
 
-    ``places[role]`` are the rows that a role reads, one for each label. Return False if an integer
-    overflows for some event, with nothing done.
+    ``places[role]`` are the rows that a role reads, one for each label; the bank lies at `place`. The
+    program does not hold where a value that it reads is NULL. Return False if an integer overflows for
+    some event, be it NULL or not, with nothing done.
     """
-    size = int(labels.size)
-    compared = compute_columns(program, bank, places, size, place)
-    if compared is None:
+    size, failed = int(labels.size), _NEVER_FAILS
+    registers: dict[int, Column] = {}
+    read: list[tuple[Column, int]] = []
+    *steps, (compares, _, left, right) = program.code
+    for name, target, first, second in steps:
+        if name in _LOADS:
+            columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
+            begin, end = places[second]
+            registers[target] = columns[first, begin:end]
+            if nulls.size:
+                read.append((nulls[begin:end], first))
+        else:
+            if name in _INT_SUMS and not failed.size:
+                failed = place.xp.zeros(size, np.bool_)
+            registers[target] = _combine(name, first, second, program, registers, size, failed, place)
+    if any_set(failed):
         return False
-    place.launch(mask_by_columns, size, compared.left, compared.right, compared.comparison, others, labels)
-    for nulls, column, (begin, end) in compared.read:
-        if nulls.size:
-            place.launch(mask_by_nulls, size, nulls[begin:end], np.uint64(1 << column), others, labels)
+    place.launch(mask_by_columns, size, registers[left], registers[right], COMPARISONS[compares.partition("_")[0]], others, labels)
+    for nulls, column in read:
+        place.launch(mask_by_nulls, size, nulls, np.uint64(1 << column), others, labels)
     return True

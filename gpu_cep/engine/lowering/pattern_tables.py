@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.chains import chain_of
+from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.judgements import judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.lists import offsets
@@ -51,6 +52,7 @@ class MatcherTables:
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match. `of_singles`: whether each variable binds one event in every match.
     `reads_directly`: whether the branch is of the kind whose matches labels alone can decide.
+    `by_columns`: whether each condition is judged by whole columns where it relates neighbours.
     """
 
     branch: PlannedBranch
@@ -65,6 +67,7 @@ class MatcherTables:
     fewest: int
     of_singles: bool
     reads_directly: bool
+    by_columns: tuple[bool, ...]
 
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
@@ -110,6 +113,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         fewest=int(pattern.minimum.sum()),
         of_singles=bool((pattern.minimum == 1).all() and (pattern.maximum == 1).all()),
         reads_directly=_reads_directly(plan, branch),
+        by_columns=tuple(is_column_program(condition.program) for condition in branch.conditions),
     )
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.engine.events.matches import Counts, Indices, ones
-from gpu_cep.engine.lowering.column_programs import is_column_program, mask_by_column_program
+from gpu_cep.engine.lowering.column_programs import mask_by_column_program
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import LiftedCondition
-from gpu_cep.plan.programs import Program
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
@@ -83,17 +82,14 @@ def _judge(tables: MatcherTables, events: NeighbourEvents, lifted: LiftedConditi
     """Clear the bit of a condition's variable where the condition does not hold; return whether it can be judged everywhere."""
     bit = 1 << tables.branch.positives[lifted.variable]
     others = words.dtype.type((1 << 8 * words.dtype.itemsize) - 1 ^ bit)
-    program = tables.branch.conditions[lifted.condition].program
     first = max(0, min(max(lifted.back) - events.base, words.size))
-    if is_column_program(program) and _judge_columns(events, lifted, program, first, others, words[first:]):
-        return True
+    if tables.by_columns[lifted.condition]:
+        program, low, end = tables.branch.conditions[lifted.condition].program, events.base + first, events.base + words.size
+        read = [(low - back, end - back) for back in lifted.back]
+        # unless an integer overflows somewhere
+        if mask_by_column_program(program, events.bank, read, others, words[first:], events.place):
+            return True
     return _judge_program(tables, events, lifted, first, others, words[first:])
-
-
-def _judge_columns(events: NeighbourEvents, lifted: LiftedCondition, program: Program, first: int, others: Any, judged: Array) -> bool:
-    """Judge the events from `first` on by whole columns; return False, with nothing done, if an integer overflows somewhere."""
-    place, low, size = events.place, events.base + first, int(judged.size)
-    return mask_by_column_program(program, events.bank, [(low - back, low - back + size) for back in lifted.back], others, judged, place)
 
 
 def _judge_program(
@@ -140,8 +136,14 @@ def _quantified(pattern: Identity[PatternTable]) -> Indices:
 
 
 def variable_bits(tables: MatcherTables, words: Array) -> HostArray:
-    """Return the bit of each variable in the type of label words, on the host."""
-    return np.array([1 << v for v in tables.branch.positives], np.uint64).astype(words.dtype)
+    """Return the bit of each variable in the type of label words, on the host; the array is shared."""
+    return _bits_of(tables.branch.positives, words.dtype)
+
+
+@lru_cache(maxsize=256)
+def _bits_of(variables: tuple[int, ...], kind: np.dtype[Any]) -> HostArray:
+    """Return the bit of each of some variables in a type of label words."""
+    return np.array([1 << v for v in variables], np.uint64).astype(kind)
 
 
 def sequence_over(place: Place, tables: MatcherTables, labels: LiftedLabels, fill: Callable[[Array, Any, Array], None]) -> Sequence:
