@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 def check_engine(settings: Settings) -> None:
     """Raise if a setting is unknown, or the engine cannot run here. This comes before reading: files may be large."""
-    from gpu_cep.engine.phase_one.engine_choice import require_device
-
     check_settings(settings)
     if settings.engine == "gpu":
+        from gpu_cep.engine.phase_one.engine_choice import require_device
+
         require_device()
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.accounting.match_budget import Meter
+from gpu_cep.engine.accounting.profile import UNREAD
 from gpu_cep.engine.adaptive.algorithms import ALGORITHMS, select_start_filtering
 from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch
@@ -196,7 +197,9 @@ def _ignore(steps: int) -> None:
 
 
 def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]) -> Matcher:
-    """Return the chosen algorithm's matcher, with an account of its own and a record of what it did."""
+    """Return the chosen algorithm's matcher, with an account of its own and a record of what it did, if somebody reads that."""
+    if check is _ignore and search.profile is UNREAD:
+        return ALGORITHMS[ranking.chosen.algorithm].matcher(search, events)
     meter = Meter(search.budget)
     matcher = ALGORITHMS[ranking.chosen.algorithm].matcher(search._replace(budget=meter), events)
     return _RecordingMatcher(matcher, meter, search, branch, ranking, check)

@@ -58,8 +58,19 @@ def arrow_array(values: HostArray, nulls: npt.NDArray[np.bool_], data_type: Data
 def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an Arrow array in the same memory, NULL where they are `missing` (None: nowhere)."""
     # from a mask, Arrow would copy the numbers one by one; from an array alone, it would first ask pandas what that is
-    validity = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
-    return pa.Array.from_buffers(_OF_NUMBERS[values.dtype], len(values), [validity, pa.py_buffer(np.ascontiguousarray(values))])
+    buffers = [_validity(missing), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(_OF_NUMBERS[values.dtype], len(values), buffers)
+
+
+def list_array(offsets: npt.NDArray[np.int32], values: pa.Array, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """Return the values [``offsets[k]``, ``offsets[k + 1]``) as list k, in the same memory, NULL where lists are `missing`."""
+    buffers = [_validity(missing), pa.py_buffer(np.ascontiguousarray(offsets))]
+    return pa.Array.from_buffers(pa.list_(values.type), len(offsets) - 1, buffers, children=[values])
+
+
+def _validity(missing: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """Return Arrow's bitmap of the values that are not missing; None if none is."""
+    return None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little"))
 
 
 def _decimals(values: HostArray, mask: npt.NDArray[np.bool_] | None, target: pa.DataType) -> pa.Array:

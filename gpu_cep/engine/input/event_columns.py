@@ -27,8 +27,8 @@ from gpu_cep_kernels.compile.launch import spread
 
 Result = TypeVar("Result")
 
-# Unsigned Arrow types by their bits, of codes that are read as they are.
-_NARROW = {8: pa.uint8(), 16: pa.uint16()}
+# Arrow types by their bits, of codes that are read as they are.
+_CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
 
 
 @dataclass
@@ -150,10 +150,7 @@ class EventColumns:
         return pa.array(values.astype(np.float64) + 0.0 if is_float else values.astype(np.int64), mask=self.null_mask(column))
 
     def vectors(self, wanted: tuple[int, ...], rows: Array) -> Array:
-        """Return columns of fixed-size lists at some rows, as [column, row, position].
-
-        The mean of each list is subtracted.
-        """
+        """Return columns of fixed-size lists at some rows, less the mean of each list, as [column, row, position]."""
         places = pa.array(rows)
         return stack_lists([centre_lists(self.take(column, places)) for column in wanted], len(rows))
 
@@ -319,14 +316,18 @@ class EventColumns:
         return self._pieces[column], chunks[0].dictionary
 
     def label_codes(self, column: int) -> tuple[Pieces, pa.Array]:
-        """As :func:`code_pieces`, but codes of the column's own dictionary that are narrower than int32 keep their width."""
-        chunks = self._coded_chunks(column) or [self.arrow(column)]
-        kind = chunks[0].type
-        width = kind.index_type.bit_width if pa.types.is_dictionary(kind) else 0
-        # NULL has a code of its own
-        if width in _NARROW and not len(chunks[0].dictionary) >> width:
-            return Pieces.of([codes_of(chunk, _NARROW[width]) for chunk in chunks]), chunks[0].dictionary
-        return self.code_pieces(column)
+        """As :func:`code_pieces`, but codes are those of the column's own dictionary, and keep their width up to 32 bits."""
+
+        def found() -> tuple[Pieces, pa.Array]:
+            chunks = self._coded_chunks(column) or [self.arrow(column)]
+            kind = chunks[0].type
+            width = kind.index_type.bit_width if pa.types.is_dictionary(kind) else 0
+            # NULL has a code of its own
+            if width in _CODES and not len(chunks[0].dictionary) >> width:
+                return Pieces.of([codes_of(chunk, _CODES[width]) for chunk in chunks]), chunks[0].dictionary
+            return self.code_pieces(column)
+
+        return self.once("label codes", (column,), found)
 
     def has_dictionary(self, column: int) -> bool:
         """Return whether the column came with a dictionary."""
@@ -334,10 +335,7 @@ class EventColumns:
         return bool(pa.types.is_dictionary((self.arrow(column) if source is None else source).type))
 
     def text_values(self, column: int) -> pa.Array:
-        """Return the values that a text column's codes stand for.
-
-        The rows of a dictionary column need not be encoded for that.
-        """
+        """Return the values that a text column's codes stand for; no row of a dictionary column is encoded."""
         shared = self._shared_dictionary(column)
         return self._own_values(column) if shared is None else shared.values
 

@@ -15,7 +15,7 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.engine.events.matches import MOST_PLACES, BoundRows, Indices, Rows
-from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, masked_array
+from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, list_array, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
@@ -96,9 +96,7 @@ class BoundEvents(ABC):
         _, offsets = self.binding(v)
         if offsets[-1] > MOST_PLACES:
             raise EventError(too_many_rows(int(offsets[-1])))
-        missing = self.absent(v)
-        mask = None if missing is None else pa.array(missing)
-        return pa.ListArray.from_arrays(masked_array(offsets.astype(np.int32, copy=False)), values, mask=mask)
+        return list_array(offsets.astype(np.int32, copy=False), values, self.absent(v))
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows bound to v as one list for each match."""
