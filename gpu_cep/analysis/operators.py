@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator as python_operator
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
-from gpu_cep.analysis.cases import apply_to_branches
+from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
 from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
@@ -17,6 +17,7 @@ from gpu_cep.analysis.types import BOOLEAN, FLOAT, DataType, Kind, decimal, dura
 from gpu_cep.lang.ast import Span
 
 COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 
 
@@ -53,7 +54,24 @@ def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Sco
     if Kind.NULL in (left.type.kind, right.type.kind):
         # a comparison with NULL is NULL, and kernels cannot read a text constant: NULL takes its place
         left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
-    return operation(name, cast_all((left, right), meeting), BOOLEAN, scope, span)
+    left, right = cast_all((left, right), meeting)
+    if meeting.kind is Kind.TIMESTAMP:
+        if isinstance(right, Constant) and not fits(right.value):
+            return _compare_with_far_instant(name, left, right)
+        if isinstance(left, Constant) and not fits(left.value):
+            return _compare_with_far_instant(MIRRORED[name], right, left)
+    return operation(name, (left, right), BOOLEAN, scope, span)
+
+
+def _compare_with_far_instant(name: str, value: Bound, far: Constant) -> Bound:
+    """Return the comparison with an instant that no value reaches: a unit that is fine, such as ns, tells fewer years apart."""
+    assert isinstance(far.value, int), "ticks are integers"
+    return unless_null(value, getattr(python_operator, name)(0, far.value))
+
+
+def unless_null(value: Bound, truth: bool) -> Bound:
+    """Return a truth that does not depend on `value`, but for NULL where that is NULL."""
+    return Operation("case", (is_null(value), Constant(None, BOOLEAN), Constant(truth, BOOLEAN)), BOOLEAN)
 
 
 def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:

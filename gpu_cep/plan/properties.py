@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
+from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_predicate_column
-
-_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def plan_properties(plan: PlanT) -> PlanT:
@@ -113,10 +112,10 @@ def comparison_of(expression: Bound) -> tuple[int, str, int | float] | None:
             return column, "eq", 1
         case Operation(name="not", arguments=(Field(column=column) as attribute,)) if attribute.type.kind is Kind.BOOLEAN:
             return column, "eq", 0
-        case Operation(name=name, arguments=(Field() as attribute, Constant() as constant)) if name in _MIRRORED:
+        case Operation(name=name, arguments=(Field() as attribute, Constant() as constant)) if name in MIRRORED:
             comparison = name
-        case Operation(name=name, arguments=(Constant() as constant, Field() as attribute)) if name in _MIRRORED:
-            comparison = _MIRRORED[name]
+        case Operation(name=name, arguments=(Constant() as constant, Field() as attribute)) if name in MIRRORED:
+            comparison = MIRRORED[name]
         case _:
             return None
     if constant.value is None or attribute.type.kind is Kind.STRING:

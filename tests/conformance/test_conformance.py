@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -218,6 +219,25 @@ SPECIAL = pa.table(
 )
 def test_corners(text, strategy):
     case = Case(text, SPECIAL, {"strategy": strategy})
+    assert matches_of(answered(case, output="indices")) == expected(case)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("negation", ["", "NOT "])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.t < {late}", "a.t >= {late}", "{late} > a.t", "a.t <> {late}", "a.t = {early}", "a.t > {early}", "{early} >= a.t",
+        "a.t BETWEEN {early} AND {late}", "a.t IN ({late}, {some})", "a.t IN ({late}, {early})", "a.t IN ({late}, NULL)",
+        "(a.t < {late}) IS NULL", "a.t + 1 days <= {late} AND b.t < {late}", "coalesce(a.t, b.t) < {late}",
+    ],
+)  # fmt: skip
+def test_years_that_a_fine_unit_cannot_tell_compare_by_value(condition, negation, zone):
+    some = datetime(2024, 1, 1, tzinfo=None if zone is None else UTC)
+    events = pa.table({"ts": [1, 2, 3], "t": pa.array([some, None, some + timedelta(1)], pa.timestamp("ns", zone))})
+    told = {"late": "9999-12-31 00:00:00", "early": "0001-01-01 00:00:00", "some": "2024-01-01 00:00:00"}
+    named = {name: f"TIMESTAMP '{text}{'' if zone is None else 'Z'}'" for name, text in told.items()}
+    case = Case(f"PATTERN SEQ(a, b) WHERE {negation}({condition.format(**named)})", events, {"strategy": "skip_till_any_match"})
     assert matches_of(answered(case, output="indices")) == expected(case)
 
 
