@@ -6,6 +6,7 @@ A fault is recorded in the scope, and NULL stands in its place.
 from __future__ import annotations
 
 import operator as python_operator
+from decimal import Context, Decimal
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
 from gpu_cep.analysis.cases import apply_to_branches, is_null
@@ -18,6 +19,8 @@ from gpu_cep.lang.ast import Span
 
 COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+# Constants have at most 1,000 digits.
+_EXACT = Context(prec=1_100)
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 
 
@@ -25,7 +28,7 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
     """Return an operation; record a fault if a constant does not fit its machine type."""
     for argument in arguments:
         if isinstance(argument, Constant) and not fits(argument.value):
-            scope.faults.error(f"the constant {argument.value} is out of range: {argument.type} has 64 bits", span)
+            refuse_range(argument, scope, span)
             return FAULTY
     scales = [each.scale for each in (type, *(argument.type for argument in arguments))]
     if max(scales) > MAX_DIGITS:
@@ -37,6 +40,14 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
 def fits(value: object) -> bool:
     """Return False if a constant's value is a whole number beyond 64 bits."""
     return not isinstance(value, int) or INT64_MIN <= value <= INT64_MAX
+
+
+def refuse_range(constant: Constant, scope: Scope, span: Span | None) -> None:
+    """Record that a constant has no place in 64 bits; it is shown as it is written."""
+    assert isinstance(constant.value, int), "only whole numbers and ticks are beyond 64 bits"
+    written = f"{Decimal(constant.value).scaleb(-constant.type.scale, _EXACT).normalize(_EXACT):f}"
+    hint = f"write it as a float: {written}e0" if constant.type.kind in NUMERIC else None
+    scope.faults.error(f"the constant {written} is out of range: {constant.type} has 64 bits", span, hint)
 
 
 def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None = None) -> Bound:

@@ -9,7 +9,7 @@ from gpu_cep.analysis.bound import ReturnColumn
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field
 from gpu_cep.analysis.coercion import cast, common_type
 from gpu_cep.analysis.expressions import bind_expression
-from gpu_cep.analysis.operators import fits
+from gpu_cep.analysis.operators import fits, refuse_range
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.lang.ast import Reference, ReturnItem
 
@@ -34,7 +34,7 @@ def _value(item: ReturnItem, scope: Scope) -> Bound:
     if not isinstance(value, Constant):
         return value
     if not fits(value.value):
-        scope.faults.error(f"the constant {value.value} is out of range: {value.type} has 64 bits", item.span)
+        refuse_range(value, scope, item.span)
     meeting = common_type((value,))
     return value if meeting is None else cast(value, meeting)
 

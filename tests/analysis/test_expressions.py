@@ -256,9 +256,6 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("a.n LIKE 'x'", "cannot apply LIKE to integer and string"),
         ("a.blob = b.n", "a.blob is of type binary, which cannot be compared or computed with"),
         ("[blob]", "[blob] is of type binary, which cannot be compared or computed with"),
-        ("a.n > 9223372036854775808", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
-        ("a.d2 > 1000000000000000000", "the constant 100000000000000000000 is out of range: decimal(18, 2) has 64 bits"),
-        ("a.n IN (1, 9223372036854775808)", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         ("if(a.n > 1, 1, 2) = 1", "unknown function 'if'; write CASE WHEN c THEN x ELSE y END"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(x, y)"),
@@ -280,6 +277,20 @@ def test_types_of_results(text: str, expected: DataType) -> None:
     ],
 )
 def test_errors(text: str, expected: str) -> None:
+    assert errors(f"PATTERN SEQ(a, b+) WHERE {text}") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "kind"),
+    [
+        ("a.n > 9223372036854775808", "9223372036854775808", "integer"),
+        ("a.n IN (1, 9223372036854775808)", "9223372036854775808", "integer"),
+        ("a.d2 > 1000000000000000000", "1000000000000000000", "decimal(18, 2)"),
+        ("a.d2 + -1000000000000000000.5 > 1", "-1000000000000000000.5", "decimal(18, 2)"),
+    ],
+)
+def test_a_constant_beyond_64_bits_is_shown_as_it_is_written(text: str, number: str, kind: str) -> None:
+    expected = f"the constant {number} is out of range: {kind} has 64 bits; write it as a float: {number}e0"
     assert errors(f"PATTERN SEQ(a, b+) WHERE {text}") == [expected]
 
 

@@ -89,7 +89,7 @@ def test_a_name_that_the_result_has_already() -> None:
         ("sum(b.day)", "cannot apply sum() to date"),
         ("min(b.blob)", "cannot apply min() to binary"),
         ("avg(c.n)", "unknown variable 'c'; there are a, b"),
-        ("9223372036854775808", "the constant 9223372036854775808 is out of range: integer has 64 bits"),
+        ("1" * 20, f"the constant {'1' * 20} is out of range: integer has 64 bits; write it as a float: {'1' * 20}e0"),
     ],
 )
 def test_errors(item: str, expected: str) -> None:
