@@ -15,6 +15,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import ParquetFiles, Wanted
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.loading import rows_at, rows_between
@@ -163,7 +164,7 @@ def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
     lowest, highest = limits_of(times)
     low, high = lowest if share.low is None else share.low, highest if share.high is None else share.high
     if known is None:
-        return rows_between(times, low, high)
+        return rows_between(Pieces.of([times]), low, high)
     near = (times >= low) & (times <= high)
     return near & known if timed else near | ~known
 

@@ -106,8 +106,13 @@ class ParquetFiles:
         return self
 
     def read_groups(self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]]) -> pa.Table:
-        """Return these columns of some row groups: of each number of a fragment, those with the numbers in its list."""
-        return self._table([self.fragments[number].subset(row_group_ids=own) for number, own in chosen], self.schema, columns)
+        """Return these columns of some row groups: of each number of a fragment, those with the numbers in its list.
+
+        Their chunks are not joined, so that what is kept of the table keeps no other row group.
+        """
+        fragments = [self.fragments[number].subset(row_group_ids=own) for number, own in chosen]
+        with reading_files(self.states, fragments, self.schema, columns):
+            return _chunks(fragments, self.schema, columns)
 
     def count_rows(self) -> int:
         """Return the number of rows, which the footers tell."""
@@ -223,18 +228,30 @@ def _in_file_order(fragment: dataset.ParquetFileFragment) -> bool:
 
 
 def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-    """Return columns of all rows of the fragments."""
-    from pyarrow import dataset
-
+    """Return columns of all rows of the fragments; the chunks of many rows are joined."""
     if not fragments:
-        return pa.schema([schema.field(name) for name in columns]).empty_table()
-    first = fragments[0]
-    whole = dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem)
-    if not isinstance(first.filesystem, fs.LocalFileSystem) or whole.count_rows() < _MANY_ROWS:
-        return whole.to_table(columns=list(columns))
+        return _chunks(fragments, schema, columns)
+    whole = _data_set(fragments, schema)
+    if not isinstance(fragments[0].filesystem, fs.LocalFileSystem) or whole.count_rows() < _MANY_ROWS:
+        return _chunks(fragments, schema, columns)
     # of one column alone, chunks lie in memory beside what the engine reads: joined columns
     joined = [_joined(whole.to_table(columns=[name]).column(0)) for name in columns]
     return pa.table(joined, pa.schema([schema.field(name) for name in columns], schema.metadata))
+
+
+def _chunks(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
+    """Return columns of all rows of the fragments, in the chunks in which they are read."""
+    if not fragments:
+        return pa.schema([schema.field(name) for name in columns]).empty_table()
+    return _data_set(fragments, schema).to_table(columns=list(columns))
+
+
+def _data_set(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema) -> dataset.FileSystemDataset:
+    """Return some fragments, of which there is one at least, as a data set."""
+    from pyarrow import dataset
+
+    first = fragments[0]
+    return dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem)
 
 
 def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +14,13 @@ import pyarrow as pa
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Rows
-from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.timed_events import timed_events
-from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
@@ -34,22 +35,30 @@ class Loaded:
     places: Rows
     part: PartOfFiles
 
+    def begins_of(self, places: Rows, files: GroupedFiles) -> Rows:
+        """Return the first row in the part of each of some of the row groups."""
+        rows = files.groups.rows[self.places]
+        begins: Rows = (np.cumsum(rows) - rows)[np.searchsorted(self.places, places)]
+        return begins
+
 
 def load(files: GroupedFiles, places: Rows, before: Loaded | None) -> Loaded:
-    """Return the row groups at these ascending places; those that are loaded `before` are copied from there.
+    """Return the row groups at these ascending places; those that are loaded `before` are taken from there, without a copy.
 
     Raises as :meth:`~gpu_cep.engine.input.grouped_files.GroupedFiles.read`.
     """
     known = np.isin(places, () if before is None else before.places)
     if before is None or not known.any():
         return Loaded(places, files.read(places))
-    rows = files.groups.rows
-    held = _rows_of(before.part, np.flatnonzero(np.repeat(np.isin(before.places, places), rows[before.places])))
-    fresh, groups = files.read(places[~known]), np.concatenate([places[known], places[~known]])
-    part = join_parts(fresh.table.schema, held, fresh)
-    if (groups[1:] < groups[:-1]).any():
-        part = _rows_of(part, np.argsort(np.repeat(groups, rows[groups]), kind="stable"))
-    return Loaded(places, part)
+    fresh = Loaded(places[~known], files.read(places[~known]))
+    begins = np.empty(len(places), np.int64)
+    begins[known], begins[~known] = (each.begins_of(places[own], files) for each, own in ((before, known), (fresh, ~known)))
+    sizes = files.groups.rows[places]
+    follows = (known[1:] == known[:-1]) & (begins[1:] == begins[:-1] + sizes[:-1])
+    firsts = np.flatnonzero(np.concatenate([[True], ~follows]))
+    spans = zip(known[firsts].tolist(), begins[firsts].tolist(), np.add.reduceat(sizes, firsts).tolist(), strict=True)
+    parts = [_part_at((before if held else fresh).part, begin, size) for held, begin, size in spans]
+    return Loaded(places, join_parts(fresh.part.table.schema, *parts))
 
 
 def load_ahead(files: GroupedFiles, slices: Iterable[Rows]) -> Generator[Loaded, None, None]:
@@ -77,18 +86,27 @@ def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
     """
     timed, kept = timed_events(plan.query, part.table)
     table, numbers = to_host(timed), numbers_of(part) if kept is None else numbers_of(part)[kept]
-    times = load_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
+    times = load_pieces_of_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
     near = rows_between(times, own.low, own.high)
     return replace(part, table=rows_at(table, near), numbers=numbers[near])
 
 
-def rows_between(times: Array, low: Tick, high: Tick) -> slice | Marks:
+def rows_between(times: Pieces, low: Tick, high: Tick) -> slice | Marks:
     """Return the rows whose times lie between two bounds, these included: as one slice, if times ascend."""
     least, most = (np.asarray(bound, times.dtype) for bound in (low, high))
-    if order_faults(0, len(times), times) & DISORDERED:
-        marks: Marks = (times >= least) & (times <= most)
+    if not _ascend(times):
+        marks: Marks = np.concatenate([(piece >= least) & (piece <= most) for piece in times.arrays])
         return slice(0, len(times)) if marks.all() else marks
-    return slice(int(np.searchsorted(times, least)), int(np.searchsorted(times, most, side="right")))
+    begin = sum(int(np.searchsorted(piece, least)) for piece in times.arrays)
+    return slice(begin, sum(int(np.searchsorted(piece, most, side="right")) for piece in times.arrays))
+
+
+def _ascend(times: Pieces) -> bool:
+    """Return whether no time is earlier than the one before."""
+    held = [piece for piece in times.arrays if len(piece)]
+    if any(later[0] < earlier[-1] for earlier, later in pairwise(held)):
+        return False
+    return not any(order_faults(0, len(piece), piece) & DISORDERED for piece in held)
 
 
 def rows_at(table: pa.Table, rows: slice | Marks) -> pa.Table:
@@ -116,9 +134,6 @@ def numbers_of(part: PartOfFiles) -> Rows:
     return part.numbers
 
 
-def _rows_of(part: PartOfFiles, rows: Rows) -> PartOfFiles:
-    """Return some rows of a part, in memory of their own."""
-    # what is taken of chunks joins all that it is given
-    first, last = (int(rows.min()), int(rows.max())) if len(rows) else (0, -1)
-    near = part.table.slice(first, last - first + 1)
-    return replace(part, table=near.take(pa.array(rows - first)), numbers=numbers_of(part)[rows])
+def _part_at(part: PartOfFiles, begin: int, size: int) -> PartOfFiles:
+    """Return some rows that follow each other, without a copy; what they keep in memory are their own chunks."""
+    return replace(part, table=part.table.slice(begin, size), numbers=numbers_of(part)[begin : begin + size])

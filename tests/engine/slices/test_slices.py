@@ -21,6 +21,7 @@ from pyarrow import csv, dataset, parquet
 import gpu_cep as cep
 from gpu_cep import sliced_plans, sliced_rows
 from gpu_cep.engine.input import grouped_files, parquet_files
+from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.time_cut import cut_by_number
 from gpu_cep.engine.slices import in_order
 from gpu_cep.engine.slices.budget import Choice
@@ -132,8 +133,8 @@ def _small_files_count() -> Iterator[None]:
 
 def test_a_run_holds_no_more_than_it_may(steps, monkeypatch):
     read: list[int] = []
-    reading = parquet_files._table
-    monkeypatch.setattr(parquet_files, "_table", lambda *of: read.append(reading(*of).num_rows) or reading(*of))
+    reading = parquet_files._chunks
+    monkeypatch.setattr(parquet_files, "_chunks", lambda *of: read.append(reading(*of).num_rows) or reading(*of))
     profile = cep.Profile()
     found = cep.match(steps, QUERY, memory=8_000, output="indices", profile=profile)
     assert found.equals(cep.match(STEPS, QUERY, output="indices"))
@@ -341,12 +342,13 @@ def test_explain_writes_nothing_in_order(tmp_path, monkeypatch):
     assert not written
 
 
-@given(st.lists(st.integers(-3, 9) | st.floats(-3, 9), max_size=12), st.integers(-4, 10), st.integers(-4, 10), st.booleans())
-def test_rows_between_two_times(ticks, low, high, ascending):
+@given(st.lists(st.integers(-3, 9) | st.floats(-3, 9), max_size=12), st.integers(-4, 10), st.integers(-4, 10), st.booleans(), st.data())
+def test_rows_between_two_times(ticks, low, high, ascending, data):
     """Rows whose times ascend are one slice, which holds what a comparison of each time finds."""
     times = np.array(sorted(ticks) if ascending else ticks, np.float64 if any(isinstance(each, float) for each in ticks) else np.int64)
     low, high = min(low, high), max(low, high)
-    near = rows_between(times, low, high)
+    borders = data.draw(st.lists(st.integers(0, len(times)), max_size=3).map(sorted))
+    near = rows_between(Pieces.of(np.split(times, borders)), low, high)
     found = rows_at(pa.table({"ts": times}), near)["ts"].to_numpy()
     np.testing.assert_array_equal(found, times[(times >= low) & (times <= high)])
     np.testing.assert_array_equal(times[near], found)
