@@ -41,7 +41,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.stream: (StreamOptions, {"lateness", "late", "every", "idle", "time_to_live", "emit"}),
     cep.stream_all: (StreamOptions, {"lateness", "late", "every", "idle", "emit", "split"}),
     cep.progress: (ProgressOptions, set()),
-    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "report", "emit", "every", "late", "time_to_live"}),
+    cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "rare", "report", "emit", "every", "late", "time_to_live"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),
     cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory"}),
 }

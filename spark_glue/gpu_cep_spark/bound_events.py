@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
@@ -47,6 +48,7 @@ class SparkEvents:
         worker_memory: int | str | None = None,
         slices: float | str | None = AUTO,
         scan: Scan = "auto",
+        rare: str | Sequence[str] | None = AUTO,
         report: RunReport | None = None,
         emit: str = "certain",
         every: float | str | None = None,
@@ -55,7 +57,7 @@ class SparkEvents:
         **keywords: Unpack[SparkChoices],
     ) -> DataFrame:
         """Find the matches of `pattern`, as :func:`gpu_cep.gpu_match`."""
-        own: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
+        own: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
         own |= {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live}
         return gpu_match(self.data, pattern, **own, **self.roles, **keywords)
 
@@ -88,7 +90,7 @@ class SparkEvents:
         # what cannot run under Spark can be explained
         with suppress(UnsupportedError):
             self.match(pattern, report=report, **keywords)
-        return replace(explained, source=report.scan)
+        return replace(explained, source=f"{report.scan}; {report.rare}" if report.leaves_out else report.scan)
 
     @takes_keywords(api.match, PlotChoices)
     def plot(self, pattern: Pattern, *, match: int = 0, margin: float = 0.25, **keywords: Unpack[PlotChoices]) -> Timeline:

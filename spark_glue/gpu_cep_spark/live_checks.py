@@ -41,6 +41,7 @@ def refuse_keywords(given: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
     remedies = {
         "slices": "leave it out: a stream is matched as time goes on",
         "scan": "leave it out: Spark reads the source",
+        "rare": "leave it out: the source is read once",
         "worker_memory": "leave it out: the watermark and the window bound what is kept",
         "report": "leave it out: query.lastProgress['observedMetrics'] has the figures of each micro-batch",
     }

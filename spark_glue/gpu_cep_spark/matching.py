@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from inspect import signature
 from os import PathLike
@@ -31,6 +32,8 @@ from gpu_cep_spark.live_frames import ZONE, match_stream
 from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
+from gpu_cep_spark.rare_choice import choose_rare
+from gpu_cep_spark.rare_events import keep_near
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
 from gpu_cep_spark.run_report import RunReport
@@ -58,6 +61,7 @@ def gpu_match(
     worker_memory: int | str | None = None,
     slices: float | str | None = AUTO,
     scan: Scan = "auto",
+    rare: str | Sequence[str] | None = AUTO,
     report: RunReport | None = None,
     emit: str = "certain",
     every: float | str | None = None,
@@ -126,6 +130,10 @@ def gpu_match(
         they can be divided by time or by key, and `slices` has no length. Those of
         other file systems only ``files`` lets tasks read, by Arrow or fsspec
         with the machine's credentials. The matches are the same.
+    rare
+        Variables with few events, of which every match binds one; of a query with a window of time. Where Spark reads the
+        events, it looks for those of rare variables first, and shuffles only events near them. ``auto`` does so if a sample of
+        files tells that it pays. A list or a name says so itself. None shuffles all events. The matches are the same.
     timeouts
         As in :func:`gpu_cep.match`. A batch reads the events twice, once for each kind of row.
     detected_at
@@ -170,7 +178,7 @@ def gpu_match(
     refuse_other_frames(frame)
     check_settings(settings)
     check_scan(scan, slices)
-    of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "report": report}
+    of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
     arrival = Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit)
     if is_row_pattern(asked) and frame.isStreaming:
@@ -179,7 +187,7 @@ def gpu_match(
     zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
-        check_road(scan)
+        check_road(scan, rare)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
@@ -187,10 +195,10 @@ def gpu_match(
         return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], arrival)
     # a report has the figures of one job
     jobs = [Job(frame, query, zone, memory, None if number else report) for number, query in enumerate(queries)]
-    return reduce(DataFrame.union, (_match_batch(job, slices, scan, from_paths=of_files is not None) for job in jobs))
+    return reduce(DataFrame.union, (_match_batch(job, slices, scan, rare, from_paths=of_files is not None) for job in jobs))
 
 
-def _match_batch(job: Job, slices: float | str | None, scan: Scan, *, from_paths: bool) -> DataFrame:
+def _match_batch(job: Job, slices: float | str | None, scan: Scan, rare: str | Sequence[str] | None, *, from_paths: bool) -> DataFrame:
     """Return the matches, or the timeouts, of a DataFrame that is no stream."""
     query, report = job.query, job.report
     if (files := files_of(job, scan, slices, from_paths=from_paths)) is not None:
@@ -198,7 +206,16 @@ def _match_batch(job: Job, slices: float | str | None, scan: Scan, *, from_paths
     slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, known_of(job.df, query))
     if report is not None:
         report.tell_streams(why)
+    job = _near_rare(job, rare)
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
+
+
+def _near_rare(job: Job, rare: str | Sequence[str] | None) -> Job:
+    """Return the job over the events near rare ones, if these are looked for."""
+    variables, why = choose_rare(job.query.plan, job.query.events, job.df, rare)
+    if job.report is not None:
+        job.report.tell_rare(why, leaves_out=bool(variables))
+    return replace(job, df=keep_near(job.df, job.query.plan, job.query.events, variables)) if variables else job
 
 
 def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:

@@ -106,12 +106,13 @@ def _any_variable(query: BoundQuery, schema: StructType) -> Column | None:
 
     None if a variable has no property that can be pushed down.
     """
-    filters = [_properties(query, schema, variable) for variable in range(len(query.variables))]
+    filters = [variable_filter(query, schema, variable) for variable in range(len(query.variables))]
     known = [each for each in filters if each is not None]
     return _any(known) if len(known) == len(filters) else None
 
 
-def _properties(query: BoundQuery, schema: StructType, variable: int) -> Column | None:
+def variable_filter(query: BoundQuery, schema: StructType, variable: int) -> Column | None:
+    """Return a filter that holds for every event that a variable may bind, given by its number; None if no useful one is known."""
     properties = [c.expression for c in query.conditions if c.kind is ConditionKind.PROPERTY and c.variables == (variable,)]
     known = [each for each in (implied_filter(expression, schema) for expression in properties) if each is not None]
     return _all(known) if known else None

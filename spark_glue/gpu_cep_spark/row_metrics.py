@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 # The nodes of a Spark plan that read data, the metric that counts their rows, and the metric of shuffled rows.
 _SCANS = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
 _GIVEN, _SHUFFLED = "number of output rows", "shuffle records written"
+_SUBQUERIES = ("Subquery", "ReusedSubquery")
 # The most seconds to wait for the metrics of an action that has ended, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
 
@@ -59,7 +60,8 @@ def _below(graph: Any, observed: str) -> Iterator[Any]:
         sources.setdefault(edge.toId(), []).append(edge.fromId())
     waiting = [number for number, node in nodes.items() if node.name() == "CollectMetrics" and observed in node.desc()]
     while waiting:
-        for number in sources.get(waiting.pop(), ()):
+        # of a subquery a value is read, and its rows end there
+        for number in (each for each in sources.get(waiting.pop(), ()) if not nodes[each].name().startswith(_SUBQUERIES)):
             yield nodes[number]
             waiting.append(number)
 

@@ -26,6 +26,7 @@ from gpu_cep_spark.row_worker import RowWork
 from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import spark_schema
 from gpu_cep_spark.shuffle_tasks import shuffle
+from gpu_cep_spark.slice_choice import AUTO
 from gpu_cep_spark.slices import in_slices, number_of
 from gpu_cep_spark.ties import has_order
 
@@ -99,11 +100,16 @@ def ties_of(bound: BoundRowPattern) -> tuple[int, ...]:
     return tuple(number for number, type in enumerate(types) if number not in settled and has_order(type))
 
 
-def check_road(scan: str) -> None:
-    """Raise UnsupportedError where rows of a row pattern are to be read by tasks."""
-    if scan == "files":
-        message = "scan='files' is not supported for MATCH_RECOGNIZE"
-        raise UnsupportedError([Diagnostic(message, hint="supported: scan='auto' or 'spark'")])
+def check_road(scan: str, rare: object) -> None:
+    """Raise UnsupportedError where rows of a row pattern are to be read by tasks, or to be left out."""
+    asked = {"scan='files'": (scan == "files", "scan='auto' or 'spark'"), f"rare={rare!r}": (rare not in (AUTO, None), "rare=None")}
+    faults = [
+        Diagnostic(f"{what} is not supported for MATCH_RECOGNIZE", hint=f"supported: {instead}")
+        for what, (given, instead) in asked.items()
+        if given
+    ]
+    if faults:
+        raise UnsupportedError(faults)
 
 
 def match_row_pattern(

@@ -60,6 +60,8 @@ class RunReport:
     _session: Any = field(default=None, repr=False)
     _streams: str = field(default="", repr=False)
     _scan: str = field(default="", repr=False)
+    _rare: str = field(default="", repr=False)
+    _leaves_out: bool = field(default=False, repr=False)
 
     @property
     def scan(self) -> str:
@@ -90,8 +92,8 @@ class RunReport:
 
         ``read`` are the rows that scans returned, without the parts of files
         that the query's filters rule out. ``shuffled`` are the rows that all
-        filters leave, once for each slice of time that has a copy. Both are
-        Spark's own metrics. Empty on Spark Connect, whose clients get no
+        filters leave, once for each slice of time that has a copy. Neither has those
+        of the pass that looks for rare events. Both are Spark's own metrics. Empty on Spark Connect, whose clients get no
         metrics of other actions. Where tasks read files themselves, ``read`` are the rows that they read, and none is shuffled.
         """
         figures = self._figures()
@@ -123,6 +125,20 @@ class RunReport:
     def tell_streams(self, why: str) -> None:
         """Keep why streams are whole or cut."""
         self._streams = why
+
+    @property
+    def rare(self) -> str:
+        """Return whether only events near rare ones are shuffled, and why; known before any action. Empty where tasks read files."""
+        return self._rare
+
+    @property
+    def leaves_out(self) -> bool:
+        """Return whether only events near rare ones are shuffled."""
+        return self._leaves_out
+
+    def tell_rare(self, why: str, *, leaves_out: bool) -> None:
+        """Set what :attr:`rare` and :attr:`leaves_out` return."""
+        self._rare, self._leaves_out = why, leaves_out
 
     @contextmanager
     def progress(self) -> Iterator[None]:
@@ -174,7 +190,7 @@ class RunReport:
         counts = " → ".join(f"{name} {count:,}" for name, count in (*self.road.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
-        return "\n".join(filter(None, (counts, engines, seconds, self._streams, self.scan)))
+        return "\n".join(filter(None, (counts, engines, seconds, self._streams, self._rare if self._leaves_out else "", self.scan)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
         """Return `found` without the column `figures` and its rows, which Spark sums for this report.

@@ -13,7 +13,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import bind_length, length_of
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
-from gpu_cep_spark.slices import LONGEST, Slicing
+from gpu_cep_spark.slices import LONGEST, SHORTEST, Slicing
 from gpu_cep_spark.stream_costs import ASSUMED_CORES, cutting_pays
 
 AUTO = "auto"
@@ -22,8 +22,6 @@ WINDOWS, FEWEST_WINDOWS = 16, 4
 # If the span of the times is known: slices for each task behind a shuffle, so many that hashing spreads them evenly, and fewer for the
 # sake of slices that are longer than `WINDOWS`.
 SLICES_PER_TASK, FEWEST_PER_TASK = 32, 8
-# The shortest length of a slice in whole ticks.
-_SHORTEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,4 +208,4 @@ def given_length(query: BoundQuery, window: int | float, wanted: float | str, ti
         faults.error(f"slices={wanted!r} must be at least as long as the window, and longer than nothing")
     faults.raise_any(None)
     assert length is not None, "no length is a fault"
-    return length if isinstance(length, float) else max(length, _SHORTEST)
+    return length if isinstance(length, float) else max(length, SHORTEST)

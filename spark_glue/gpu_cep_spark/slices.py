@@ -22,6 +22,8 @@ from gpu_cep_spark.slice_marks import APART_BIT, EACH, FLAG_BITS, OWN_BIT
 
 # The largest length of a slice, and the largest number: marks have bits behind it.
 LONGEST, _LARGEST = 2**61, 2**60
+# The shortest length of a slice in whole ticks.
+SHORTEST = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,10 @@ def in_slices(df: DataFrame, keys: Sequence[str], time: Column, kind: Kind, slic
     mark = f"c{len(df.columns)}"
     if slicing.before or slicing.behind:
         slicing = _align_to_cells(slicing)
-        cell, *_ = _places(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
-        return _repeat(place_by_count(df, keys, cell, _places(time, kind, slicing), slicing.before, slicing.behind), df.columns, mark)
+        cell, *_ = slices_of(time, kind, replace(slicing, length=slicing.length / CELLS if kind is Kind.FLOAT else slicing.length // CELLS))
+        return _repeat(place_by_count(df, keys, cell, slices_of(time, kind, slicing), slicing.before, slicing.behind), df.columns, mark)
     if kind is Kind.FLOAT:
-        placed = df.select("*", *(place.alias(name) for place, name in zip(_places(time, kind, slicing), PLACES, strict=True)))
+        placed = df.select("*", *(place.alias(name) for place, name in zip(slices_of(time, kind, slicing), PLACES, strict=True)))
         return _repeat(placed, df.columns, mark)
     return _with_neighbours(df, time, kind, slicing, mark)
 
@@ -73,7 +75,7 @@ def _with_neighbours(df: DataFrame, time: Column, kind: Kind, slicing: Slicing, 
     A slice is at least as long as the window, so that there are no others. Spark compiles this, which it does not do for an array
     of slices.
     """
-    home, first, last = _places(time, kind, slicing)
+    home, first, last = slices_of(time, kind, slicing)
     own = EACH * home + APART_BIT * (first == home).cast("long") + OWN_BIT
     marks = [own.alias("own"), F.when(first < home, EACH * first).alias("before")]
     if slicing.looks_back:
@@ -88,8 +90,8 @@ def number_of(marked: Column) -> Column:
     return F.shiftright(marked, FLAG_BITS)
 
 
-def _places(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
-    """Return a row's own slice, and the first and the last slice that hold it, by its time alone.
+def slices_of(time: Column, kind: Kind, slicing: Slicing) -> tuple[Column, Column, Column]:
+    """Return a row's own slice, and the first and the last slice that hold it, by the column `time` of type `kind` alone.
 
     A row without a time has no copies.
     """

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import islice
+from operator import or_
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -13,6 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Expression
 
 # Footers of more files are not read.
 MOST_FILES = 64
@@ -55,9 +62,7 @@ def stream_shares(df: DataFrame, keys: Sequence[str]) -> list[float] | None:
     large in most of them. Only the choice whether streams are cut depends on it.
     """
     try:
-        groups = [(path, group) for path in _files(df) for group in range(pq.read_metadata(path).num_row_groups)]
-        sampled = groups[:: -(-len(groups) // SAMPLED_GROUPS) or 1]
-        counted = [_group_shares(path, group, list(keys)) for path, group in sampled]
+        counted = [_shares_among(rows) for rows in _sampled(df, list(keys))]
     except (OSError, KeyError, pa.ArrowException, PySparkException):
         return None
     found: dict[tuple[object, ...], list[float]] = defaultdict(list)
@@ -69,15 +74,42 @@ def stream_shares(df: DataFrame, keys: Sequence[str]) -> list[float] | None:
     return sorted((share for share in medians if share), reverse=True) if counted else None
 
 
-def _group_shares(path: Path, group: int, keys: list[str]) -> dict[tuple[object, ...], float]:
-    """Return the largest streams at the beginning of a row group, and their shares of the rows there."""
-    with pq.ParquetFile(path) as file:
-        # a file without the column has no such streams
-        if not set(keys) <= set(file.schema_arrow.names):
-            raise KeyError(keys)
-        rows = next(file.iter_batches(SAMPLED_ROWS, row_groups=[group], columns=keys), None)
-    if rows is None:
-        return {}
+class Sample(NamedTuple):
+    """Rows of a sample, how many of them pass each filter, by its number, and how many pass some filter."""
+
+    rows: int
+    counts: Mapping[int, int]
+    any: int
+
+
+def sample_filters(df: DataFrame, filters: Mapping[int, Expression], columns: Sequence[str]) -> Sample | None:
+    """Return how many rows of a sample pass filters that read `columns`; the files are sampled as for :func:`stream_shares`.
+
+    None if there is no such sample. Only the choice whether rare events are looked for depends on it.
+    """
+    try:
+        sampled = [pa.table(rows) for rows in _sampled(df, list(columns))]
+        counts = {number: sum(rows.filter(each).num_rows for rows in sampled) for number, each in filters.items()}
+        passed = sum(rows.filter(reduce(or_, filters.values())).num_rows for rows in sampled)
+    except (OSError, KeyError, pa.ArrowException, PySparkException):
+        return None
+    size = sum(rows.num_rows for rows in sampled)
+    return Sample(size, counts, passed) if size else None
+
+
+def _sampled(df: DataFrame, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Give the rows at the beginning of some row groups; raises KeyError if a file lacks one of the columns."""
+    groups = [(path, group) for path in _files(df) for group in range(pq.read_metadata(path).num_row_groups)]
+    for path, group in groups[:: -(-len(groups) // SAMPLED_GROUPS) or 1]:
+        with pq.ParquetFile(path) as file:
+            if not set(columns) <= set(file.schema_arrow.names):
+                raise KeyError(columns)
+            yield from islice(file.iter_batches(SAMPLED_ROWS, row_groups=[group], columns=columns), 1)
+
+
+def _shares_among(rows: pa.RecordBatch) -> dict[tuple[object, ...], float]:
+    """Return the largest streams, of which `rows` have the keys, and their shares."""
+    keys = rows.schema.names
     counts = pa.table(rows).group_by(keys).aggregate([([], "count_all")])
     large = counts.filter(pc.greater_equal(counts.column("count_all"), LEAST_SHARE * rows.num_rows))
     streams = zip(*(large.column(key).to_pylist() for key in keys), strict=True)

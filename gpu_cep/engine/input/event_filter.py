@@ -58,13 +58,16 @@ def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:
     schema
         The Arrow schema of the events, for which the plan was made.
     """
-    if not may_leave_out(plan, schema):
-        return None
+    return _any(variable_filters(plan, schema)) if may_leave_out(plan, schema) else None
+
+
+def variable_filters(plan: Plan, schema: pa.Schema) -> list[Expression | None]:
+    """Return for each variable an Arrow expression that is true for every event that it may bind; None if no useful one is known."""
     conjuncts = property_conjuncts(plan.query)
     of_variables = (
         [conjunct for _, conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))
     )  # fmt: skip
-    return _any([_all_known(own, schema) for own in of_variables])
+    return [_all_known(own, schema) for own in of_variables]
 
 
 def may_leave_out(plan: Plan, schema: pa.Schema) -> TypeGuard[EventPlan]:

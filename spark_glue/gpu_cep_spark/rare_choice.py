@@ -1,0 +1,228 @@
+"""Choose the variables near whose events others are shuffled, if that is exact and pays.
+
+A pass over the source that looks for rare events costs about a sixth of what it takes to shuffle and
+match as many rows. It is made only where a sample of files promises that it spares much more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.input.event_filter import variable_filters
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
+from gpu_cep.plan.programs import leaves
+from gpu_cep.plan.properties import property_conjuncts
+from gpu_cep.plan.timeouts import TIMEOUT
+from gpu_cep_spark.pushdown import read_columns, variable_filter
+from gpu_cep_spark.rare_events import BINS, BITS
+from gpu_cep_spark.slice_choice import AUTO, WINDOWS
+from gpu_cep_spark.slices import LONGEST
+from gpu_cep_spark.statistics import LEAST_SHARE, Sample, count_rows, sample_filters, stream_shares, time_span
+
+# Of all rows the share, and the number, that must be left out at least: `python -m benchmarks.spark.rare` measures what that spares.
+LEAST_SPARED, FEWEST_ROWS = 1 / 3, 1_000_000
+# Nodes of a plan that give the same rows each time, without a shuffle of their own; and others that do.
+_CHEAP = {"Project", "Filter", "Union", "SubqueryAlias", "View", "InMemoryRelation", "LogicalRelation"}
+_REPEATABLE = {*_CHEAP, "Join", "Repartition", "RebalancePartitions", "RepartitionByExpression", "LocalRelation", "Range"}
+
+
+class RareChoice(NamedTuple):
+    """The numbers of the variables near whose events others are shuffled, none if all events are; and why, for a report."""
+
+    variables: tuple[int, ...]
+    why: str
+
+
+class _NoChoiceError(Exception):
+    """All events are shuffled; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a sample says of the rows of a source.
+
+    Parameters
+    ----------
+    rows
+        The number of all rows.
+    sent
+        The share of the rows that some variable may bind.
+    rare
+        The share of the rows that are rare events.
+    bins
+        The number of windows in the time that all rows span.
+    together
+        The chance that two events are of the same stream.
+    """
+
+    rows: int
+    sent: float
+    rare: float
+    bins: float
+    together: float
+
+    @property
+    def spared(self) -> float:
+        """Return the share of the rows that are sent now and are not near a rare event, if these are spread evenly."""
+        set_by_all = self.rare * self.rows * BINS
+        reaching = set_by_all * (self.together / max(self.bins, 1.0) + 1 / BITS)
+        return self.sent * math.exp(-reaching)
+
+    @property
+    def pays(self) -> bool:
+        """Return whether the rows that are spared take much longer than to look for rare events."""
+        return self.spared >= LEAST_SPARED and self.spared * self.rows >= FEWEST_ROWS
+
+
+def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: str | Sequence[str] | None) -> RareChoice:
+    """Return the rare variables: those that are `wanted`, or, of ``auto``, those that a sample tells.
+
+    Raises
+    ------
+    PatternError
+        `wanted` names no variables, or a match may bind none of them.
+    UnsupportedError
+        `wanted` names variables, but no events can be left out; the message says why.
+    """
+    if wanted is None:
+        return RareChoice((), "all events are shuffled: rare=None")
+    try:
+        if wanted == AUTO:
+            return _by_sample(_refuse_inexact(plan), events, df)
+        names = [wanted] if isinstance(wanted, str) else list(wanted)
+        _refuse_other_names(plan, names)
+        return _as_named(_refuse_inexact(plan), events, df, names)
+    except _NoChoiceError as reason:
+        if wanted != AUTO:
+            hint = "rare=None shuffles all events"
+            raise UnsupportedError([Diagnostic(f"rare={wanted!r} is not possible: {reason}", hint=hint)]) from None
+        return RareChoice((), f"all events are shuffled: {reason}")
+
+
+def _refuse_inexact(plan: AnyPlan) -> EventPlan:
+    """Return the plan of an event pattern; raise _NoChoiceError if events far from rare ones may bear on the answer."""
+    if not isinstance(plan, EventPlan):
+        raise _NoChoiceError("situations are made of all events")
+    window = plan.query.window
+    if not isinstance(window, TimeWindow):
+        raise _NoChoiceError("the query has no window of time")
+    if not window.length <= LONGEST // WINDOWS:
+        raise _NoChoiceError("its window is so long")
+    if plan.settings.kind == TIMEOUT:
+        raise _NoChoiceError("timeouts are of starts without a rare event, too")
+    if "reach" not in plan.pruning:
+        raise _NoChoiceError("prune= or algorithm= leaves reach out")
+    return plan
+
+
+def _refuse_other_names(plan: AnyPlan, names: Sequence[str]) -> None:
+    known = [variable.name for variable in plan.query.variables]
+    for name in names:
+        if name not in known:
+            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the pattern", hint=nearest(str(name), known))])
+
+
+def _as_named(plan: EventPlan, events: pa.Schema, df: DataFrame, names: Sequence[str]) -> RareChoice:
+    """Return the variables called `names`, one of which each branch must bind."""
+    _refuse_other_sources(df, _REPEATABLE)
+    variables = tuple(number for number, variable in enumerate(plan.query.variables) if variable.name in names)
+    for branch in plan.branches:
+        if not set(branch.positives) & set(variables):
+            bound = ", ".join(plan.query.variables[number].name for number in branch.positives)
+            raise PatternError([Diagnostic(f"rare={', '.join(names)} is not in every match: one may bind {bound} alone")])
+    for number in variables:
+        if variable_filter(plan.query, _read(df, events), number) is None:
+            raise _NoChoiceError(f"no condition compares {plan.query.variables[number].name} with constants as Spark does")
+    return RareChoice(variables, _told(plan, variables, "rare= names them"))
+
+
+def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:
+    """Return the rarest variables of a sample, if it pays to look for their events."""
+    schema, known = _read(df, events), variable_filters(plan, events)
+    usable = {number: each for number, each in enumerate(known) if each is not None}
+    usable = {number: each for number, each in usable.items() if variable_filter(plan.query, schema, number) is not None}
+    if not all(set(branch.positives) & usable.keys() for branch in plan.branches):
+        raise _NoChoiceError("no condition with constants tells which events are rare")
+    _refuse_other_sources(df, _CHEAP)
+    sample = sample_filters(df, usable, _columns_of(plan, events, usable))
+    if sample is None:
+        raise _NoChoiceError("it is not known how frequent they are; rare= names variables of which there are few")
+    variables = tuple(sorted({min(set(branch.positives) & usable.keys(), key=sample.counts.__getitem__) for branch in plan.branches}))
+    filtered = "filter" in plan.pruning and len(usable) == len(known)
+    expected = _expected(plan, events, df, sample, variables, filtered=filtered)
+    held = sum(sample.counts[number] for number in variables)
+    told = f"{held:,} of {sample.rows:,} sampled rows are such events, and {expected.spared:.0%} of all {expected.rows:,} need not be sent"
+    if not expected.pays:
+        return RareChoice((), f"all events are shuffled: of {_names(plan, variables)}, {told}")
+    return RareChoice(variables, _told(plan, variables, told))
+
+
+def _columns_of(plan: EventPlan, events: pa.Schema, variables: Iterable[int]) -> list[str]:
+    """Return the columns that conditions with constants read of these variables."""
+    own = [conjunct for _, conjunct, bits in property_conjuncts(plan.query) if any(bits >> number & 1 for number in variables)]
+    read = {leaf.column for conjunct in own for leaf in leaves(conjunct) if leaf.column is not None}
+    return sorted({events.names[column] for each in read for column in plan.query.input_columns(each)})
+
+
+def _expected(
+    plan: EventPlan, events: pa.Schema, df: DataFrame, sample: Sample, variables: Sequence[int], *, filtered: bool
+) -> Expected:  # fmt: skip
+    time, window = events.field(plan.query.timestamp), plan.query.window
+    rows, span = count_rows(df), time_span(df, time.name, time.type)
+    shares = stream_shares(df, [events.names[key] for key in plan.stream_keys]) if plan.stream_keys else [1.0]
+    if rows is None or span is None or shares is None:
+        raise _NoChoiceError("it is not known how many there are in what time")
+    assert isinstance(window, TimeWindow), "checked before"
+    bins = span / window.length if window.length else math.inf
+    together = sum(share * share for share in shares) + max(0.0, 1 - sum(shares)) * LEAST_SHARE
+    # one more than the sample has, which may have missed some
+    rare = sum(sample.counts[number] + 1 for number in variables) / sample.rows
+    return Expected(rows, sample.any / sample.rows if filtered else 1.0, rare, bins, together)
+
+
+def _told(plan: EventPlan, variables: Sequence[int], why: str) -> str:
+    return f"events near those of {_names(plan, variables)} are shuffled: {why}"
+
+
+def _names(plan: EventPlan, variables: Sequence[int]) -> str:
+    return " or ".join(plan.query.variables[number].name for number in variables)
+
+
+def _read(df: DataFrame, events: pa.Schema) -> StructType:
+    return read_columns(df, events.names).schema
+
+
+def _refuse_other_sources(df: DataFrame, known: set[str]) -> None:
+    """Raise _NoChoiceError unless the plan of `df` has these nodes only, and surely gives the same rows each time."""
+    if not isinstance(df.sparkSession, SparkSession):
+        raise _NoChoiceError("a client of Spark Connect does not see whether the DataFrame gives the same rows twice")
+    nodes = list(_nodes(df._jdf.queryExecution().optimizedPlan()))
+    if not all(node.deterministic() and node.subqueries().isEmpty() for node in nodes):
+        raise _NoChoiceError("the DataFrame may give other rows when it is read again")
+    other = next((node for node in nodes if not _is_known(node, known)), None)
+    if other is not None:
+        raise _NoChoiceError(f"the plan of the DataFrame has a node {other.nodeName()}, which is not read twice")
+
+
+def _is_known(node: Any, known: set[str]) -> bool:
+    kind = node.getClass().getSimpleName()
+    return kind in known and (kind != "LogicalRelation" or node.relation().getClass().getSimpleName() == "HadoopFsRelation")
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    """Give the nodes of a plan, also those of the plans whose rows are in the cache."""
+    yield plan
+    cached = plan.getClass().getSimpleName() == "InMemoryRelation"
+    children = [plan.cacheBuilder().logicalPlan()] if cached else map(plan.children().apply, range(plan.children().size()))
+    for child in children:
+        yield from _nodes(child)

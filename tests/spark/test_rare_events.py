@@ -1,0 +1,271 @@
+"""Where only events near rare ones are shuffled, the matches are those among all events."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import gpu_cep as cep
+from gpu_cep.analysis.options import Options
+from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.plan.settings import Settings
+from gpu_cep.query_plans import make_plan
+from gpu_cep_spark import rare_choice
+from gpu_cep_spark.rare_choice import Expected
+from gpu_cep_spark.rare_events import BITS, keep_near
+from tests.drawn.queries import Case, whole_language
+from tests.spark.conftest import CONNECT
+from tests.spark.samples import as_set
+
+pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect sees no plans, so that all events are shuffled")
+
+WINDOW, SPAN = 8, 20_000
+QUERIES = {
+    "next": "PATTERN SEQ(A a, B b+, R r) WHERE [k] WITHIN 8",
+    "any": "PATTERN SEQ(A a, R r, B b) WHERE skip_till_any_match { a.n < b.n } WITHIN 8",
+    "any order": "PATTERN SEQ(AND(A a, R r), B b+) WHERE [k] WITHIN 8",
+    "robust": "PATTERN SEQ(R r, B b+, C c) WHERE robust_skip_till_next_match { b.n <> c.n } WITHIN 8",
+    "contiguity": "PATTERN SEQ(e, R r, f+) WHERE strict_contiguity { e.n <> f.n } WITHIN 8",
+    "contiguity of partitions": "PATTERN SEQ(R r, e+) WHERE partition_contiguity { [k] } WITHIN 8",
+    "leading": "PATTERN SEQ(NOT(C c), R r, B b) WITHIN 8",
+    "trailing": "PATTERN SEQ(A a, R r, NOT(C c)) WITHIN 8",
+    "both": "PATTERN SEQ(AND(R r, NOT(C c)), OR(A a, B b)) WITHIN 8",
+    "in each branch": "PATTERN OR(SEQ(A a, R r), SEQ(R r, B b, NOT(C c))) WITHIN 8",
+    "a condition": "PATTERN SEQ(A a, r) WHERE r.type = 'R' AND a.n < 90 WITHIN 8",
+    "at once": "PATTERN AND(e, R r) WHERE skip_till_any_match { e.type <> 'R' } WITHIN 0",
+}
+
+
+def bursts(seed: int, rare: int = 12) -> pa.Table:
+    """Events of three streams: some around each of a few rare events, and many where there is none."""
+    random = np.random.default_rng(seed)
+    centres = random.integers(-SPAN, SPAN, rare)
+    near = (centres[:, None] + random.integers(-2 * WINDOW, 2 * WINDOW, (rare, 60))).ravel()
+    times = np.concatenate([centres, near, random.integers(-SPAN, SPAN, 1_200)])
+    types = np.concatenate([np.full(rare, "R"), random.choice(list("ABC"), len(times) - rare)])
+    order = random.permutation(len(times))
+    return pa.table(
+        {
+            "ts": pa.array(times[order], pa.int64()),
+            "type": pa.array(types[order]),
+            "s": pa.array(random.integers(0, 3, len(times)), mask=random.random(len(times)) < 0.2),
+            "k": pa.array(random.integers(0, 2, len(times))),
+            "n": pa.array(np.arange(len(times)) % 97),
+            "id": pa.array(np.arange(len(times))),
+        }
+    )
+
+
+def assert_same(frame: DataFrame, query: str, rare: Any = "r", **options: Any) -> pa.Table:
+    """The matches among all events, once they are known to be those near the variables `rare`, too."""
+    expected = cep.match(frame.toArrow(), query, order_by="id", **options)
+    found = cep.gpu_match(frame, query, order_by="id", rare=rare, **options)
+    assert found.columns == expected.column_names
+    assert as_set(found.toArrow()) == as_set(expected)
+    return expected
+
+
+@pytest.mark.parametrize(("name", "slices"), [*((name, None) for name in QUERIES), ("any", 30), ("both", 30)])
+def test_events_near_rare_ones_have_all_matches(spark: SparkSession, name: str, slices: Any) -> None:
+    frame, query = spark.createDataFrame(bursts(len(name))), QUERIES[name]
+    expected = cep.match(frame.toArrow(), query, order_by="id", partition_by="s")
+    report = cep.RunReport()
+    found = cep.gpu_match(frame, query, order_by="id", partition_by="s", rare="r", slices=slices, report=report)
+    assert as_set(found.toArrow()) == as_set(expected)
+    assert expected.num_rows
+    assert report.rare == "events near those of r are shuffled: rare= names them"
+    assert report.rare in str(report)
+    assert report.road["shuffled"] - report.counts.get("copies", 0) < frame.count() / 2
+
+
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+def test_outputs(spark: SparkSession, after_match: Any, output: Any) -> None:
+    frame = spark.createDataFrame(bursts(3))
+    assert assert_same(frame, QUERIES["any"], partition_by="s", output=output, after_match=after_match).num_rows
+
+
+def test_compressed(spark: SparkSession) -> None:
+    frame, query = spark.createDataFrame(bursts(3)), QUERIES["any"]
+    graph = cep.Compressed.from_table(cep.gpu_match(frame, query, partition_by="s", rare="r", output="compressed").toArrow())
+    assert graph.count() == cep.match(frame.toArrow(), query, partition_by="s").num_rows > 0
+
+
+def near_mask(times: np.ndarray[Any, Any], rare: np.ndarray[Any, Any], window: float) -> Any:
+    """Which times are within a window of the time of a rare event."""
+    return (np.abs(times[:, None] - times[None, rare]) <= window).any(axis=1)
+
+
+TIMES = {
+    "integer": ("ts", ""),
+    "short": ("CAST(ts AS SHORT)", ""),
+    "date": ("DATE_FROM_UNIX_DATE(CAST(ts AS INT))", " days"),
+    "zoned": ("TIMESTAMP_SECONDS(1711846800 + 600 * ts)", "0 minutes"),
+    "zoneless": ("TIMESTAMP_NTZ'2024-10-27 02:30:00' + ts * INTERVAL '10' MINUTE", "0 minutes"),
+    "float": ("CAST(ts AS DOUBLE) / 10", ""),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_times(spark: SparkSession, name: str) -> None:
+    """Events within the window are kept to the tick, and most others are not."""
+    time, unit = TIMES[name]
+    frame = spark.createDataFrame(bursts(5)).selectExpr(f"{time} AS ts", "type", "s", "k", "n", "id", "ts AS tick")
+    query = f"PATTERN SEQ(A a, R r) WITHIN 8{unit}"
+    kept = kept_of(frame, query)
+    table = frame.toArrow()
+    near = near_mask(table["tick"].to_numpy(), table["type"].to_numpy(zero_copy_only=False) == "R", 80 if name == "float" else WINDOW)
+    assert set(table.filter(near)["id"].to_pylist()) <= kept
+    assert len(kept) < 0.8 * table.num_rows
+
+
+def kept_of(frame: DataFrame, query: str, rare: tuple[int, ...] = (1,), **roles: Any) -> set[int]:
+    """The column `id` of the events that are kept."""
+    schema = frame.limit(0).toArrow().schema
+    plan = make_plan(query, schema, Options(**roles), Settings())
+    return {row.id for row in keep_near(frame, plan, schema, rare).select("id").collect()}
+
+
+def test_infinite_and_missing_times(spark: SparkSession) -> None:
+    """Events without a time are kept, so that they are an error; infinite times are near each other."""
+    times = [math.inf, -math.inf, math.nan, None, 5.0, 5.5, 1e17, 100.0, -math.inf, 1e300]
+    types = ["A", "A", "A", "A", "R", "A", "A", "A", "R", "A"]
+    frame = spark.createDataFrame(pa.table({"ts": pa.array(times, pa.float64()), "type": types, "id": range(10)}))
+    assert kept_of(frame, "PATTERN SEQ(A a, R r) WITHIN 0.75") == {1, 2, 3, 4, 5, 8}
+    with pytest.raises(Exception, match="NULL"):
+        cep.gpu_match(frame.where("id <> 2"), "PATTERN SEQ(A a, R r) WITHIN 0.75", rare="r").toArrow()
+
+
+def test_integers_at_the_ends_of_their_range(spark: SparkSession) -> None:
+    ends = np.iinfo(np.int64)
+    times = [ends.min, ends.min + 5, -6, -1, 0, 100, ends.max - 40, ends.max - 3, ends.max]
+    types = ["R", "A", "A", "A", "R", "A", "A", "A", "R"]
+    frame = spark.createDataFrame(pa.table({"ts": pa.array(times, pa.int64()), "type": types, "id": range(9)}))
+    assert kept_of(frame, "PATTERN SEQ(A a, R r) WITHIN 6") == {0, 1, 2, 3, 4, 7, 8}
+
+
+def test_streams_are_apart(spark: SparkSession) -> None:
+    """Only events of the stream of a rare event are kept: zeros are one key, NaNs are one key, and so are NULLs."""
+    keys, types = [0.0, -0.0, math.nan, -math.nan, None, None, 1.0, 2.0], ["R", "A", "R", "A", "R", "A", "A", "A"]
+    frame = spark.createDataFrame(pa.table({"ts": [7] * 8, "type": types, "s": pa.array(keys, pa.float64()), "id": range(8)}))
+    assert kept_of(frame, "PATTERN SEQ(A a, R r) WITHIN 6", partition_by="s") == {0, 1, 2, 3, 4, 5}
+    assert kept_of(frame, "PATTERN SEQ(A a, R r) WITHIN 6") == set(range(8))
+
+
+def test_equal_hashes_keep_too_much_only(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_cep_spark.rare_events.BITS", 64)
+    assert assert_same(spark.createDataFrame(bursts(8)), QUERIES["next"], partition_by="s").num_rows
+
+
+@pytest.mark.full
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_drawn_queries(spark: SparkSession, data: st.DataObject) -> None:
+    case: Case = data.draw(whole_language())
+    plan = make_plan(case.text, case.events.schema, *cep.keywords.read_keywords(dict(case.options)))
+    names = [variable.name for variable in plan.query.variables]
+    rare = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    frame = spark.createDataFrame(case.events)
+    try:
+        found = cep.gpu_match(frame, case.text, rare=rare, **case.options)
+    except (PatternError, UnsupportedError):
+        assume(False)
+    assert as_set(found.toArrow()) == as_set(cep.gpu_match(frame, case.text, rare=None, **case.options).toArrow())
+
+
+@pytest.mark.parametrize(
+    ("query", "rare", "error", "message"),
+    [
+        (QUERIES["next"], "rr", PatternError, "rare='rr' is no variable of the pattern.*did you mean 'r'"),
+        ("PATTERN SEQ(A a, OR(R r, B b)) WITHIN 8", ["r"], PatternError, "rare=r is not in every match: one may bind a, b alone"),
+        ("PATTERN SEQ(R r, NOT(C c), B b) WITHIN 8", "c", PatternError, "rare=c is not in every match: one may bind r, b alone"),
+        ("PATTERN SEQ(e, R r) WITHIN 8", "e", UnsupportedError, "no condition compares e with constants"),
+        ("PATTERN SEQ(A a, R r) WITHIN 8 EVENTS", "r", UnsupportedError, "the query has no window of time.*rare=None shuffles all"),
+        ("PATTERN SEQ(A a, R r)", "r", UnsupportedError, "the query has no window of time"),
+        ("DEFINE S AS n > 5, T AS n < 3 PATTERN S before T WITHIN 8", "S", UnsupportedError, "situations are made of all events"),
+        ("MATCH_RECOGNIZE (ORDER BY ts PATTERN (r) DEFINE r AS n > 5)", "r", UnsupportedError, "rare='r' is not supported for MATCH_"),
+    ],
+)
+def test_what_cannot_be_left_out_is_an_error(spark: SparkSession, query: str, rare: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=f"(?s){message}"):
+        cep.gpu_match(spark.createDataFrame(bursts(1)), query, rare=rare)
+
+
+def test_sources_that_may_differ_when_read_again(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(bursts(1))
+    spread, joined = frame.repartition(2), frame.join(spark.range(97).toDF("n"), "n")
+    reasons = {"may give other rows when it is read again": spread.where(F.rand() < 0.5), "a node GlobalLimit, which": spread.limit(300)}
+    for reason, each in reasons.items():
+        with pytest.raises(UnsupportedError, match=reason):
+            cep.gpu_match(each, QUERIES["next"], rare="r")
+    with pytest.raises(UnsupportedError, match="may give other rows when it is read again"):
+        cep.gpu_match(spread.where(F.rand() < 0.5).cache().where("n > 1"), QUERIES["next"], rare="r")
+    for each in (joined, joined.cache().where("n > 1")):
+        assert assert_same(each, QUERIES["next"], partition_by="s").num_rows
+
+
+def test_timeouts_are_of_all_events(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(bursts(4))
+    query = "PATTERN SEQ(A a, R r) WITHIN 8"
+    assert assert_same(frame, query, rare="auto", partition_by="s", timeouts=True).num_rows
+    with pytest.raises(UnsupportedError, match="timeouts are of starts without a rare event"):
+        cep.gpu_match(frame, query, rare="r", timeouts=True)
+
+
+@pytest.fixture
+def few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rare_choice, "FEWEST_ROWS", 100)
+
+
+def told(spark: SparkSession, table: pa.Table, folder: Path, query: str, **keywords: Any) -> str:
+    """What auto says of a table in files, after its matches were compared."""
+    pq.write_table(table, folder / "events.parquet")
+    frame, report = spark.read.parquet(str(folder)), cep.RunReport()
+    found = cep.gpu_match(frame, query, order_by="id", scan="spark", report=report, **keywords).toArrow()
+    assert as_set(found) == as_set(cep.match(table, query, order_by="id", **keywords))
+    return report.rare
+
+
+@pytest.mark.usefixtures("few_rows_suffice")
+def test_auto_samples_files(spark: SparkSession, tmp_path: Path) -> None:
+    table = bursts(6, rare=3)
+    events, query = f"{table.num_rows:,}", "PATTERN SEQ(e, R r, f) WITHIN 8"
+    near = f"events near those of r are shuffled: 3 of {events} sampled rows are such events, and 100% of all"
+    assert told(spark, table, tmp_path, query).startswith(near)
+    assert told(spark, table, tmp_path, "PATTERN SEQ(A a, B b) WITHIN 80").startswith("all events are shuffled: of a, 412 of")
+    assert told(spark, table, tmp_path, "PATTERN SEQ(e, R r, f) WITHIN 20000").startswith("all events are shuffled: of r, 3 of")
+    assert told(spark, table, tmp_path, "PATTERN SEQ(e, f) WHERE e.k = f.k WITHIN 8") == (
+        "all events are shuffled: no condition with constants tells which events are rare"
+    )
+    assert told(spark, table, tmp_path, query, prune=("filter",)) == "all events are shuffled: prune= or algorithm= leaves reach out"
+    assert "of r are" in told(spark, table, tmp_path, "PATTERN OR(SEQ(A a, R r), SEQ(R r, B b, NOT(C c))) WITHIN 8", partition_by="s")
+
+
+def test_auto_leaves_few_rows_and_unknown_sources_alone(spark: SparkSession, tmp_path: Path) -> None:
+    query = "PATTERN SEQ(e, R r) WITHIN 8"
+    assert told(spark, bursts(6, rare=3), tmp_path, query).startswith("all events are shuffled: of r, 3 of")
+    report = cep.RunReport()
+    cep.gpu_match(spark.createDataFrame(bursts(6)), query, report=report)
+    assert report.rare == "all events are shuffled: the plan of the DataFrame has a node LocalRelation, which is not read twice"
+
+
+def test_what_pays() -> None:
+    """A third of all rows, and a million, must be spared."""
+    usual = Expected(rows=10_000_000, sent=1.0, rare=1e-5, bins=1e4, together=1.0)
+    assert usual.pays
+    assert usual.spared == pytest.approx(math.exp(-100 * 3 / 1e4 - 100 * 3 / BITS))
+    changes: dict[str, Any] = {"rows": 1_000_000, "sent": 0.3, "rare": 1e-2, "bins": 100}
+    for name, value in changes.items():
+        assert not replace(usual, **{name: value}).pays, name
+    assert Expected(rows=10_000_000, sent=1.0, rare=1e-3, bins=1e4, together=1e-3).pays
