@@ -16,8 +16,9 @@ _MOST_TEXT = (1 << 31) - 1
 
 
 def is_long(column: pa.ChunkedArray) -> bool:
-    """Return whether the chunks of a column are so long that reading them one by one costs less than joining them."""
-    return bool(column.num_chunks > 0 and column.num_chunks * FEWEST_ROWS <= len(column))
+    """Return whether to read a column chunk by chunk, not joined: its chunks are long, or there is one."""
+    chunks = column.num_chunks
+    return bool(chunks == 1 or 0 < chunks * FEWEST_ROWS <= len(column))
 
 
 def combine_chunks(column: pa.ChunkedArray) -> pa.Array:

@@ -208,7 +208,8 @@ class EventColumns:
         int32 and float32 keep their width.
         """
         if column not in self._values:
-            self._values[column] = self._convert(column)
+            known = self._pieces.get(column)
+            self._values[column] = known.arrays[0] if known is not None and len(known.arrays) == 1 else self._convert(column)
         return self._values[column]
 
     def pieces(self, column: int) -> Pieces:
