@@ -59,10 +59,13 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     `choices` chooses the algorithm of each batch.
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
-    # what few events tell of algorithms is not kept
-    tried = partial(_find, choices=Choices(run.plan.contenders))
-    first, found = find_timed(run, partial(_find, choices=choices), tried)
+    first, found = find_timed(run, partial(_find, choices=choices), _try)
     return _result(run, first.ordered, found)
+
+
+def _try(run: EventRun, chosen: Choice) -> tuple[PhaseOne, Found]:
+    """Return what :func:`_find` does; what few events tell of algorithms is not kept."""
+    return _find(run, chosen, Choices(run.plan.contenders))
 
 
 def _find(run: EventRun, chosen: Choice, choices: Choices) -> tuple[PhaseOne, Found]:

@@ -127,8 +127,8 @@ MATCHERS = (
     Fault(
         "labels-overlap-unseen",
         "gpu_cep/engine/windows/lifted_labels.py",
-        "if pattern.maximum[v] != pattern.minimum[v]",
-        "if pattern.maximum[v] < 0",
+        "if pattern.value.maximum[v] != pattern.value.minimum[v]",
+        "if pattern.value.maximum[v] < 0",
         ("tests/conformance/test_neighbours.py",),
     ),
     Fault(

@@ -5,8 +5,8 @@ Exceeding a bound is an error; results are never truncated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -148,8 +148,7 @@ class Spent:
         self.matches, self.steps = budget.matches, budget.steps
 
 
-@contextmanager
-def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent: Spent) -> Iterator[Budget]:
+def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent: Spent) -> AbstractContextManager[Budget]:
     """Give a run its budget; when the run ends, close the budget and add its counts to `spent`.
 
     Raises
@@ -157,13 +156,25 @@ def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent
     MatchLimitExceeded
         The run took more memory than there is.
     """
-    budget = spent.budget(settings, footprint, lambda: memory_for_results(concurrent))
-    try:
-        with ending_in(MatchLimitExceeded, "matching", LESS_MEMORY):
-            yield budget
-    finally:
-        budget.close()
-        spent.add(budget)
+    return _OpenBudget(spent.budget(settings, footprint, lambda: memory_for_results(concurrent)), spent)
+
+
+class _OpenBudget(AbstractContextManager[Budget]):
+    """The context of :func:`open_budget`; over few events a generator would cost more."""
+
+    __slots__ = ("budget", "ending", "spent")
+
+    def __init__(self, budget: Budget, spent: Spent) -> None:
+        self.budget, self.spent = budget, spent
+        self.ending = ending_in(MatchLimitExceeded, "matching", LESS_MEMORY)
+
+    def __enter__(self) -> Budget:
+        return self.budget
+
+    def __exit__(self, kind: object, fault: BaseException | None, traceback: object) -> None:
+        self.budget.close()
+        self.spent.add(self.budget)
+        self.ending.__exit__(kind, fault, traceback)
 
 
 @dataclass

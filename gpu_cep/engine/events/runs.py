@@ -80,7 +80,7 @@ class Runs:
         if self.single:
             return bound_singles(self.rows_of_singles(rows, threads)[variables])
         places = binding_places(variables, AS_THEY_ARE, len(self), self, threads)
-        begins = np.concatenate([[0], np.cumsum(places[:, -1], dtype=np.int64)])
+        begins = np.concatenate([[0], places[:, -1].cumsum(dtype=np.int64)])
         lists: Indices = new_values(int(begins[-1]), np.int64)
         first, counts = self.first, self.counts
         spread(lambda span: list_rows(*span, variables, first, counts, rows, places, begins, lists), slices(len(self), threads), threads)

@@ -252,7 +252,8 @@ def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
     spans = slices(len(labels_of.columns), threads) or [(0, 0)]
     if not labels_of.steps.all():
         everyone = np.array([[word.all()] for word in labels_of.steps.words])
-        labels = [np.broadcast_to(everyone, (len(everyone), high - low)) for low, high in spans]
+        # as by broadcast_to, which takes longer than all other labels of few events
+        labels = [np.ndarray((len(everyone), high - low), everyone.dtype, everyone, strides=(everyone.itemsize, 0)) for low, high in spans]
         return LabelledEvents(spread(_row_numbers, spans, threads), labels, uniform=True)
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -113,26 +114,31 @@ def _program_of(tables: MatcherTables, condition: int) -> ProgramTable:
 
 def labels_leave_a_choice(tables: MatcherTables, labels: LiftedLabels) -> bool:
     """Return whether some event can be a further event of one variable or the first one of the next."""
-    pattern, positives = tables.pattern, tables.branch.positives
-    one = labels.enters.dtype.type(1)
-    words = labels.repeats.dtype.type
-    return any(
-        any_set(((labels.repeats >> words(positives[v])) & (labels.enters >> words(positives[v + 1])) & one).astype(np.bool_))
-        for v in range(len(positives) - 1)
-        if pattern.maximum[v] != pattern.minimum[v]
-    )
+    word = labels.enters.dtype.type
+    bits = _bits_before_the_next(tables.branch.positives, Identity(tables.pattern))
+    return any(any_set((labels.repeats & word(own) & labels.enters >> word(distance)).astype(np.bool_)) for distance, own in bits)
+
+
+@lru_cache(maxsize=256)
+def _bits_before_the_next(variables: tuple[int, ...], pattern: Identity[PatternTable]) -> tuple[tuple[int, int], ...]:
+    """Return the bits of the variables but the last that may bind several events, by the distance of the next variable's bit."""
+    found: dict[int, int] = {}
+    for v, (own, following) in enumerate(pairwise(variables)):
+        if pattern.value.maximum[v] != pattern.value.minimum[v]:
+            found[following - own] = found.get(following - own, 0) | 1 << own
+    return tuple(found.items())
 
 
 def quantified_variables(tables: MatcherTables) -> Indices:
     """Return the variables that may bind several events; the array is shared."""
-    return _quantified(Identity(tables.pattern))
+    return _quantified(Identity(tables.pattern))[0]
 
 
 @lru_cache(maxsize=256)
-def _quantified(pattern: Identity[PatternTable]) -> Indices:
-    """Return the variables of a pattern that may bind several events."""
-    found: Indices = np.flatnonzero(pattern.value.maximum != 1)
-    return found
+def _quantified(pattern: Identity[PatternTable]) -> tuple[Indices, Indices]:
+    """Return the variables of a pattern that may bind several events, and each variable's place among these (−1: it is none)."""
+    may_repeat = pattern.value.maximum != 1
+    return np.flatnonzero(may_repeat), np.where(may_repeat, may_repeat.cumsum() - 1, -1)
 
 
 def variable_bits(tables: MatcherTables, words: Array) -> HostArray:
@@ -152,9 +158,7 @@ def sequence_over(place: Place, tables: MatcherTables, labels: LiftedLabels, fil
     ``fill(repeats, bit, until)`` writes for each event the first one from it on that lacks the bit,
     as :func:`gpu_cep_kernels.labels_decide.runs.find_repeats` does.
     """
-    mask, quantified = variable_bits(tables, labels.enters), quantified_variables(tables)
-    row = np.full(len(mask), -1, np.int64)
-    row[quantified] = np.arange(len(quantified))
+    mask, (quantified, row) = variable_bits(tables, labels.enters), _quantified(Identity(tables.pattern))
     until = place.xp.empty((len(quantified), labels.enters.size + 2), np.int32)
     for k, v in enumerate(quantified.tolist()):
         fill(labels.repeats, mask[v], until[k])
