@@ -83,6 +83,12 @@ def digits(type: DataType) -> DataType:
     return type if type.kind is Kind.DECIMAL else decimal(MAX_DIGITS, 0)
 
 
+def exact_decimals(type: DataType) -> str:
+    """Return which decimals are supported in place of those of a wider type, and the casts that make them."""
+    narrower = f"DECIMAL({MAX_DIGITS}, {min(type.scale, MAX_DIGITS)})" if type.scale else "BIGINT"
+    return f"decimals up to {MAX_DIGITS} digits are exact: cast it to {narrower} or DOUBLE"
+
+
 def _join_all(types: Sequence[DataType]) -> DataType | None:
     meeting: DataType | None = types[0]
     for type in types[1:]:

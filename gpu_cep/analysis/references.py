@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
-from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast
+from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
 from gpu_cep.errors import nearest
@@ -135,7 +135,7 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
         return FAULTY
     if isinstance(bound, Field | Aggregation) and bound.type.precision > MAX_DIGITS:
         construct = f"{format_expression(node)}, a column of type {bound.type},"
-        scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
+        scope.faults.refuse(construct, exact_decimals(bound.type), node.span)
         return FAULTY
     return bound
 
@@ -229,7 +229,7 @@ def aggregate_type(node: Aggregate | RowAggregate, type: DataType, scope: Scope)
         return type
     if type.kind is Kind.DECIMAL and type.precision > MAX_DIGITS:
         construct = f"{format_expression(node)} over a column of type {type}"
-        scope.faults.refuse(construct, f"decimals up to {MAX_DIGITS} digits are exact", node.span)
+        scope.faults.refuse(construct, exact_decimals(type), node.span)
         return None
     if node.function in ("min", "max", "count_distinct") and type.kind is not Kind.OTHER:
         return INTEGER if node.function == "count_distinct" else type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from gpu_cep.analysis.coercion import MAX_DIGITS
+from gpu_cep.analysis.coercion import MAX_DIGITS, exact_decimals
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
@@ -93,7 +93,7 @@ def key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...
         column = scope.schema.index(name)
         type = scope.schema.attributes[column].type
         if type.precision > MAX_DIGITS:
-            scope.faults.refuse(f"{role} {name!r} of type {type}", f"decimals up to {MAX_DIGITS} digits are exact")
+            scope.faults.refuse(f"{role} {name!r} of type {type}", exact_decimals(type))
         elif type.kind is Kind.OTHER:
             scope.faults.refuse(f"{role} {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
         if column in columns:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gpu_cep.analysis.bind import bind
+from gpu_cep.analysis.coercion import exact_decimals
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.types import FLOAT, Attribute, Schema, decimal
 from gpu_cep.errors import PatternError, UnsupportedError
@@ -108,18 +109,25 @@ def test_a_strategy_need_not_list_negated_variables() -> None:
     assert bound("PATTERN SEQ(a, NOT(b), c) WHERE strict_contiguity(a, c) { TRUE }").strategy == "strict_contiguity"
 
 
+EXACT = "decimals up to 18 digits are exact: cast it to "
+
+
 @pytest.mark.parametrize(
     ("text", "options", "construct", "hint"),
     [
         ("PATTERN SEQ(a, b) WHERE skip_till_any_match(a) { TRUE }", {}, "skip_till_any_match(a) without b", "a strategy holds for all"),
         ("PATTERN SEQ(a, b)", {"timestamp": "d2"}, "the timestamp 'd2' of type decimal(10, 2)", "a timestamp is"),
         ("PATTERN SEQ(a, b)", {"partition_by": ("blob",)}, "partition_by 'blob' of type binary", "keys are numbers"),
-        ("PATTERN SEQ(a, b)", {"order_by": ("wide",)}, "order_by 'wide' of type decimal(38, 2)", "decimals up to 18 digits are exact"),
+        ("PATTERN SEQ(a, b)", {"order_by": ("wide",)}, "order_by 'wide' of type decimal(38, 2)", f"{EXACT}DECIMAL(18, 2) or"),
     ],
 )
 def test_refusals(text: str, options: dict[str, Any], construct: str, hint: str) -> None:
     (refusal,) = refusals(text, **options)
     assert refusal.startswith(f"{construct} is not supported; {hint}")
+
+
+def test_a_wide_decimal_without_a_fraction_is_cast_to_an_integer() -> None:
+    assert exact_decimals(decimal(38, 0)) == f"{EXACT}BIGINT or DOUBLE"
 
 
 ALL_WRONG = """PARTITION BY idd

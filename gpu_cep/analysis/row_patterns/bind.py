@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound import CountWindow, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
-from gpu_cep.analysis.coercion import MAX_DIGITS, cast, common_type
+from gpu_cep.analysis.coercion import MAX_DIGITS, cast, common_type, exact_decimals
 from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
@@ -131,7 +131,8 @@ def _key_column(column: Column, clause: str, scope: Scope) -> int | None:
         return None
     type = scope.column(number).type
     if type.kind is Kind.OTHER or type.precision > MAX_DIGITS:
-        supported = f"keys are numbers, texts, truth values, dates, times, durations and decimals up to {MAX_DIGITS} digits"
+        supported = "keys are numbers, texts, truth values, dates, times and durations"
+        supported = supported if type.kind is Kind.OTHER else exact_decimals(type)
         scope.faults.refuse(f"{clause} {column.name} of type {type}", supported, column.span)
     return number
 
