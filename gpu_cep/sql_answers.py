@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from gpu_cep.api import match
 from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
-from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_relation, take_apart, written
+from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_command, refuse_relation, take_apart, written
 
 if TYPE_CHECKING:
     import duckdb
@@ -83,7 +83,9 @@ def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> 
 
         return answer_on_spark(statement, spark, tables)
     with ending_in(CepError, "answering sql()", "give it fewer rows or columns"):
-        return _answer_on_duckdb(take_apart(statement, "duckdb"), tables)
+        read = take_apart(statement, "duckdb")
+        refuse_command(read, "duckdb")
+        return _answer_on_duckdb(read, tables)
 
 
 def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Table:

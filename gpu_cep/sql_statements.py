@@ -187,6 +187,16 @@ def _find_clauses(text: str, tokens: Callable[[str], list[Any]]) -> Iterator[Par
             yield found[-1]
 
 
+def refuse_command(statement: Statement, dialect: str) -> None:
+    """Raise UnsupportedError for a clause in a command, such as EXPLAIN, which sqlglot reads as a word and a text."""
+    text = statement.text
+    for command in _tokenizer(dialect)(text)[:1]:
+        if command.token_type.name == "COMMAND" and _OPENING.search(text, command.end):
+            construct = f"MATCH_RECOGNIZE behind {command.text.upper()} is not supported"
+            hint = "explain(t, 'MATCH_RECOGNIZE (…)') says how rows are matched"
+            raise UnsupportedError([Diagnostic(construct, _span(text, (command.start, command.end + 1)), hint)], text)
+
+
 def _is_code(text: str, begin: int, tokens: Callable[[str], list[Any]]) -> bool:
     """Return whether the last two tokens of a text are what begins a clause, rather than a part of a text or of a comment."""
     from sqlglot.errors import TokenError

@@ -105,6 +105,7 @@ FAULTS: dict[str, tuple[Any, type[cep.CepError], str]] = {
     "in SELECT": (f"SELECT ts, ticks §{FALL} FROM ticks", PatternSyntaxError, "MATCH_RECOGNIZE stands behind a table"),
     "behind ON": (f"SELECT * FROM ticks a JOIN ticks b ON a.ts = b.ts §{FALL}", PatternSyntaxError, "MATCH_RECOGNIZE stands behind"),
     "in WHERE": (f"SELECT * FROM ticks WHERE ts IN (ticks §{FALL})", PatternSyntaxError, "MATCH_RECOGNIZE stands behind"),
+    "a command": (f"§EXPLAIN ANALYZE SELECT * FROM ticks {FALL}", UnsupportedError, "MATCH_RECOGNIZE behind EXPLAIN is not supported"),
     "an open bracket": ("SELECT * FROM ticks MATCH_RECOGNIZE §(PATTERN (A)", PatternSyntaxError, "the bracket .* is not closed"),
     "two statements": ("SELECT 1§; SELECT 2", PatternSyntaxError, "takes one statement"),
     "an open text": ("SELECT 'a", PatternSyntaxError, "the statement cannot be read"),
