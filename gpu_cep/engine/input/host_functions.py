@@ -44,7 +44,8 @@ HOST_FUNCTIONS: dict[str, Callable[..., pa.Array]] = {
     "variation": variation,
     "lower": pc.utf8_lower,
     "upper": pc.utf8_upper,
-    "trim": pc.utf8_trim_whitespace,
+    # as SQL has it, tabs and line breaks are no spaces
+    "trim": lambda array: pc.utf8_trim(array, " "),
     "substring": _substring,
     "length": _integer(pc.utf8_length),
     "regexp_like": pc.match_substring_regex,

@@ -53,6 +53,12 @@ VALUES = {
 }
 
 
+def test_trim_takes_spaces_alone():
+    texts = pa.array(["\t x \n", " \u00a0x ", "  ", " x\t "])
+    found = cep.match(pa.table({"ts": range(4), "s": texts}), "PATTERN a RETURN trim(a.s) AS s")
+    assert found["s"].to_pylist() == ["\t x \n", "\u00a0x", "", "x\t"]
+
+
 def same(left, right):
     return left == right or (left is not None and right is not None and left != left and right != right)
 
