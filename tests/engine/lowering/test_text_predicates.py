@@ -68,7 +68,7 @@ PREDICATES = {
     "substring(a.s, 2, 1) = 'b'": [0, 1, 6, 7, 8],
     "regexp_like(a.s, '^ab|BC')": [row for row, text in enumerate(TEXTS) if text is not None and re.search("^ab|BC", text)],
     "NOT regexp_like(a.s, '(?i)b')": [row for row, text in enumerate(TEXTS) if text is not None and "b" not in text.lower()],
-    "trim(a.s) = 'abc'": [0, 6, 8],
+    "trim(a.s) = 'abc'": [0, 8],
     "a.s = a.s": [0, 1, 2, 4, 5, 6, 7, 8],
     "a.s = a.other": [1],
     "a.s < a.other OR a.x = 3": [2, 3, 4, 5],
