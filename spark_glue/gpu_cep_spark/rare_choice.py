@@ -27,13 +27,16 @@ from gpu_cep_spark.pushdown import read_columns, variable_filter
 from gpu_cep_spark.rare_events import BINS, BITS
 from gpu_cep_spark.slice_choice import AUTO, WINDOWS
 from gpu_cep_spark.slices import LONGEST
-from gpu_cep_spark.statistics import LEAST_SHARE, Sample, count_rows, sample_filters, stream_shares, time_span
+from gpu_cep_spark.statistics import LEAST_SHARE, count_rows, sample_filters, stream_shares, time_span
 
 # Of all rows the share, and the number, that must be left out at least: `python -m benchmarks.spark.rare` measures what that spares.
 LEAST_SPARED, FEWEST_ROWS = 1 / 3, 1_000_000
 # Nodes of a plan that give the same rows each time, without a shuffle of their own; and others that do.
 _CHEAP = {"Project", "Filter", "Union", "SubqueryAlias", "View", "InMemoryRelation", "LogicalRelation"}
 _REPEATABLE = {*_CHEAP, "Join", "Repartition", "RebalancePartitions", "RepartitionByExpression", "LocalRelation", "Range"}
+# Why nothing is left out, for two reasons of which each is found in two places.
+_UNTOLD = "no condition with constants tells which events are rare"
+_UNKNOWN = "it is not known how frequent which events are; rare= names variables with few"
 
 
 class RareChoice(NamedTuple):
@@ -147,21 +150,33 @@ def _as_named(plan: EventPlan, events: pa.Schema, df: DataFrame, names: Sequence
 
 
 def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:
-    """Return the rarest variables of a sample, if it pays to look for their events."""
-    schema, known = _read(df, events), variable_filters(plan, events)
-    usable = {number: each for number, each in enumerate(known) if each is not None}
-    usable = {number: each for number, each in usable.items() if variable_filter(plan.query, schema, number) is not None}
-    if not all(set(branch.positives) & usable.keys() for branch in plan.branches):
-        raise _NoChoiceError("no condition with constants tells which events are rare")
+    """Return the rarest variables of a sample, if it pays to look for their events; the cheapest reasons against it come first."""
+    known = variable_filters(plan, events)
+    if all(each is None for each in known):
+        raise _NoChoiceError(_UNTOLD)
+    rows = count_rows(df)
+    if rows is None:
+        raise _NoChoiceError(_UNKNOWN)
+    if rows < FEWEST_ROWS:
+        raise _NoChoiceError(f"there are {rows:,} rows, and of fewer than {FEWEST_ROWS:,} that is quicker")
     _refuse_other_sources(df, _CHEAP)
+    schema = _read(df, events)
+    usable = {
+        number: each for number, each in enumerate(known) if each is not None and variable_filter(plan.query, schema, number) is not None
+    }
+    if not all(set(branch.positives) & usable.keys() for branch in plan.branches):
+        raise _NoChoiceError(_UNTOLD)
     sample = sample_filters(df, usable, _columns_of(plan, events, usable))
     if sample is None:
-        raise _NoChoiceError("it is not known how frequent they are; rare= names variables of which there are few")
+        raise _NoChoiceError(_UNKNOWN)
     variables = tuple(sorted({min(set(branch.positives) & usable.keys(), key=sample.counts.__getitem__) for branch in plan.branches}))
-    filtered = "filter" in plan.pruning and len(usable) == len(known)
-    expected = _expected(plan, events, df, sample, variables, filtered=filtered)
+    sent = sample.any / sample.rows if "filter" in plan.pruning and len(usable) == len(known) else 1.0
+    if sent < LEAST_SPARED:
+        raise _NoChoiceError(f"only {sent:.0%} of the rows are sent in any case")
     held = sum(sample.counts[number] for number in variables)
-    told = f"{held:,} of {sample.rows:,} sampled rows are such events, and {expected.spared:.0%} of all {expected.rows:,} need not be sent"
+    # one more of each than the sample has, which may have missed some
+    expected = _expected(plan, events, df, rows, sent, rare=(held + len(variables)) / sample.rows)
+    told = f"{held:,} of {sample.rows:,} sampled rows are such events, and {expected.spared:.0%} of all {rows:,} need not be sent"
     if not expected.pays:
         return RareChoice((), f"all events are shuffled: of {_names(plan, variables)}, {told}")
     return RareChoice(variables, _told(plan, variables, told))
@@ -174,20 +189,18 @@ def _columns_of(plan: EventPlan, events: pa.Schema, variables: Iterable[int]) ->
     return sorted({events.names[column] for each in read for column in plan.query.input_columns(each)})
 
 
-def _expected(
-    plan: EventPlan, events: pa.Schema, df: DataFrame, sample: Sample, variables: Sequence[int], *, filtered: bool
-) -> Expected:  # fmt: skip
+def _expected(plan: EventPlan, events: pa.Schema, df: DataFrame, rows: int, sent: float, *, rare: float) -> Expected:
+    """Return what is expected of the rows, given the shares that are sent and that are rare events."""
     time, window = events.field(plan.query.timestamp), plan.query.window
-    rows, span = count_rows(df), time_span(df, time.name, time.type)
+    span = time_span(df, time.name, time.type)
     shares = stream_shares(df, [events.names[key] for key in plan.stream_keys]) if plan.stream_keys else [1.0]
-    if rows is None or span is None or shares is None:
-        raise _NoChoiceError("it is not known how many there are in what time")
+    if span is None or shares is None:
+        raise _NoChoiceError(_UNKNOWN)
     assert isinstance(window, TimeWindow), "checked before"
     bins = span / window.length if window.length else math.inf
+    # streams that are not among the shares have at most the least of these
     together = sum(share * share for share in shares) + max(0.0, 1 - sum(shares)) * LEAST_SHARE
-    # one more than the sample has, which may have missed some
-    rare = sum(sample.counts[number] + 1 for number in variables) / sample.rows
-    return Expected(rows, sample.any / sample.rows if filtered else 1.0, rare, bins, together)
+    return Expected(rows, sent, rare, bins, together)
 
 
 def _told(plan: EventPlan, variables: Sequence[int], why: str) -> str:
