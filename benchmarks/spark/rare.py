@@ -1,0 +1,145 @@
+"""Rare events under Spark: what it spares to shuffle only events near them, and what it costs to look for them where that does not pay.
+
+``python -m benchmarks.spark.rare [--events N] [--repeats N] [--no-record]`` checks that all ways count the same matches, prints the page
+and writes it with its record to ``results/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+import gpu_cep
+from benchmarks.record import pages
+from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.spark.floor import total
+from benchmarks.spark.keys import PACKAGES, Taken, session, taken
+
+EVENTS, REPEATS, KEYS, ROW_GROUP, RARE = 10_000_000, 3, 1_000, 1_000_000, 1e-5
+OFF, AUTO, NAMED = "rare=None", "rare='auto'", "rare named"
+# What each question asks, and the variable that is named as rare.
+QUESTIONS = {
+    "one in 100,000, per key": ("PATTERN SEQ(A a, B b, R r) WHERE a.x < b.x WITHIN 1000", "r"),
+    "one in 100,000, neighbours of any type, per key": ("PATTERN SEQ(R r, e+) WHERE partition_contiguity { e.x > 0.5 } WITHIN 1000", "r"),
+    "one in 5, per key": ("PATTERN SEQ(A a, C c) WHERE a.x < c.x WITHIN 1000", "c"),
+    "one in 100, none far from these, per key": ("PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x AND b.x < d.x WITHIN 1000000", "d"),
+    "one in 100,000, of one in 100 that count, per key": ("PATTERN SEQ(D d, R r) WITHIN 1000", "r"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What each way takes for a question, how many matches there are, and what auto says of its choice."""
+
+    question: str
+    off: Taken
+    auto: Taken
+    named: Taken
+    matches: int
+    why: str
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Line:
+        """Return the line that a record has as a mapping."""
+        return cls(**{**told, **{way: Taken(**told[way]) for way in ("off", "auto", "named")}})
+
+
+def events(number: int) -> pa.Table:
+    """Events in the order of time: two fifths each of types A and B, a fifth of C, one in 100 of D, and one in 100,000 of R."""
+    random = np.random.default_rng(7)
+    drawn = random.random(number)
+    types = np.select([drawn < RARE, drawn < 0.01, drawn < 0.2, drawn < 0.6], ["R", "D", "C", "B"], "A")
+    return pa.table(
+        {"ts": np.arange(number), "key": random.integers(0, KEYS, number), "type": pa.array(types), "x": random.random(number)}
+    )  # fmt: skip
+
+
+def count(frame: DataFrame, query: str, rare: str | None, report: gpu_cep.RunReport | None = None) -> int:
+    found = gpu_cep.gpu_match(frame, query, partition_by="key", output="count", scan="spark", slices=None, rare=rare, report=report)
+    return total(found)
+
+
+def measured(path: Path, repeats: int) -> list[Line]:
+    spark = session(10_000)
+    try:
+        return [_line(spark.read.parquet(str(path)), question, repeats) for question in QUESTIONS]
+    finally:
+        spark.stop()
+
+
+def _line(frame: DataFrame, question: str, repeats: int) -> Line:
+    """One line, way by way in turn, so that what else the machine does meets them alike."""
+    query, rare = QUESTIONS[question]
+    report = gpu_cep.RunReport()
+    ways = {name: partial(count, frame, query, named) for name, named in ((OFF, None), (AUTO, "auto"), (NAMED, rare))}
+    answers = {name: way() for name, way in ways.items()} | {"reported": count(frame, query, "auto", report)}
+    if len(set(answers.values())) > 1:
+        raise ValueError(f"{question}: {answers}")
+    best = dict.fromkeys(ways, Taken())
+    for _ in range(repeats):
+        for name, way in ways.items():
+            best[name] = taken(way, best[name])
+    line = Line(question, best[OFF], best[AUTO], best[NAMED], answers[OFF], report.rare)
+    print(line, file=sys.stderr)
+    return line
+
+
+def markdown(record: dict[str, Any]) -> str:
+    where = record["environment"]
+    table = [["rare events", OFF, AUTO, NAMED, "auto over None", "of cores", "named over None", "of cores", "matches", "auto says"]]
+    for each in map(Line.of, record["lines"]):
+        seconds = [f"{value.clock:.2f} s" for value in (each.off, each.auto, each.named)]
+        ratios = [f"{ratio:.2f}" for way in (each.auto, each.named) for ratio in (way.clock / each.off.clock, way.cores / each.off.cores)]
+        table.append([each.question, *seconds, *ratios, f"{each.matches:,}", each.why])
+    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
+    sections = [
+        f"# Rare events under Spark, on {where['machine']}, {where['day']}",
+        f'{versions}. {record["events"]:,} events in Parquet, {KEYS:,} keys; `local[2]`, `scan="spark"`; the best of {record["repeats"]} '
+        "warm runs, turn by turn; matches are counted. Seconds are the clock's; `of cores` compares the CPU time of all processes, which "
+        f"suffers less from what else the machine does. Load {where['load']}, commit {where['commit']}. Written by `python -m "
+        "benchmarks.spark.rare`.",
+        pages.table(table, figures=8),
+        *(f"{question}: `{query}`" for question, (query, _) in QUESTIONS.items()),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Measure what it spares to shuffle only events near rare ones.")
+    parser.add_argument("--events", type=int, default=EVENTS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> int:
+    options = arguments(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.parquet"
+        pq.write_table(events(options.events), path, row_group_size=ROW_GROUP)
+        found = measured(path, options.repeats)
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
+    record = {"environment": where, "events": options.events, "repeats": options.repeats, "lines": [asdict(line) for line in found]}
+    page = markdown(record)
+    print(page)
+    if not options.no_record:
+        print(*pages.write(RESULTS, f"rare-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
