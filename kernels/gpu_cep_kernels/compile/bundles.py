@@ -18,6 +18,7 @@ from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
 from numba.core.extending import NativeValue, lower_builtin, unbox
 from numba.core.imputils import lower_getattr_generic
+from numba.np.numpy_support import as_dtype
 
 
 class Bundle(types.NamedTuple):
@@ -73,33 +74,87 @@ def _load(builder: Any, place: Any) -> Any:
     return whole
 
 
-def _member(builder: Any, kind: Bundle, bundle: Any, index: int) -> Any:
+def _load_array(context: Any, builder: Any, kind: types.Array, place: Any) -> Any:
+    """Return code that loads the array at a place: as few of its numbers as tell the others, since each is code to optimise."""
+    position = context.data_model_manager[kind].get_field_position
+    names = ["data", "shape"] if _is_dense(kind) else ["data", "shape", "nitems", "strides"]
+    given = {name: _load(builder, cgutils.gep_inbounds(builder, place, 0, position(name))) for name in names}
+    whole = place.type.pointee
+    size = ir.Constant(whole.elements[position("itemsize")], as_dtype(kind.dtype).itemsize)
+    known = {"itemsize": size}
+    if _is_dense(kind):
+        given["nitems"] = builder.extract_value(given["shape"], 0)
+        known["strides"] = ir.Constant(whole.elements[position("strides")], [size])
+    # what owns its memory stays open: kernels count no references
+    parts = [ir.Constant(each, ir.Undefined) for each in whole.elements]
+    for name, number in known.items():
+        parts[position(name)] = number
+    value = ir.Constant(whole, parts)
+    for name, number in given.items():
+        value = builder.insert_value(value, number, position(name))
+    return value
+
+
+def _is_dense(kind: types.Array) -> bool:
+    """Whether an array's items lie side by side in one row."""
+    return bool(kind.ndim == 1 and kind.layout == "C")
+
+
+def _member(context: Any, builder: Any, kind: Bundle, bundle: Any, index: int) -> Any:
     """Return code that gives one member of a bundle: a bundle's address, or a value."""
-    place = cgutils.gep_inbounds(builder, bundle, 0, index)
-    return place if isinstance(kind.types[index], Bundle) else _load(builder, place)
+    place, member = cgutils.gep_inbounds(builder, bundle, 0, index), kind.types[index]
+    if isinstance(member, Bundle):
+        return place
+    return _load_array(context, builder, member, place) if isinstance(member, types.Array) else _load(builder, place)
 
 
 @lower_getattr_generic(Bundle)
 def _member_by_name(context: Any, builder: Any, kind: Bundle, bundle: Any, name: str) -> Any:
     """Return code for ``bundle.name``."""
-    return _member(builder, kind, bundle, kind.fields.index(name))
+    return _member(context, builder, kind, bundle, kind.fields.index(name))
 
 
 @lower_builtin("static_getitem", Bundle, types.IntegerLiteral)
 def _member_by_number(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Return code for ``first, second = bundle``."""
-    return _member(builder, signature.args[0], arguments[0], arguments[1])
+    return _member(context, builder, signature.args[0], arguments[0], arguments[1])
 
 
 @unbox(Bundle)
 def _from_python(kind: Bundle, given: Any, c: Any) -> NativeValue:
     """Return code that lays a Python tuple's members side by side in memory."""
     place = cgutils.alloca_once(c.builder, c.context.get_value_type(kind).pointee)
-    failed = cgutils.alloca_once_value(c.builder, cgutils.false_bit)
+    failed = _unpack(kind, given, place, c)
+    with c.builder.if_then(failed, likely=False), c.builder.if_then(c.builder.not_(c.pyapi.c_api_error())):
+        c.pyapi.err_set_string("PyExc_TypeError", f"an array in {kind.instance_class.__name__} is not of its type")
+    return NativeValue(place, is_error=failed)
+
+
+def _unpack(kind: Bundle, given: Any, place: Any, c: Any) -> Any:
+    """Return code that lays a tuple's members at a place, and gives the bit that says that one of them could not be read.
+
+    Each is written where it stays: LLVM would take a copy on the way apart, number by number.
+    """
+    failed = cgutils.false_bit
     for number, each in enumerate(kind.types):
-        native = c.unbox(each, c.pyapi.tuple_getitem(given, number))
-        value = c.builder.load(native.value) if isinstance(each, Bundle) else native.value
-        c.builder.store(value, cgutils.gep_inbounds(c.builder, place, 0, number))
-        with c.builder.if_then(native.is_error, likely=False):
-            c.builder.store(cgutils.true_bit, failed)
-    return NativeValue(place, is_error=c.builder.load(failed))
+        member, part = cgutils.gep_inbounds(c.builder, place, 0, number), c.pyapi.tuple_getitem(given, number)
+        if isinstance(each, Bundle):
+            wrong = _unpack(each, part, member, c)
+        elif isinstance(each, types.Array):
+            wrong = _unpack_array(each, part, member, c)
+        else:
+            native = c.unbox(each, part)
+            c.builder.store(native.value, member)
+            wrong = native.is_error
+        failed = c.builder.or_(failed, wrong)
+    return failed
+
+
+def _unpack_array(kind: types.Array, given: Any, place: Any, c: Any) -> Any:
+    """Return code that lays an array's address and shape at a place, and gives the bit that says that it is no such array."""
+    fault = c.pyapi.numba_array_adaptor(given, c.builder.bitcast(place, c.pyapi.voidptr))
+    size = c.context.make_array(kind)(c.context, c.builder, ref=place).itemsize
+    return c.builder.or_(
+        cgutils.is_not_null(c.builder, fault),
+        c.builder.icmp_unsigned("!=", size, size.type(as_dtype(kind.dtype).itemsize)),
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 
 from gpu_cep_kernels.compile.bundles import Bundle
 from gpu_cep_kernels.compile.jit import plain, rule, sequential
@@ -82,3 +83,12 @@ def test_types_that_differ_deep_inside_have_names_of_their_own():
     assert of(outer) != of(other)
     assert str(of(outer)) != str(of(other))
     assert max(len(str(of(each))) for each in (outer, other)) < 50
+
+
+def test_an_array_that_is_not_of_its_type_is_an_error():
+    outer, alike = _arguments()
+    add_up(outer, alike)
+    entry = add_up.compiled.overloads[tuple(map(add_up.compiled.typeof_pyval, (outer, alike)))].entry_point
+    for wrong in (outer.others.rows.astype(np.float32), [1.0]):
+        with pytest.raises(TypeError, match="an array in Outer is not of its type"):
+            entry(outer._replace(others=outer.others._replace(rows=wrong)), alike)
