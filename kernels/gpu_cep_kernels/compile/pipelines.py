@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from llvmlite.binding import Linkage, parse_assembly
-from numba.core import compiler, typed_passes
+from numba.core import compiler, lowering, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.np import arrayobj
 
+from gpu_cep_kernels.compile.elements import direct_access
 from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
 
@@ -98,6 +99,7 @@ class KernelCompiler(compiler.CompilerBase):
         """Compile a function; a notice is given if it takes long, and the turn is given up if it fails."""
         try:
             with compiling, collecting_nothing():
+                self.state.targetctx.install_registry(_ELEMENTS)
                 return super().compile_extra(func)
         except BaseException:
             turn.give_up()
@@ -110,9 +112,14 @@ class KernelCompiler(compiler.CompilerBase):
         pipeline.finalize()
         return [pipeline]
 
+    @property
+    def lowering(self) -> Any:
+        """Return the pass that generates LLVM code, and compiles it."""
+        return KernelLowering
+
     def pass_for(self, standard: Any) -> Any:
         """Return the pass that takes the place of one of numba's."""
-        return KernelLowering if standard is typed_passes.NativeLowering else standard
+        return self.lowering if standard is typed_passes.NativeLowering else standard
 
 
 class _UnoptimisedLibrary(JITCodeLibrary):
@@ -129,7 +136,13 @@ class _UnoptimisedLibrary(JITCodeLibrary):
         self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *needed, library]))
 
 
-count_from_start(arrayobj, lambda context, _: isinstance(context.active_code_library, _UnoptimisedLibrary))
+def _is_compiling(context: Any) -> bool:
+    """Whether code of this package is being generated."""
+    return isinstance(context.active_code_library, _UnoptimisedLibrary)
+
+
+count_from_start(arrayobj, lambda context, _: _is_compiling(context))
+_ELEMENTS = direct_access(_is_compiling)
 
 
 class KernelLibrary(_UnoptimisedLibrary):
@@ -174,8 +187,34 @@ class RuleEntry:
     """Mark a rule as linkable for numba, in the place of the address of its machine code: a rule has none."""
 
 
+class _PlainLower(lowering.Lower):
+    """Generate LLVM code without what counts references: kernels and rules own no memory that a variable could let go."""
+
+    def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
+        """Let a variable have a value; what it had before is not looked at."""
+        self._alloca_var(name, self.typeof(name))
+        if name in self._singly_assigned_vars and not self._disable_sroa_like_opt:
+            self._blk_local_varmap[name] = value
+        else:
+            self.builder.store(value, self.getvar(name))
+
+    def delvar(self, name: str) -> None:
+        """Leave a variable that is no longer used as it is."""
+
+
+class _PlainLowering(typed_passes.NativeLowering):
+    """Lower functions that count no references."""
+
+    _name: Any
+
+    @property
+    def lowering_class(self) -> type[lowering.Lower]:
+        """Return the class that generates LLVM code."""
+        return _PlainLower
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
-class KernelLowering(typed_passes.NativeLowering):
+class KernelLowering(_PlainLowering):
     """Compile a kernel into a library of its own kind."""
 
     _name = "kernel_lowering"
@@ -188,7 +227,7 @@ class KernelLowering(typed_passes.NativeLowering):
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class RuleLowering(typed_passes.NativeLowering):
+class RuleLowering(_PlainLowering):
     """Lower a rule to LLVM code, and no further."""
 
     _name = "rule_lowering"
@@ -213,9 +252,10 @@ class RuleCompiler(KernelCompiler):
 
     inlining = ""
 
-    def pass_for(self, standard: Any) -> Any:
-        """Return the pass that takes the place of one of numba's."""
-        return RuleLowering if standard is typed_passes.NativeLowering else standard
+    @property
+    def lowering(self) -> Any:
+        """Return the pass that generates LLVM code."""
+        return RuleLowering
 
 
 class InlineRuleCompiler(RuleCompiler):
