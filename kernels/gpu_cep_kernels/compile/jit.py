@@ -53,7 +53,7 @@ def _source_of(value: Any) -> tuple[types.FunctionType, str] | None:
 @cache
 def compilers_key() -> str:
     """Return the digest of this folder's code that shapes compiled kernels."""
-    named = ("bundles", "cuda_pipelines", "dispatchers", "elements", "entries", "indexes", "jit", "operations", "pipelines")
+    named = ("bundles", "cuda_pipelines", "dispatchers", "elements", "entries", "indexes", "jit", "known_calls", "operations", "pipelines")
     # found, not imported: numba-cuda is loaded with one of them
     modules = [importlib.util.find_spec(f"{__package__}.{name}") for name in named]
     codes = [module.loader.get_code(module.name) for module in modules]  # type: ignore[union-attr]

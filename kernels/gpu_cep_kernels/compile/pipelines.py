@@ -21,6 +21,7 @@ from numba.np import arrayobj
 from gpu_cep_kernels.compile.elements import direct_access
 from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling, turn
+from gpu_cep_kernels.compile.known_calls import remembering
 
 # Passes for what kernels never use; after each numba looks through the whole function.
 PASSES_LEFT_OUT = {
@@ -119,7 +120,7 @@ class KernelCompiler(compiler.CompilerBase):
 
     def pass_for(self, standard: Any) -> Any:
         """Return the pass that takes the place of one of numba's."""
-        return self.lowering if standard is typed_passes.NativeLowering else standard
+        return {typed_passes.NopythonTypeInference: TypeInference, typed_passes.NativeLowering: self.lowering}.get(standard, standard)
 
 
 class _UnoptimisedLibrary(JITCodeLibrary):
@@ -185,6 +186,18 @@ class RuleLibrary(_UnoptimisedLibrary):
 
 class RuleEntry:
     """Mark a rule as linkable for numba, in the place of the address of its machine code: a rule has none."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class TypeInference(typed_passes.NopythonTypeInference):
+    """Find the types of a function's variables; what operators return is remembered."""
+
+    _name = "kernel_type_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        """Find the types."""
+        with remembering(state.typingctx):
+            return bool(super().run_pass(state))
 
 
 class _PlainLower(lowering.Lower):
