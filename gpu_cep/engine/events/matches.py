@@ -308,6 +308,14 @@ def order_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.N
     return ordered
 
 
+def matches_at(first: Indices, counts: Counts, events: Indices, offsets: Indices) -> Matches:
+    """Return matches whose `offsets` are known, so that they are not computed again."""
+    matches = Matches(first, counts, events)
+    # where cached_property looks
+    vars(matches)["offsets"] = offsets
+    return matches
+
+
 def concatenate_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> Matches:
     """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:

@@ -68,8 +68,10 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 
 
 def _encode_columns(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
-    encoded = StreamKeys(None, 1, np.zeros(1, np.int64), ascends=True)
-    for column in keys:
+    if not keys:
+        return StreamKeys(None, 1, np.zeros(1, np.int64), ascends=True)
+    encoded = _encode_column(columns, keys[0])
+    for column in keys[1:]:
         encoded = _combine(encoded, _encode_column(columns, column), len(columns))
     return encoded
 
@@ -125,8 +127,8 @@ def _are_ranked(keys: int, events: int) -> bool:
 
 def _combine(left: StreamKeys, right: StreamKeys, length: int) -> StreamKeys:
     """Return codes for the pairs of two columns."""
-    if left.codes is None or right.codes is None:
-        return right if left.codes is None else left
+    assert left.codes is not None, "a column's keys have codes"
+    assert right.codes is not None, "a column's keys have codes"
     largest = SPARSE * length + _ROOM
     if largest <= left.count * right.count < _BITS * length:
         pairs = left.codes.astype(np.int64) * right.count + right.codes

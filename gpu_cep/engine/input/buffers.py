@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,8 +68,8 @@ def text_buffers(array: pa.Array) -> TextBuffers:
     return TextBuffers(buffer_values(validity if array.null_count else None, np.uint8), bounds, buffer_values(text, np.uint8))
 
 
-# Bytes from which an array lies in Arrow's memory.
-_LARGE = 1 << 20
+# Values from which an array lies in Arrow's memory.
+_MANY = 1 << 17
 
 
 def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -77,8 +78,8 @@ def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray
     A large one lies in memory of Arrow's pool, which keeps what is freed for the next one. Else its
     pages would be new to the process each time, and these cost more than most that is done with them.
     """
-    # pages that are not touched take no memory
-    values = np.empty(shape, kind)
-    if values.nbytes < _LARGE:
-        return values
-    return np.frombuffer(pa.allocate_buffer(values.nbytes), values.dtype).reshape(shape)
+    length = math.prod(shape) if isinstance(shape, tuple) else shape
+    if length < _MANY:
+        return np.empty(shape, kind)
+    dtype = np.dtype(kind)
+    return np.frombuffer(pa.allocate_buffer(dtype.itemsize * length), dtype).reshape(shape)

@@ -65,7 +65,7 @@ class BatchEvents:
         """Return the events as the branch with these tables sees them; only the matches that start in `own` are asked for."""
         # tables live as long as the searches that ask, and are costly to compare
         if id(tables) not in self._branches:
-            made = Profile()
+            made = self.profile.apart()
             windows = branch_windows(self.windows, self.ordered, self.batch, tables, own, made)
             self._branches[id(tables)] = BranchEvents(self.plan, tables, windows, made)
         return self._branches[id(tables)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import Words, any_overlap, restrict_labels
-from gpu_cep.engine.events.matches import Counts, Matches, ones
+from gpu_cep.engine.events.matches import Counts, Matches, matches_at, ones
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows
@@ -118,7 +118,7 @@ class DirectMatcher:
             return Matches(first, counts, events.ravel())
         offsets = np.empty(len(first) + 1, np.int64)
         match_offsets(counts, offsets)
-        return Matches(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low))
+        return matches_at(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low), offsets)
 
 
 def drop_ruled_out(matches: Matches, negations: NegationTable) -> Matches:

@@ -37,7 +37,17 @@ _RECORDS: dict[str, Callable[[Profile], Any]] = {
 
 
 def test_each_way_to_record_is_listed() -> None:
-    assert {name for name, _ in inspect.getmembers(Profile, inspect.isfunction) if not name.startswith("_")} == {*_RECORDS}
+    assert {name for name, _ in inspect.getmembers(Profile, inspect.isfunction) if not name.startswith("_")} == {*_RECORDS, "apart"}
+
+
+def test_a_part_of_a_run_is_recorded_as_the_run_is() -> None:
+    profile, unread = Profile(), Unread()
+    part = profile.apart()
+    part.add("events", 3)
+    assert profile.counts == {}
+    profile.merge(part)
+    assert profile.counts == {"events": 3}
+    assert unread.apart() is unread
 
 
 @pytest.mark.parametrize("name", _RECORDS)

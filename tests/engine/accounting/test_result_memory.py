@@ -39,7 +39,7 @@ def subsets(count, output, returns="", **options):
 @pytest.fixture
 def traced(monkeypatch):
     """Let NumPy take all memory of arrays: tracemalloc sees NumPy's memory, not Arrow's."""
-    monkeypatch.setattr(buffers, "_LARGE", 1 << 62)
+    monkeypatch.setattr(buffers, "_MANY", 1 << 62)
 
 
 @pytest.mark.usefixtures("traced")
