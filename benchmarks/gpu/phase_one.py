@@ -91,7 +91,7 @@ def plan_of(case: Case, schema: pa.Schema, output: str) -> EventPlan:
 def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
     """Seconds of phase 1 and of its stages, in one run."""
     columns = event_columns(plan, table)
-    budget = Budget(None, None, result_footprint(plan, columns), memory_for_results(1))
+    budget = Budget(None, None, lambda: result_footprint(plan, columns), lambda: memory_for_results(1))
     run = EventRun(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
     begin = time.perf_counter()
     phase_one_on_device(run, device)

@@ -36,8 +36,10 @@ from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.launch import available_threads
 
-# What a run takes that makes no table.
-_NO_RESULT = Footprint(0, 0)
+
+def _no_result() -> Footprint:
+    """Return what a run takes that makes no table."""
+    return Footprint(0, 0)
 
 
 def answer(
@@ -106,7 +108,7 @@ def answer(
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
         columns = event_columns(plan, table if stays else to_host(table), origin, shared)
     profile.add("events", len(columns))
-    with open_budget(plan.settings, result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
+    with open_budget(plan.settings, lambda: result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):
             return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends), choose)
         run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
@@ -122,7 +124,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) 
     The rows ascend. None if an event which begins a match is among them.
     """
     columns = event_columns(plan, table)
-    with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
+    with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         tables = matcher_tables(plan, columns)
         return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), UNREAD))
 
@@ -130,7 +132,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) 
 def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None = None) -> Rows:
     """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
     columns = event_columns(plan, table)
-    with open_budget(plan.settings, _NO_RESULT, 1, Spent()) as budget:
+    with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, threads or available_threads(), UNREAD), contacts)
 
 

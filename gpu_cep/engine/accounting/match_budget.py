@@ -68,18 +68,24 @@ class Account(Protocol):
 class Budget:
     """The matches, steps and bytes of one run so far, and their bounds; shared by its threads.
 
-    `measure_memory` returns the bytes that the result may take; it is called when that first matters.
+    `measure_footprint` returns the bytes that the result's matches take, and `measure_memory` those that it may take; each is
+    called when that first matters.
     """
 
     max_matches: int | None
     max_steps: int | None
-    footprint: Footprint
+    measure_footprint: Callable[[], Footprint]
     measure_memory: Callable[[], int]
     matches: int = 0
     bytes: int = 0
     steps: int = 0
     closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @cached_property
+    def footprint(self) -> Footprint:
+        """The bytes that the result's matches take."""
+        return self.measure_footprint()
 
     @cached_property
     def memory(self) -> int:
@@ -114,7 +120,8 @@ class Budget:
         with self._lock:
             before = self.matches
             self.matches += matches
-            self.bytes += self.footprint.of(matches, events)
+            if matches or events:
+                self.bytes += self.footprint.of(matches, events)
             self.steps += steps
             if self.max_matches is not None and self.matches > self.max_matches:
                 beyond = max(0, self.max_matches - before)
@@ -139,16 +146,19 @@ class Spent:
     matches: int = 0
     steps: int = 0
 
-    def budget(self, settings: Settings, footprint: Footprint, measure_memory: Callable[[], int]) -> Budget:
+    def budget(self, settings: Settings, measure_footprint: Callable[[], Footprint], measure_memory: Callable[[], int]) -> Budget:
         """Return the budget of the next run."""
-        return Budget(settings.max_matches, settings.max_steps, footprint, measure_memory, matches=self.matches, steps=self.steps)
+        limits = settings.max_matches, settings.max_steps
+        return Budget(*limits, measure_footprint, measure_memory, matches=self.matches, steps=self.steps)
 
     def add(self, budget: Budget) -> None:
         """Replace the counts by those of a run that has ended; its budget began with these."""
         self.matches, self.steps = budget.matches, budget.steps
 
 
-def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent: Spent) -> AbstractContextManager[Budget]:
+def open_budget(
+    settings: Settings, measure_footprint: Callable[[], Footprint], concurrent: int, spent: Spent
+) -> AbstractContextManager[Budget]:  # fmt: skip
     """Give a run its budget; when the run ends, close the budget and add its counts to `spent`.
 
     Raises
@@ -156,7 +166,7 @@ def open_budget(settings: Settings, footprint: Footprint, concurrent: int, spent
     MatchLimitExceeded
         The run took more memory than there is.
     """
-    return _OpenBudget(spent.budget(settings, footprint, lambda: memory_for_results(concurrent)), spent)
+    return _OpenBudget(spent.budget(settings, measure_footprint, lambda: memory_for_results(concurrent)), spent)
 
 
 class _OpenBudget(AbstractContextManager[Budget]):

@@ -38,7 +38,7 @@ def keep_near_candidates(given: FamilyRows, threads: int, profile: Profile) -> F
     times, missing = times_at(given.columns, planned.query.timestamp, given.rows)
     chosen = np.flatnonzero((labels != 0) & ~missing)
     columns, ordered = order_rows(planned, given.columns, given.rows[chosen], labels[chosen], times[chosen], threads, profile)
-    budget = Budget(None, None, Footprint(0, 0), lambda: 0)
+    budget = Budget(None, None, lambda: Footprint(0, 0), lambda: 0)
     run = EventRun(planned, columns, matcher_tables(planned, columns), WHOLE, budget, threads, profile)
     kept = np.zeros(len(chosen), np.bool_)
     kept[ordered.rows[_in_candidates(run, ordered)]] = True

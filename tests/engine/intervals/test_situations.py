@@ -35,7 +35,7 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     plan = make_plan(f"DEFINE {define}, Z AS FALSE PATTERN A before Z", events.schema, chosen, Settings())
     assert isinstance(plan, IntervalPlan)
     columns = event_columns(plan, events)
-    budget = Budget(None, None, result_footprint(plan, columns), lambda: memory_for_results(1))
+    budget = Budget(None, None, lambda: result_footprint(plan, columns), lambda: memory_for_results(1))
     return derive(plan, Run(plan, columns, (), WHOLE, budget, threads, Profile()))
 
 
