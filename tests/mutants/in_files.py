@@ -112,8 +112,9 @@ FILES = (
     Fault("the-last-event-read-is-carried", _CARRIED, "np.maximum.at(latest, streams, times)", "pass", _SITUATIONS),
     Fault("ties-carried-in-any-order", _CARRIED, 'rows[np.argsort(ranks, kind="stable")] if ranks.size else rows', "rows", _SITUATIONS),
     Fault("gaps-without-a-later-event", "gpu_cep/sliced_runs.py", "if run.sliced.needs_later_events else", "if False else", _SITUATIONS),
-    Fault("windows-cut-off-at-slices", _LOADING, 'np.searchsorted(times, most, side="right")', "np.searchsorted(times, most)", _ANSWERS),
-    Fault("shared-row-groups-out-of-order", _LOADING, "(groups[1:] < groups[:-1]).any()", "False", _ANSWERS),
+    Fault("windows-cut-off-at-slices", _LOADING, 'np.searchsorted(piece, most, side="right")', "np.searchsorted(piece, most)", _ANSWERS),
+    Fault("pieces-of-times-out-of-order", _LOADING, "later[0] < earlier[-1]", "False", _ANSWERS),
+    Fault("shared-row-groups-out-of-order", _LOADING, "(begins[1:] == begins[:-1] + sizes[:-1])", "True", _ANSWERS),
     Fault(
         "rows-numbered-as-written-in-order",
         "gpu_cep/engine/input/grouped_files.py",

@@ -353,3 +353,8 @@ def test_rows_between_two_times(ticks, low, high, ascending, data):
     np.testing.assert_array_equal(found, times[(times >= low) & (times <= high)])
     np.testing.assert_array_equal(times[near], found)
     assert isinstance(near, slice) or not ascending
+
+
+def test_pieces_that_ascend_need_not_follow_each_other():
+    near = rows_between(Pieces.of([np.array([3, 4]), np.array([], np.int64), np.array([1, 2])]), 2, 3)
+    assert np.asarray(near).tolist() == [True, False, False, True]
