@@ -14,8 +14,8 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
-from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.row_numbers import Rows
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.ticks import preceding
 from gpu_cep.engine.input.time_cut import FileSlice, TimeCut

@@ -20,6 +20,7 @@ from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank,
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
+from gpu_cep.engine.input.row_numbers import RowNumbers, take_numbers
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -45,7 +46,7 @@ class EventColumns:
     table: pa.Table | ResidentTable | PickedRows
     query: BoundQuery
     dictionaries: tuple[tuple[int, ...], ...] = ()
-    numbers: npt.NDArray[np.int64] | None = None
+    numbers: RowNumbers | None = None
     types: pa.Schema | None = None
     shared: EventColumns | None = None
     _given: dict[int, Any] = field(default_factory=dict)
@@ -185,11 +186,7 @@ class EventColumns:
 
     def numbers_of(self, rows: pa.Array) -> pa.Array:
         """Return the numbers in the caller's input of rows, or of lists of rows; NULL stays NULL."""
-        if self.numbers is None:
-            return rows
-        if pa.types.is_list(rows.type):
-            return pa.ListArray.from_arrays(rows.offsets, self.numbers_of(rows.values), mask=rows.is_null())
-        return pa.array(self.numbers).take(rows)
+        return rows if self.numbers is None else take_numbers(self.numbers, rows)
 
     def number_of(self, row: int) -> int:
         """Return the number of a row in the caller's input."""

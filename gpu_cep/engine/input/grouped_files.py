@@ -14,6 +14,7 @@ from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
 from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles, PartOfFiles, Wanted
 from gpu_cep.engine.input.row_groups import Numbers, RowGroups, read_row_groups
+from gpu_cep.engine.input.row_numbers import RowRuns
 
 # Rows of a part if all rows are read part by part.
 _ROWS = 1 << 23
@@ -68,7 +69,7 @@ class GroupedFiles:
         """
         chosen = self.groups.take(places)
         if self._numbers is None:
-            numbers = _row_numbers(self.first_rows[places], chosen.rows)
+            numbers = RowRuns.of(self.first_rows[places], chosen.rows)
             return PartOfFiles(self._table(chosen, self.schema.names), self.schema, numbers, self.counts)
         table = self._table(chosen, [*self.schema.names, self._numbers])
         held = table.column(self._numbers).to_numpy()
@@ -121,12 +122,3 @@ def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, 
         files = ParquetFiles(data_set.schema, tuple(sorted(data_set.fragments, key=lambda fragment: str(fragment.path))))
         groups = read_row_groups(files.fragments, files.schema, timestamp, [*given.schema.names, numbers])
     return GroupedFiles(given.name, given.schema, groups, groups, groups.first_rows, given.counts, files, numbers, held)
-
-
-def _row_numbers(first: Numbers, rows: Numbers) -> Numbers:
-    """Return the numbers of the rows of row groups, of which the first ones and their number are given."""
-    begins = np.cumsum(rows) - rows
-    if len(first) and (first - begins == first[0]).all():
-        # they follow each other, as in files in the order of time
-        return np.arange(first[0], first[0] + rows.sum())
-    return np.repeat(first - begins, rows) + np.arange(int(rows.sum()))

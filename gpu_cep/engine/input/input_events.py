@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.parquet_files import GroupCounts
 from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.input.row_numbers import RowNumbers, Rows
 from gpu_cep.records import record
-
-Rows = npt.NDArray[np.int64]
 
 
 @record()
@@ -26,9 +23,9 @@ class Origin:
     """
 
     schema: pa.Schema | None = None
-    numbers: Rows | None = None
+    numbers: RowNumbers | None = None
 
-    def numbers_of(self, rows: Rows | None) -> Rows | None:
+    def numbers_of(self, rows: Rows | None) -> RowNumbers | None:
         """Return the numbers in the input of these rows of the table, None being all of them."""
         return rows if self.numbers is None else self.numbers if rows is None else self.numbers[rows]
 

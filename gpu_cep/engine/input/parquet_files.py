@@ -14,6 +14,7 @@ from pyarrow import fs
 
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
+from gpu_cep.engine.input.row_numbers import RowNumbers
 from gpu_cep.errors import EventError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class PartOfFiles:
 
     table: pa.Table
     schema: pa.Schema
-    numbers: Rows | None = None
+    numbers: RowNumbers | None = None
     groups: GroupCounts | None = None
 
 

@@ -16,9 +16,9 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
-from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.row_numbers import Rows
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.times import load_times

@@ -90,7 +90,7 @@ def bring_in_order(files: GroupedFiles, plan: Plan, sample: Sample, memory: int,
             part = files.read(places)
             assert part.numbers is not None, "its rows are numbered"
             refuse_missing_of(plan, files, part.table)
-            table = part.table.append_column(numbers, pa.array(part.numbers))
+            table = part.table.append_column(numbers, pa.array(np.asarray(part.numbers)))
             _write(folder.path / f"{number:08}.parquet", _plain(table, files.schema), _spans(table, timestamp, borders), len(borders) + 1)
         return open_numbered(str(folder.path), files, timestamp, numbers, folder)
     except BaseException as fault:

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
-from gpu_cep.engine.input.input_events import Rows
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.row_numbers import RowNumbers, Rows, join_numbers
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.input.timed_events import timed_events
@@ -118,7 +118,7 @@ def join_parts(schema: pa.Schema, *parts: PartOfFiles) -> PartOfFiles:
     """Return the rows of some parts, one part after the other, in the types of `schema`."""
     held = [part for part in parts if part.table.num_rows] or [parts[0]]
     table = pa.concat_tables([in_types(part.table, schema) for part in held])
-    return replace(parts[0], table=table, numbers=np.concatenate([numbers_of(part) for part in held]))
+    return replace(parts[0], table=table, numbers=join_numbers([numbers_of(part) for part in held]))
 
 
 def in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -128,7 +128,7 @@ def in_types(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays([column if column.type == kind else column.cast(kind) for column, kind in pairs], schema=schema)
 
 
-def numbers_of(part: PartOfFiles) -> Rows:
+def numbers_of(part: PartOfFiles) -> RowNumbers:
     """Return the numbers of the rows of a part."""
     assert part.numbers is not None, "the rows of slices are numbered"
     return part.numbers

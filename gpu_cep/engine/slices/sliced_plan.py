@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, ReturnColumn, TimeWindow
@@ -13,9 +14,10 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
-from gpu_cep.engine.input.input_events import Origin, Rows
+from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.row_numbers import RowNumbers, Rows
 from gpu_cep.engine.input.time_cut import Reach, TimeCut
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -155,8 +157,8 @@ def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin
     return table, Origin(schema, numbers)
 
 
-def _places(whole: Plan, table: pa.Table, numbers: Rows) -> Rows:
+def _places(whole: Plan, table: pa.Table, numbers: RowNumbers) -> Rows:
     """Return numbers that ascend with the order of events of one stream and time, the same in every slice."""
     if not whole.query.order_by:
-        return numbers
+        return np.asarray(numbers)
     return positions_of_events(whole, EventColumns(table, whole.query, whole.dictionaries))[1]
