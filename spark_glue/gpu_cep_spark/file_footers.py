@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.event_files import reading, shorten_name
-from gpu_cep.engine.input.parquet_files import each_at_once, pick_groups
+from gpu_cep.engine.input.parquet_files import pick_groups
 from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_places import NoScanError, open_place

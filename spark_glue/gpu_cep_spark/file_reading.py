@@ -111,7 +111,7 @@ def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, t
     _refuse_changed(share)
     schema = None
     for parts in share.portions:
-        events = _read(what, parts, profile)
+        events = _read(what, parts, profile, whole=len(share.portions) == 1)
         # text may come as dictionaries from some row groups only
         schema = schema or events.schema
         held = [_near(events if events.schema == schema else events.cast(schema), what.timestamp, share, marked=marked, timed=timed)]
@@ -122,23 +122,25 @@ def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, t
     _refuse_changed(share)
 
 
-def _read(what: Reading, parts: Sequence[FilePart], profile: Profile) -> pa.Table:
-    """Return the rows of some row groups that the DataFrame keeps, and few others that the query does not want."""
+def _read(what: Reading, parts: Sequence[FilePart], profile: Profile, *, whole: bool) -> pa.Table:
+    """Return the rows of a portion that the DataFrame keeps, and few others that the query does not want; `whole` if it is the only one."""
     name = shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
     with reading(name):
         fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts)
-        part = ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what))
+        part = ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what, whole=whole))
     profile.add(READ_ROWS, part.table.num_rows)
     profile.add(READ_BYTES, part.table.nbytes)
     profile.add(READ_GROUPS, sum(len(each.groups) for each in parts) if part.groups is None else part.groups.read)
     return _kept(what, part.table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
 
 
-def _all_wanted(what: Reading) -> Wanted | None:
-    """Return which rows must be read, by the query and by the DataFrame's filter."""
-    if what.condition is None:
-        return what.wanted
-    return Wanted(what.condition, None) if what.wanted is None else Wanted(what.wanted.condition & what.condition, what.wanted.timed)
+def _all_wanted(what: Reading, *, whole: bool) -> Wanted | None:
+    """Return which rows must be read, by the query and by the DataFrame's filter; `whole` if these are all rows of a share."""
+    if what.wanted is None:
+        return None if what.condition is None else Wanted(what.condition, None)
+    condition = what.wanted.condition if what.condition is None else what.wanted.condition & what.condition
+    # what is near may be in another portion
+    return what.wanted._replace(condition=condition, near=what.wanted.near if whole else None)
 
 
 def _kept(what: Reading, table: pa.Table) -> pa.Table:

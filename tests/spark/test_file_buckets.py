@@ -87,6 +87,12 @@ def test_times_in_no_order_are_read_by_keys(spark: SparkSession, tmp_path: Path)
     assert assert_same(frame, QUERIES["next"], partition_by="s")
 
 
+def test_what_a_match_needs_may_be_in_another_portion(spark: SparkSession, tmp_path: Path) -> None:
+    """Each row group has one type only, so that no portion has all that a match needs."""
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 3).sort_by("type"))
+    assert assert_same(frame, QUERIES["any"], partition_by="s")
+
+
 def test_text_is_a_dictionary_in_some_portions_only(spark: SparkSession, tmp_path: Path) -> None:
     rows = 70_000
     random = np.random.default_rng(5)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.input.parquet_files import Wanted
+from gpu_cep.engine.input.parquet_files import Near, Wanted
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.properties import property_conjuncts
@@ -42,7 +43,18 @@ def wanted_events(plan: Plan, schema: pa.Schema) -> Wanted | None:
     condition = event_filter(plan, schema)
     if condition is None:
         return None
-    return Wanted(condition, None if plan.query.drops_untimed else schema.names[plan.query.timestamp])
+    return Wanted(condition, None if plan.query.drops_untimed else schema.names[plan.query.timestamp], _near(plan, schema))
+
+
+def _near(plan: Plan, schema: pa.Schema) -> Near | None:
+    """Return near which events others matter; None if all do, or if that would leave out nothing more."""
+    window = plan.query.window
+    if not (isinstance(plan, EventPlan) and isinstance(window, TimeWindow) and "reach" in plan.pruning):
+        return None
+    filters = variable_filters(plan, schema)
+    of_branches = ([filters[number] for number in branch.positives] for branch in plan.branches)
+    branches = tuple(tuple(each for each in own if each is not None) for own in of_branches)
+    return Near(schema.names[plan.query.timestamp], window.length, branches) if any(len(own) > 1 for own in branches) else None
 
 
 def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:

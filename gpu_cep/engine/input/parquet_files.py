@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
+from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
+from gpu_cep.engine.input.near_groups import near_groups
+from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.engine.input.row_numbers import RowNumbers
 from gpu_cep.errors import EventError
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 Rows = npt.NDArray[np.int64]
 # The row groups of each fragment that are read; None for all.
 Kept = Sequence[list[int] | None]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # Bytes of a text column in a row group that a dictionary makes smaller: for each value, and for a few distinct ones.
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
@@ -34,18 +34,29 @@ _SOME_ROWS = 1 << 16
 _MANY_ROWS = 1 << 20
 # Bytes that an array with offsets of 32 bits surely takes.
 _MOST_JOINED = (1 << 31) - 1
-# Footers that are read at a time: most of that is waiting, if files are far away.
-_MOST_FOOTERS = 16
+
+
+class Near(NamedTuple):
+    """Where events matter: at most `length` ticks of the column `timestamp` from an event of each variable of some branch.
+
+    `branches` has for each branch the conditions that events of its variables satisfy.
+    """
+
+    timestamp: str
+    length: int | float
+    branches: tuple[tuple[dataset.Expression, ...], ...]
 
 
 class Wanted(NamedTuple):
     """The events that must be read: those for which `condition` is true.
 
     If the column `timed` is NULL or NaN somewhere, all events must be read (None: no matter).
+    Of the others, those that are not `near` need not be read, either (None: all must be).
     """
 
     condition: dataset.Expression
     timed: str | None
+    near: Near | None = None
 
 
 class GroupCounts(NamedTuple):
@@ -130,7 +141,23 @@ class ParquetFiles:
         each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
         if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
             return [None] * len(self.fragments)
-        return [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
+        kept = [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
+        # files of which all is read may be an error
+        if not kept or wanted.near is None or any(own is None for own in kept):
+            return kept
+        return self._kept_near(kept, columns, wanted.near)
+
+    def _kept_near(self, kept: Sequence[list[int] | None], columns: Sequence[str], near: Near) -> Kept:
+        """Return for each fragment those of the row groups that may have an event which bears on a match."""
+        groups = read_row_groups(self.fragments, self.schema, near.timestamp, ())
+
+        def held(condition: dataset.Expression) -> npt.NDArray[np.bool_]:
+            return self.marks([_kept(fragment, condition, self.schema, columns) for fragment in self.fragments])
+
+        marks = near_groups(groups, near.length, [[held(condition) for condition in branch] for branch in near.branches])
+        marks &= self.marks(kept)
+        ends = np.cumsum([fragment.num_row_groups for fragment in self.fragments])[:-1]
+        return [own[near].tolist() for own, near in zip(np.split(groups.group, ends), np.split(marks, ends), strict=True)]
 
     def _table(self, fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
         """Return columns of all rows of some fragments, none of which has changed."""
@@ -356,11 +383,3 @@ def _is_compact(chunk: parquet.ColumnChunkMetaData) -> bool:
 
 def _is_plain_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def each_at_once(does: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return ``does(item)`` for each item; most of that is waiting for files."""
-    if len(items) < 2:
-        return list(map(does, items))
-    with ThreadPoolExecutor(min(_MOST_FOOTERS, len(items))) as pool:
-        return list(pool.map(does, items))

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.machine_values import Array, machine_values
-from gpu_cep.engine.input.parquet_files import each_at_once
 from gpu_cep.errors import EventError
 
 if TYPE_CHECKING:

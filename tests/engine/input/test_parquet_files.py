@@ -18,6 +18,8 @@ from pyarrow import dataset, fs, parquet
 
 import gpu_cep as cep
 from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input.near_groups import near_groups
+from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.sources import source_of
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
@@ -122,6 +124,45 @@ def test_row_groups_are_left_out_by_their_statistics(levels, where, read):
         assert outcome[0] is cep.EventError
     else:
         assert groups_read(given, text) == (None if read is None else (read, 4))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "options", "read"),
+    [
+        ("SEQ(A a, B b) WHERE a.x = 3 WITHIN 30", {}, 4),
+        ("SEQ(A a, B b) WHERE a.x = 3 WITHIN 2", {}, 2),
+        ("SEQ(A a, B b) WHERE a.x = 3 WITHIN 2", {"prune": ["filter"]}, 4),
+        ("SEQ(A a, B b) WHERE a.x = 0 AND b.x = 3 WITHIN 30", {}, 2),
+        ("SEQ(A a, B b) WHERE a.x = 0 AND b.x = 3 WITHIN 5", {}, 0),  # far from each other
+        ("SEQ(A a, OR(B b, N n)) WHERE a.x = 0 AND b.x = 3 AND n.x = 1 WITHIN 5", {}, 2),
+        ("SEQ(A a, NOT(N n), B b) WHERE a.x = 3 WITHIN 2", {}, 2),
+        ("SEQ(NOT(N n), A a) WHERE a.x = 3 WITHIN 2", {}, 4),  # one variable: nothing must be near it
+        ("SEQ(NOT(N n), A a, B b) WHERE a.x = 3 WITHIN 6", {}, 3),
+        ("SEQ(A a, B b) WHERE a.x = 3 WITHIN 2 seconds", {"timestamp": "at", "time_unit": "s"}, 1),
+    ],
+)
+def test_row_groups_far_from_all_that_a_match_needs_are_left_out(levels, pattern, options, read):
+    assert groups_read(levels(), f"PATTERN {pattern}", **options) == (read, 4)
+
+
+@examples(200, 5_000)
+@given(st.data(), st.sampled_from((np.int64, np.float64)))
+def test_near_row_groups_are_those_within_a_window(data, kind):
+    """Bounds of times are compared with numbers of any size."""
+    lowest, highest = (-1e300, 1e300) if kind is np.float64 else (-(2**63), 2**63 - 1)
+    time = st.one_of(st.integers(-9, 9), st.sampled_from((lowest, highest)))
+    bounds = [sorted(pair) for pair in data.draw(st.lists(st.tuples(time, time), min_size=1, max_size=6))]
+    length = data.draw(st.sampled_from((0, 1, 3, 2**63 - 1, 2**70)))
+    marks = [np.array(data.draw(st.lists(st.booleans(), min_size=len(bounds), max_size=len(bounds)))) for _ in range(3)]
+    number = np.arange(len(bounds))
+    earliest, latest = np.array(bounds, kind).T
+    groups = RowGroups(number, number, number, number, earliest, latest, number >= 0, number)
+
+    def near(group, held):
+        return any(max(bounds[group][0] - bounds[each][1], bounds[each][0] - bounds[group][1]) <= length for each in np.flatnonzero(held))
+
+    expected = [(near(group, marks[0]) and near(group, marks[1])) or near(group, marks[2]) for group in number]
+    assert near_groups(groups, length, [marks[:2], marks[2:]]).tolist() == expected
 
 
 @pytest.mark.parametrize(
