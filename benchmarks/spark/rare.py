@@ -127,12 +127,12 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 
 def main(argv: list[str]) -> int:
     options = arguments(argv)
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where |= {package: package_version(package) for package in PACKAGES}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events), path, row_group_size=ROW_GROUP)
         found = measured(path, options.repeats)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
     record = {"environment": where, "events": options.events, "repeats": options.repeats, "lines": [asdict(line) for line in found]}
     page = markdown(record)
     print(page)
