@@ -1,27 +1,64 @@
-"""What queries launch on a card, for processes that compile it ahead of them; no card is needed.
+"""What queries run with a card, for processes that compile it ahead of them; no card is needed.
 
 ``python -m benchmarks.gpu.ahead`` asks the questions of :mod:`benchmarks.gpu.questions` as :mod:`benchmarks.gpu.cold_start` does, compiles
-what they launch, and writes kernels/gpu_cep_kernels/compile/ahead.json anew: what takes longest comes first.
+what they launch and what the CPU runs beside it, and writes kernels/gpu_cep_kernels/compile/ahead.json anew: what takes longest is first.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import local
 from typing import Any
+from unittest.mock import patch
+
+from numba.core.caching import NullCache
 
 from benchmarks.gpu.cold_start import launched
+from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.device_code import CAPABILITIES, machine_code, ptx_of
 from benchmarks.gpu.questions import QUESTIONS
-from gpu_cep_kernels.compile.ahead import FORMS, form_of
+from gpu_cep_kernels.compile.ahead import FORMS, Form, form_of, text_of, type_of
+from gpu_cep_kernels.compile.bundles import bundled
 from gpu_cep_kernels.compile.jit import Kernel
 
-Launched = dict[tuple[str, str], tuple[Kernel[..., Any], Any]]
+# By kernel and types; each kernel with what it is compiled for.
+Used = dict[tuple[str, str], tuple[Kernel[..., Any], Any]]
 
 
-def all_launched() -> Launched:
-    """The kernels that the questions launch, each with its types."""
-    return {(kernel.__name__, str(types)): (kernel, types) for question in QUESTIONS.values() for kernel, types in launched(question)}
+def all_used() -> tuple[Used, Used]:
+    """The kernels that the questions launch, each with its types, and those that the CPU runs beside them."""
+    used = Used()
+    with _noting_calls() as called:
+        for question in QUESTIONS.values():
+            used |= {(kernel.__name__, str(types)): (kernel, types) for kernel, types in launched(question)}
+    return used, called
+
+
+@contextmanager
+def _noting_calls() -> Iterator[Used]:
+    """Note which kernels the CPU runs, but for those that it runs in a card's place."""
+    called, inside = Used(), local()
+    call, launch = Kernel.__call__, CountingDevice.launch
+
+    def noted(kernel: Kernel[..., Any], *given: Any) -> Any:
+        if not getattr(inside, "launch", False):
+            types = tuple(map(kernel.compiled.typeof_pyval, given))
+            if all(bundled(type_of(text_of(each))) == each for each in types):
+                called[kernel.__name__, str(types)] = kernel, types
+        return call(kernel, *given)
+
+    def in_its_place(device: CountingDevice, kernel: Kernel[..., Any], size: int, *given: Any) -> None:
+        inside.launch = True
+        try:
+            launch(device, kernel, size, *given)
+        finally:
+            inside.launch = False
+
+    with patch.object(Kernel, "__call__", noted), patch.object(CountingDevice, "launch", in_its_place):
+        yield called
 
 
 def _seconds(kernel: Kernel[..., Any], types: Any) -> float:
@@ -31,9 +68,21 @@ def _seconds(kernel: Kernel[..., Any], types: Any) -> float:
     return time.process_time() - begin
 
 
+def _seconds_on_cpu(kernel: Kernel[..., Any], types: Any) -> float:
+    """The seconds of processor time to compile a kernel for the CPU, rules that others have brought along not among them."""
+    again = Kernel(kernel.body, kernel.parallel, kernel.writes, kernel.scratch)
+    again.compiled._cache = NullCache()
+    begin = time.process_time()
+    again.compiled.compile(types)
+    return time.process_time() - begin
+
+
 def main() -> None:
-    found = sorted(all_launched().values(), key=lambda each: -_seconds(*each))
-    lines = [json.dumps(form_of(kernel, types.args)._asdict()) for kernel, types in found]
+    """Write the list."""
+    used, called = all_used()
+    found: list[tuple[float, Form]] = [(_seconds(*each), form_of(each[0], each[1].args)) for each in used.values()]
+    found += [(_seconds_on_cpu(*each), form_of(*each, on_cpu=True)) for each in called.values()]
+    lines = [json.dumps(form._asdict()) for _, form in sorted(found, key=lambda each: -each[0])]
     FORMS.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 

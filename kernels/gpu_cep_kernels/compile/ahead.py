@@ -1,6 +1,6 @@
-"""Compile for a card, in processes side by side, what queries launch there.
+"""Compile, in processes side by side, what queries launch on a card, and what the CPU runs for them.
 
-ahead.json lists kernels with the types of their arguments: what the benchmark's questions launch,
+ahead.json lists kernels with the types of their arguments: what the benchmark's questions run,
 those that take longest to compile first. ``python -m benchmarks.gpu.ahead`` writes it.
 
 A process that compiles opens no card. It ends with the process that started it.
@@ -28,6 +28,7 @@ import numba
 from numba.core import types
 
 from gpu_cep_kernels.compile import jit, notices
+from gpu_cep_kernels.compile.bundles import bundled
 from gpu_cep_kernels.compile.kernel_cache import ahead_turn, cache_folder, cuda_turn, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
 
@@ -41,15 +42,19 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 class Form(NamedTuple):
-    """Name a kernel, and the types for which it is compiled: those of the size and of the tuple of all arguments."""
+    """Name a kernel, and the types for which it is compiled: those of the size and of the tuple of all arguments.
+
+    `on_cpu` says that it is the CPU's form, whose types are those of its arguments.
+    """
 
     kernel: str
     types: list[Any]
+    on_cpu: bool = False
 
 
-def form_of(kernel: jit.Kernel[..., Any], signature: Sequence[Any]) -> Form:
+def form_of(kernel: jit.Kernel[..., Any], signature: Sequence[Any], on_cpu: bool = False) -> Form:
     """Return the form of a kernel for numba types."""
-    return Form(f"{kernel.body.__module__}:{kernel.__name__}", [text_of(each) for each in signature])
+    return Form(f"{kernel.body.__module__}:{kernel.__name__}", [text_of(each) for each in signature], on_cpu)
 
 
 def forms() -> list[Form]:
@@ -161,6 +166,9 @@ def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
 
     This process opens no card from then on: it stands in for one of that capability.
     """
+    if form.on_cpu:
+        _compile_for_cpu(form, wait)
+        return
     _stand_in(capability)
     dispatcher = _named(form.kernel).cuda
     signature = tuple(map(type_of, form.types))
@@ -173,6 +181,14 @@ def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
             dispatcher._cache.save_overload(signature, compiled)
         finally:
             cuda_turn.give_up()
+
+
+def _compile_for_cpu(form: Form, wait: bool) -> None:
+    """Compile the CPU's form and keep it on disk, as :func:`compile_form`."""
+    dispatcher = _named(form.kernel).compiled
+    signature = tuple(bundled(type_of(each)) for each in form.types)
+    if dispatcher._cache.begin(signature, dispatcher.targetctx.codegen(), wait):
+        dispatcher.compile(signature)
 
 
 def note_done(capability: Capability) -> None:

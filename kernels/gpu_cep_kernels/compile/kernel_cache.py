@@ -132,6 +132,14 @@ class KernelCache(NullCache):
         payload = (folder and _read(folder / name)) or _read_when_compiled(writable_folder(folder), name)
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
+    def begin(self, sig: Any, codegen: Any, wait: bool) -> bool:
+        """Whether the form for these types is to be compiled: it is not kept, and no other process compiles it, or this one may `wait`."""
+        folder = writable_folder(cache_folder())
+        if folder is None:
+            return False
+        name = self.file_name(sig, codegen)
+        return not (folder / name).exists() and (wait or turn.take_free(folder / f"{name}.lock"))
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""
         folder = writable_folder(cache_folder())

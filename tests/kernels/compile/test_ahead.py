@@ -1,4 +1,4 @@
-"""Processes that compile for a card ahead of queries."""
+"""Processes that compile ahead of queries, for a card and what the CPU runs beside it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ import pytest
 from benchmarks.gpu.device_code import missing_wheels, types_of
 from gpu_cep_kernels.compile import ahead, jit, kernel_cache
 from gpu_cep_kernels.compile.ahead import form_of, forms, text_of, type_of
+from gpu_cep_kernels.compile.bundles import bundled
 from tests.kernel_cases import CASES
 from tests.requirements import require_modules
 
 pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
 
-# A helper process for few forms, which tells what it compiled, and each time that NVVM did.
+# A helper process for few forms, one of them the CPU's, which tells what it compiled, and each time that NVVM did.
 HELPER = """
 import os
 import sys
 from gpu_cep_kernels.compile import ahead
-forms = [*ahead.forms()[-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
+every = ahead.forms()
+forms = [[each for each in every if each.on_cpu][-1], *[each for each in every if not each.on_cpu][-2:]]
+forms.append(ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", []))
 ahead.forms = lambda: forms
 from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
@@ -36,6 +39,12 @@ class Told(dispatcher._Kernel):
         os.write(1, f"{function.__name__}\\n".encode())
         super().__init__(function, *given, **options)
 dispatcher._Kernel = Told
+from gpu_cep_kernels.compile.kernel_cache import KernelCache
+save = KernelCache.save_overload
+def saved(cache, signature, data):
+    os.write(1, f"{cache._name}\\n".encode())
+    save(cache, signature, data)
+KernelCache.save_overload = saved
 ahead.main(["9", "0", *sys.argv[1:]])
 """
 
@@ -62,7 +71,31 @@ def test_types_are_written_and_read():
 def test_what_is_listed_is_a_kernel_of_such_types():
     for form in forms():
         kernel = ahead._named(form.kernel)
-        assert form == form_of(kernel, [type_of(each) for each in form.types])
+        assert form == form_of(kernel, [type_of(each) for each in form.types], form.on_cpu)
+
+
+def test_the_form_that_is_kept_for_the_cpu_is_the_one_that_queries_look_for(monkeypatch, tmp_path):
+    form = next(each for each in forms() if each.on_cpu and each.kernel.endswith(":count_labels"))
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    ahead.compile_form(form, (9, 0))
+    (kept,) = tmp_path.glob("*.kernel")
+    compiled = ahead._named(form.kernel).compiled
+    assert kept.name in {compiled._cache.file_name(each, compiled.targetctx.codegen()) for each in compiled.signatures}
+    assert not compiled._cache.begin(compiled.signatures[-1], compiled.targetctx.codegen(), wait=True)
+
+
+def test_a_form_that_another_process_compiles_is_left_to_it(monkeypatch, tmp_path):
+    form = next(each for each in forms() if each.on_cpu)
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    compiled = ahead._named(form.kernel).compiled
+    signature, codegen = tuple(bundled(type_of(each)) for each in form.types), compiled.targetctx.codegen()
+    other = kernel_cache._Turn()
+    assert other.take_free(tmp_path / f"{compiled._cache.file_name(signature, codegen)}.lock")
+    assert not compiled._cache.begin(signature, codegen, wait=False)
+    assert compiled._cache.begin(signature, codegen, wait=True)
+    other.give_up()
+    assert compiled._cache.begin(signature, codegen, wait=False)
+    kernel_cache.turn.give_up()
 
 
 @pytest.mark.parametrize("forking", [False, True])
@@ -70,11 +103,12 @@ def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_
     helpers = [helper(tmp_path, 2)] if forking else [helper(tmp_path, 1) for _ in range(2)]
     said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
     assert not any(each.wait() for each in helpers)
-    expected = [f"{form.kernel.split('.')[-1].replace(':', '.')}" for form in forms()[-2:]]
+    on_card, on_cpu = ([form for form in forms() if form.on_cpu == each] for each in (False, True))
+    expected = [form.kernel.split(".")[-1].replace(":", ".") for form in (*on_card[-2:], on_cpu[-1])]
     assert Counter("".join(said).split()) == Counter([*expected, "nvvm", "nvvm"])
     names = Counter(path.suffix for path in (tmp_path / "gpu_cep").iterdir() if not path.name.startswith("said-"))
     (done,) = (tmp_path / "gpu_cep").glob("ahead-*")
-    assert names == {".cuda": 2, done.suffix: 1}
+    assert names == {".cuda": 2, ".kernel": 1, done.suffix: 1}
 
 
 @pytest.mark.parametrize("processes", [1, 2])
