@@ -93,6 +93,16 @@ def test_a_first_event_of_several_branches_counts_once(pattern, limit):
     assert counted == [len(found(table, query, limit_per_start=limit))]
 
 
+@pytest.mark.parametrize("algorithm", [None, "ses_automaton", "backtracking", "nfab", "lazy_chain", "lazy_tree", "join_tree"])
+@pytest.mark.parametrize("pattern", ["SEQ(a, NOT(A n), A b)", "SEQ(a, A b)", "SEQ(A a, B b, C c)", "AND(A a, B b)", "SEQ(a, FIRST(A b))"])
+def test_each_first_event_counts_by_itself_whatever_counts(pattern, algorithm):
+    table, chosen = pa.table({"ts": range(12), "type": list("ABXABCAABCAB")}), {} if algorithm is None else {"algorithm": algorithm}
+    query = f"PATTERN {pattern} WHERE skip_till_any_match {{ }} WITHIN 5"
+    for limit in (1, 2, 3):
+        counted = gpu_cep.match(table, query, limit_per_start=limit, output="count", **chosen)["count"].to_pylist()
+        assert counted == [len(found(table, query, limit_per_start=limit, algorithm="brute_force"))]
+
+
 EVENTS = pa.table({"ts": range(7), "type": list("ABBABBB"), "x": [0, 3, 1, 0, 5, 5, 2], "k": list("uuvvuvu")})
 QUERY = "PATTERN SEQ(A a, B b+) WHERE skip_till_any_match { } WITHIN 9"
 

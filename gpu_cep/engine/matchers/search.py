@@ -146,9 +146,15 @@ class Matcher(Protocol):
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each.
 
-        All matches of a stream may be counted at one event. Each event is the
-        start of a match of that stream.
+        All matches of a stream may be counted at one event, unless the plan keeps some of each start.
+        Each event is the start of a match of that stream.
         """
+
+
+def count_starts(matches: Matches) -> tuple[Indices, Indices]:
+    """Return the events at which matches start (ascending), and how many start at each."""
+    starts, totals = np.unique(matches.first, return_counts=True)
+    return starts, totals
 
 
 def entry_of_match(totals: Indices, match: int) -> int:

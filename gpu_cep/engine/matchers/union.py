@@ -10,7 +10,7 @@ from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
-from gpu_cep.engine.matchers.search import Matcher, Search
+from gpu_cep.engine.matchers.search import Matcher, Search, count_starts
 from gpu_cep.records import record
 
 # Gives a matcher for each branch in a batch.
@@ -52,8 +52,7 @@ class Union:
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
         if not self._disjoint:
-            starts, totals = np.unique(self.find(batch).first, return_counts=True)
-            return starts, totals
+            return count_starts(self.find(batch))
         counts = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
         if len(counts) == 1:
             return counts[0]

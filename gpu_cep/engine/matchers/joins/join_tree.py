@@ -17,7 +17,7 @@ from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.statistics import join_statistics
 from gpu_cep.engine.matchers.joins.workplace import Workplace, cpu_workplace
 from gpu_cep.engine.matchers.negation_schedule import earliest_needs
-from gpu_cep.engine.matchers.search import Search, entry_of_match
+from gpu_cep.engine.matchers.search import Search, count_starts, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.plan.costs import Estimate
@@ -49,8 +49,11 @@ class JoinTree:
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each.
 
-        The matches of one row of the last join are all counted at the earliest of their starts.
+        The matches of one row of the last join are all counted at the earliest of their starts, unless
+        some matches of each start are kept.
         """
+        if not self.search.plan.settings.keeps_all:
+            return count_starts(self.find(batch))
         size = batch.own - batch.low
         totals = self._joined(batch, lambda planned: planned.counts(size))
         if totals is None:

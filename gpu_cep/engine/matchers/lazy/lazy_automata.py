@@ -13,7 +13,7 @@ from gpu_cep.engine.events.sampling import Sample, combine_searches
 from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
 from gpu_cep.engine.matchers.negation_schedule import negation_needs
-from gpu_cep.engine.matchers.search import Search
+from gpu_cep.engine.matchers.search import Search, count_starts
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.window_share import measure_window_share
@@ -49,7 +49,12 @@ class LazyAutomaton:
         return matches
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return the first start in each stream with matches, and the number of the stream's matches."""
+        """Return the first start in each stream with matches, and the number of the stream's matches.
+
+        If some matches of each start are kept, every start is returned.
+        """
+        if not self.search.plan.settings.keeps_all:
+            return count_starts(self.find(batch))
         enumerations = self._enumerations(batch, count_parts(batch))
         starts, totals = new_stream_counts(self.search, batch)
         with self.search.profile.stage("matching"):

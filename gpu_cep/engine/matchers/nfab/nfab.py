@@ -57,11 +57,12 @@ class Nfab:
     def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each.
 
-        Where every path is a match, all matches of a stream are counted at the first of their starts.
+        Where every path is a match and all are kept, those of a stream are counted at the first of their starts.
         """
+        by_stream = self.search.plan.settings.keeps_all and every_path_matches(self.search)
         finished = _run_pass(self.search, batch, branch.windows)
         with self.search.profile.stage("matching"):
-            starts, totals = finished.count_paths() if every_path_matches(self.search) else finished.paths().count()
+            starts, totals = finished.count_paths() if by_stream else finished.paths().count()
         self.search.profile.add("matches", sum_counts(totals))
         return starts + batch.low, totals
 
