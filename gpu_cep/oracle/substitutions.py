@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.oracle.conditions import Agreement
 from gpu_cep.oracle.patterns import END, Negation, Quantity
 from gpu_cep.oracle.problems import Problem, Substitution, events_of
 
@@ -103,8 +104,14 @@ def is_ended(problem: Problem, substitution: Substitution) -> bool:
 
 
 def _ends(problem: Problem, name: str, position: int, substitution: Substitution) -> bool:
-    """Return whether the event at `position` satisfies the UNTIL of a variable, and agrees with the match as ``[attr]`` says."""
-    return all(problem.holds(condition, {**substitution, END: (position,)}) for condition in problem.branch.until[name])
+    """Return whether the event at `position` satisfies the UNTIL of a variable, and agrees with the match as ``[attr]`` says.
+
+    One that the variable binds is of the match, also if its attribute is NULL, which equals nothing.
+    """
+    conditions = problem.branch.until[name]
+    if position in substitution[name]:
+        conditions = tuple(condition for condition in conditions if not isinstance(condition, Agreement))
+    return all(problem.holds(condition, {**substitution, END: (position,)}) for condition in conditions)
 
 
 def is_violated(problem: Problem, negation: Negation, match: Substitution) -> bool:

@@ -57,6 +57,13 @@ def test_same_matches_as_the_oracle(case, data):
     assert matches_of(answered(case, algorithm=algorithm, output="indices")) == expected(case)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_an_event_without_a_key_that_satisfies_the_condition_is_not_bound(strategy):
+    events = pa.table({"ts": [1, 2, 3], "type": list("BBB"), "k": pa.array([None, None, 1], pa.int64()), "x": [1, 0, 1]})
+    case = Case("PATTERN B b+ UNTIL (x = 1) WHERE [k] WITHIN 5", events, {"strategy": strategy})
+    assert matches_of(answered(case, output="indices")) == expected(case) == [{"b": (1,)}]
+
+
 @examples(60, 500)
 @given(cases())
 def test_same_numbers_of_matches(case):
