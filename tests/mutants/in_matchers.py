@@ -6,6 +6,13 @@ from tests.mutants.fault import CONFORMANCE, INTERVALS, Fault
 
 MATCHERS = (
     Fault(
+        "limits-bound-counts-of-streams",
+        "gpu_cep/engine/matchers/lazy/lazy_automata.py",
+        "if not self.search.plan.settings.keeps_all:",
+        "if self.search is None:",
+        ("tests/conformance/test_limit_per_start.py",),
+    ),
+    Fault(
         "dead-ends-forget-the-last-event",
         "gpu_cep/engine/matchers/dead_ends.py",
         "loaded & {part.previous, part.last}",
