@@ -14,6 +14,20 @@ _SETTLING, _SETTLED = "gpu_cep/engine/events/settling.py", ("tests/engine/events
 
 FILES = (
     Fault(
+        "row-groups-at-the-end-of-a-window-are-far",
+        "gpu_cep/engine/input/near_groups.py",
+        'np.searchsorted(earliest, high, side="right")',
+        'np.searchsorted(earliest, high, side="left")',
+        _GROUPS,
+    ),
+    Fault(
+        "near-groups-of-all-branches",
+        "gpu_cep/engine/input/near_groups.py",
+        "found |= near",
+        "found = near",
+        _GROUPS,
+    ),
+    Fault(
         "row-groups-in-the-order-of-a-set",
         _PARQUET,
         "else fragment.subset(row_group_ids=groups)",

@@ -6,6 +6,27 @@ from tests.mutants.fault import Fault
 
 SPARK = (
     Fault(
+        "rare-events-reach-their-own-bin-only",
+        "spark_glue/gpu_cep_spark/rare_events.py",
+        "F.sequence(first, last)",
+        "F.array(home)",
+        ("tests/spark/test_rare_events.py",),
+    ),
+    Fault(
+        "events-without-a-time-are-near-none",
+        "spark_glue/gpu_cep_spark/rare_events.py",
+        "read.filter(missing | (",
+        "read.filter(~missing & (",
+        ("tests/spark/test_rare_events.py",),
+    ),
+    Fault(
+        "near-events-in-other-portions-are-not-read",
+        "spark_glue/gpu_cep_spark/file_reading.py",
+        "near=what.wanted.near if whole else None",
+        "near=what.wanted.near",
+        ("tests/spark/test_file_buckets.py",),
+    ),
+    Fault(
         "filter-drops-rows-without-time",
         "spark_glue/gpu_cep_spark/pushdown.py",
         "return untimed(query, schema) | _all(conjuncts)",
