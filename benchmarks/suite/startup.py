@@ -1,7 +1,7 @@
 """How long the first answer takes: import, first match, known pattern in a new process, cold and warm kernel caches.
 
 ``python -m benchmarks.suite.startup`` prints a table; each row is a new process. With ``--compile`` it prints
-what the first query of a machine costs in CPU seconds, for several shapes of query, and kernel by kernel.
+what the first query of a machine costs in seconds and CPU seconds, for several shapes of query, and kernel by kernel.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -111,11 +112,13 @@ def measure_startups() -> list[StartUp]:
 class FirstQuery:
     """CPU seconds of two new processes that run one query, with an empty cache and with what the first one left.
 
-    `kernels` are those that the first one compiled: in how many forms, and in how many seconds.
+    `waited` are the seconds from the start of the first one to its end. `kernels` are those that it compiled: in how
+    many forms, and in how many seconds.
     """
 
     shape: str
     cold: float
+    waited: float
     warm: float
     kernels: dict[str, tuple[int, float]]
 
@@ -125,16 +128,20 @@ def measure_first_query(shape: str) -> FirstQuery:
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {"NUMBA_CACHE_DIR": folder, "GPU_CEP_QUIET": "1"}
         command = [sys.executable, "-c", COMPILING, json.dumps(SHAPES[shape])]
-        runs = [subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment) for _ in range(2)]
+        marks, runs = [time.perf_counter()], []
+        for _ in range(2):
+            runs.append(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment))
+            marks.append(time.perf_counter())
     (cold, kernels), (warm, compiled_again) = (json.loads(run.stdout) for run in runs)
     assert not compiled_again, compiled_again
-    return FirstQuery(shape, cold, warm, kernels)
+    return FirstQuery(shape, cold, marks[1] - marks[0], warm, kernels)
 
 
 def print_first_queries() -> None:
     """Print what each shape costs, and its kernels, the dearest first."""
     for first in map(measure_first_query, SHAPES):
-        print(f"{first.shape}: {first.cold:.1f} s of CPU time cold, {first.warm:.2f} s warm; {len(first.kernels)} kernels compiled")
+        spent = f"{first.waited:.1f} s cold, {first.cold:.1f} s of CPU time, {first.warm:.2f} s warm"
+        print(f"{first.shape}: {spent}; {len(first.kernels)} kernels compiled")
         for name, (forms, seconds) in sorted(first.kernels.items(), key=lambda each: -each[1][1]):
             print(f"    {seconds:6.2f}  {forms} x {name}")
 
