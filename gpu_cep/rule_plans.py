@@ -191,7 +191,7 @@ def _wanted_by_any(planned: Iterable[PlannedRule], source: Source) -> Wanted | N
     columns = timed - {None}
     if not 0 < len(conditions) <= _MOST_FILTERS or len(columns) > 1:
         return None
-    return Wanted(reduce(or_, conditions.values()), next(iter(columns), None))
+    return Wanted(reduce(or_, conditions.values()), next(iter(columns), None), {})
 
 
 def _exceeds(source: Source, names: list[str], first: PlannedRule, wanted: Wanted | None, memory: int | None) -> bool:

@@ -18,6 +18,7 @@ from gpu_cep.engine.input.parquet_files import ParquetFiles, Wanted
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.input.wanted_texts import rows_of_texts
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
@@ -127,17 +128,49 @@ def _read(what: Reading, parts: Sequence[FilePart], profile: Profile, *, whole: 
     name = shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
     with reading(name):
         fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts)
-        part = ParquetFiles(what.schema, fragments).read_part(what.schema.names, _all_wanted(what, whole=whole))
-    profile.add(READ_ROWS, part.table.num_rows)
-    profile.add(READ_BYTES, part.table.nbytes)
-    profile.add(READ_GROUPS, sum(len(each.groups) for each in parts) if part.groups is None else part.groups.read)
-    return _kept(what, part.table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
+        files = ParquetFiles(what.schema, fragments)
+        wanted = _all_wanted(what, whole=whole)
+        read = _rows_of_texts if _picks_texts(what, files) else _whole_groups
+        table = read(what, files, wanted, profile)
+    return _kept(what, table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
+
+
+def _picks_texts(what: Reading, files: ParquetFiles) -> bool:
+    """Return whether rows are dropped by their texts alone as soon as they are read, so that they take no memory."""
+    return what.wanted is not None and bool(what.wanted.texts) and what.condition is None and files.all_timed(what.wanted)
+
+
+def _rows_of_texts(what: Reading, files: ParquetFiles, wanted: Wanted | None, profile: Profile) -> pa.Table:
+    """Return the rows whose texts the query wants, of row groups that are read one after the other."""
+    assert wanted is not None, "there are texts that are wanted"
+    kept = []
+    for table in files.read_by_group(what.schema.names, wanted):
+        _count_read(profile, table, 1)
+        kept.append(rows_of_texts(table, wanted.texts))
+        # not held while the next is read
+        del table
+    return pa.concat_tables(kept) if kept else what.schema.empty_table()
+
+
+def _whole_groups(what: Reading, files: ParquetFiles, wanted: Wanted | None, profile: Profile) -> pa.Table:
+    """Return all rows of the row groups that may have one that the query and the DataFrame's filter want."""
+    part = files.read_part(what.schema.names, wanted)
+    groups = sum(fragment.num_row_groups for fragment in files.fragments) if part.groups is None else part.groups.read
+    _count_read(profile, part.table, groups)
+    return part.table
+
+
+def _count_read(profile: Profile, table: pa.Table, groups: int) -> None:
+    """Add what was read to the profile."""
+    profile.add(READ_ROWS, table.num_rows)
+    profile.add(READ_BYTES, table.nbytes)
+    profile.add(READ_GROUPS, groups)
 
 
 def _all_wanted(what: Reading, *, whole: bool) -> Wanted | None:
     """Return which rows must be read, by the query and by the DataFrame's filter; `whole` if these are all rows of a share."""
     if what.wanted is None:
-        return None if what.condition is None else Wanted(what.condition, None)
+        return None if what.condition is None else Wanted(what.condition, None, {})
     condition = what.wanted.condition if what.condition is None else what.wanted.condition & what.condition
     # what is near may be in another portion
     return what.wanted._replace(condition=condition, near=what.wanted.near if whole else None)

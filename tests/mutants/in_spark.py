@@ -188,6 +188,20 @@ SPARK = (
         ("tests/spark/test_file_values.py",),
     ),
     Fault(
+        "events-without-a-time-are-left-out-by-their-texts",
+        "spark_glue/gpu_cep_spark/file_reading.py",
+        " and files.all_timed(what.wanted)",
+        "",
+        ("tests/spark/test_file_texts.py",),
+    ),
+    Fault(
+        "null-is-the-first-text-of-a-dictionary",
+        "gpu_cep/engine/input/wanted_texts.py",
+        "fill_null(len(known))",
+        "fill_null(0)",
+        ("tests/spark/test_file_texts.py",),
+    ),
+    Fault(
         "changed-files-are-read",
         "spark_glue/gpu_cep_spark/file_reading.py",
         "if fingerprint(path) != known:",

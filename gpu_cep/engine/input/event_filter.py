@@ -22,6 +22,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.parquet_files import Near, Wanted
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.programs import string_predicate_column
 from gpu_cep.plan.properties import property_conjuncts
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def wanted_events(plan: Plan, schema: pa.Schema) -> Wanted | None:
     condition = event_filter(plan, schema)
     if condition is None:
         return None
-    return Wanted(condition, None if plan.query.drops_untimed else schema.names[plan.query.timestamp], _near(plan, schema))
+    timed = None if plan.query.drops_untimed else schema.names[plan.query.timestamp]
+    return Wanted(condition, timed, _text_filters(plan, schema), _near(plan, schema))
 
 
 def _near(plan: Plan, schema: pa.Schema) -> Near | None:
@@ -75,9 +77,24 @@ def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:
 
 def variable_filters(plan: Plan, schema: pa.Schema) -> list[Expression | None]:
     """Return for each variable an Arrow expression that is true for every event that it may bind; None if no useful one is known."""
-    conjuncts = property_conjuncts(plan.query)
+    return _filters_of(plan, schema, [(conjunct, bits) for _, conjunct, bits in property_conjuncts(plan.query)])
+
+
+def _text_filters(plan: Plan, schema: pa.Schema) -> dict[str, Expression]:
+    """Return, for each text column, a filter that reads it alone and is true for every event that a variable may bind."""
+    found: dict[int, list[tuple[Bound, int]]] = {}
+    for _, conjunct, bits in property_conjuncts(plan.query):
+        column = string_predicate_column(conjunct)
+        if column is not None and column < len(schema):
+            found.setdefault(column, []).append((conjunct, bits))
+    filters = {schema.names[column]: _any(_filters_of(plan, schema, conjuncts)) for column, conjuncts in found.items()}
+    return {name: condition for name, condition in filters.items() if condition is not None}
+
+
+def _filters_of(plan: Plan, schema: pa.Schema, conjuncts: Sequence[tuple[Bound, int]]) -> list[Expression | None]:
+    """Return for each variable a filter that is true wherever its conjuncts are; bits say which variables a conjunct is of."""
     of_variables = (
-        [conjunct for _, conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))
+        [conjunct for conjunct, bits in conjuncts if bits >> number & 1] for number in range(len(plan.query.variables))
     )  # fmt: skip
     return [_all_known(own, schema) for own in of_variables]
 

@@ -51,11 +51,13 @@ class Wanted(NamedTuple):
     """The events that must be read: those for which `condition` is true.
 
     If the column `timed` is NULL or NaN somewhere, all events must be read (None: no matter).
+    `texts` has, for some text columns, a condition that reads nothing else and is true for all of these events.
     Of the others, those that are not `near` need not be read, either (None: all must be).
     """
 
     condition: dataset.Expression
     timed: str | None
+    texts: Mapping[str, dataset.Expression]
     near: Near | None = None
 
 
@@ -106,6 +108,17 @@ class ParquetFiles:
         schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
         return PartOfFiles(table, schema) if wanted is None else self._part(table, schema, kept)
 
+    def read_by_group(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[pa.Table]:
+        """Give the same columns of the same rows as :meth:`read_part`, one row group at a time, the next when it is asked for."""
+        compact = self.compact(columns)
+        for fragment in _subset(compact.fragments, self.kept_groups(columns, wanted)):
+            for group in fragment.row_groups:
+                yield compact._table([fragment.subset(row_group_ids=[group.id])], compact.schema, columns)
+
+    def all_timed(self, wanted: Wanted) -> bool:
+        """Return whether statistics say that no event has to be read for want of a time."""
+        return wanted.timed is None or all(_never_null(fragment, wanted.timed) for fragment in self.fragments)
+
     def compact(self, columns: Sequence[str]) -> ParquetFiles:
         """Return the same files, of which those of the columns come as dictionaries that are text which dictionaries make smaller."""
         encoded = list(self._compact_texts(columns))
@@ -139,7 +152,7 @@ class ParquetFiles:
         if wanted is None:
             return [None] * len(self.fragments)
         each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
-        if wanted.timed is not None and not all(_never_null(fragment, wanted.timed) for fragment in self.fragments):
+        if not self.all_timed(wanted):
             return [None] * len(self.fragments)
         kept = [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
         # files of which all is read may be an error
