@@ -30,7 +30,9 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     parts = quote(counts.columns[-1])
     # as text: each column that PySpark builds asks the JVM several times where in the user's code it is
     total = f"CASE WHEN count({parts}) = 0 THEN 0 ELSE coalesce(try_sum({parts}), raise_error('{OVERFLOW}')) END"
-    return counts.groupBy(*map(quote, keys)).agg(F.expr(f"CAST({total} AS BIGINT) AS {parts}"))
+    added, streams = f"CAST({total} AS BIGINT) AS {parts}", [quote(key) for key in keys]
+    # the driver asks the JVM far less often for one expression of all rows
+    return counts.groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
 
 
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0) -> DataFrame:

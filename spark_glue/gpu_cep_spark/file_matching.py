@@ -113,6 +113,8 @@ def _needs_assembly(settings: Settings) -> bool:
 def _total(rows: DataFrame) -> DataFrame:
     """Return one count per stream; columns go by number, since Spark does not tell names apart that differ in case alone."""
     names = rows.columns
+    if len(names) == 1:
+        return total_counts(rows, ())
     places = [f"r{place}" for place in range(len(names))]
     return total_counts(rows.toDF(*places), places[:-1]).toDF(*names)
 
