@@ -168,9 +168,16 @@ DEVICE = (
     Fault(
         "tie-across-tiles-is-not-seen",
         "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
-        "np.uint64(times[e] != times[event_before(e)])",
-        "np.uint64(k == 0 or times[e] != times[event_before(e)])",
+        "return changes(first, count, times) if",
+        "return changes(first, count, times) | np.uint64(1) if",
         (TILES,),
+    ),
+    Fault(
+        "high-bits-of-a-pack-stay-in-their-bytes",
+        "kernels/gpu_cep_kernels/phase_one/pack_bits.py",
+        "0x00000000F0F0F0F0",
+        "0x0000000000F0F0F0",
+        ("tests/kernels/phase_one/test_pack_bits.py",),
     ),
     Fault(
         "falls-across-tiles-are-not-seen",
