@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import reduce
+from itertools import chain
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -53,10 +54,12 @@ def _near(plan: Plan, schema: pa.Schema) -> Near | None:
     window = plan.query.window
     if not (isinstance(plan, EventPlan) and isinstance(window, TimeWindow) and "reach" in plan.pruning):
         return None
-    filters = variable_filters(plan, schema)
-    of_branches = ([filters[number] for number in branch.positives] for branch in plan.branches)
-    branches = tuple(tuple(each for each in own if each is not None) for own in of_branches)
-    return Near(schema.names[plan.query.timestamp], window.length, branches) if any(len(own) > 1 for own in branches) else None
+    known = {number: each for number, each in enumerate(variable_filters(plan, schema)) if each is not None}
+    branches = tuple(tuple(number for number in branch.positives if number in known) for branch in plan.branches)
+    if all(len(own) < 2 for own in branches):
+        return None
+    conditions = {number: known[number] for number in sorted(set(chain.from_iterable(branches)))}
+    return Near(schema.names[plan.query.timestamp], window.length, conditions, branches)
 
 
 def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:

@@ -39,20 +39,22 @@ _MOST_JOINED = (1 << 31) - 1
 class Near(NamedTuple):
     """Where events matter: at most `length` ticks of the column `timestamp` from an event of each variable of some branch.
 
-    `branches` has for each branch the conditions that events of its variables satisfy.
+    `conditions` has for some variables, by their numbers, what their events satisfy; `branches` has for each branch the numbers of those
+    that it binds.
     """
 
     timestamp: str
     length: int | float
-    branches: tuple[tuple[dataset.Expression, ...], ...]
+    conditions: Mapping[int, dataset.Expression]
+    branches: tuple[tuple[int, ...], ...]
 
 
 class Wanted(NamedTuple):
     """The events that must be read: those for which `condition` is true.
 
     If the column `timed` is NULL or NaN somewhere, all events must be read (None: no matter).
-    `texts` has, for some text columns, a condition that reads nothing else and is true for all of these events.
-    Of the others, those that are not `near` need not be read, either (None: all must be).
+    If not, those that are not `near` need not be read, either (None: all must be).
+    `texts` has, for some text columns, a condition that reads nothing else and is true for all events that `condition` is true for.
     """
 
     condition: dataset.Expression
@@ -158,16 +160,19 @@ class ParquetFiles:
         # files of which all is read may be an error
         if not kept or wanted.near is None or any(own is None for own in kept):
             return kept
-        return self._kept_near(kept, columns, wanted.near)
+        return self._kept_near(kept, wanted.near)
 
-    def _kept_near(self, kept: Sequence[list[int] | None], columns: Sequence[str], near: Near) -> Kept:
+    def _kept_near(self, kept: Kept, near: Near) -> Kept:
         """Return for each fragment those of the row groups that may have an event which bears on a match."""
         groups = read_row_groups(self.fragments, self.schema, near.timestamp, ())
+        # the others have no event of any variable, and to judge a row group takes longer than all else here
+        left = [fragment.subset(row_group_ids=own) for fragment, own in zip(self.fragments, kept, strict=True)]
 
         def held(condition: dataset.Expression) -> npt.NDArray[np.bool_]:
-            return self.marks([_kept(fragment, condition, self.schema, columns) for fragment in self.fragments])
+            return self.marks([_not_ruled_out(fragment, condition, self.schema) for fragment in left])
 
-        marks = near_groups(groups, near.length, [[held(condition) for condition in branch] for branch in near.branches])
+        holds = {number: held(condition) for number, condition in near.conditions.items()}
+        marks = near_groups(groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
         marks &= self.marks(kept)
         ends = np.cumsum([fragment.num_row_groups for fragment in self.fragments])[:-1]
         return [own[near].tolist() for own, near in zip(np.split(groups.group, ends), np.split(marks, ends), strict=True)]
@@ -365,6 +370,11 @@ def _kept(
     own = fragment.physical_schema
     if any(name in own.names and own.field(name).type != schema.field(name).type for name in columns):
         return None
+    return _not_ruled_out(fragment, condition, schema)
+
+
+def _not_ruled_out(fragment: dataset.ParquetFileFragment, condition: dataset.Expression, schema: pa.Schema) -> list[int]:
+    """Return the row groups of a fragment for which statistics do not rule out the condition."""
     return [group.id for part in fragment.split_by_row_group(condition, schema=schema) for group in part.row_groups]
 
 
