@@ -7,9 +7,7 @@ measurements. ``python -m benchmarks.planner.choices`` compares the choices with
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from gpu_cep.records import record
+from dataclasses import dataclass, replace
 
 # The fixed cost of a batch: by the automaton, by NFA^b, by a lazy chain, by joins.
 WALK_BATCH, PASS_BATCH, CHAIN_BATCH, JOIN_BATCH = 180e3, 450e3, 140e3, 550e3
@@ -34,7 +32,7 @@ BOUND, JOINED = 6.0, 12.0
 TRIAL, MARGIN = 900e3, 0.3
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The expected cost of a batch by one algorithm.
 
@@ -58,7 +56,7 @@ class Estimate:
         return replace(self, cost=self.cost * factor, steps=self.steps * factor, matches=self.matches * factor)
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Answer:
     """How a batch was answered for one branch.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -20,7 +21,6 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX
 from gpu_cep.plan.vector import vector
-from gpu_cep.records import record
 from gpu_cep.whole_files import save_whole
 
 _DETECTED = {
@@ -29,7 +29,7 @@ _DETECTED = {
 }
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class Joined:
     """The chunks that were joined in one order of the names.
 
@@ -41,7 +41,7 @@ class Joined:
     rows: tuple[int, ...]
 
 
-@record()
+@dataclass(frozen=True, slots=True)
 class IntervalExplanation:
     """How a query over situations will be answered; print it, or show it in a notebook.
 
