@@ -23,16 +23,20 @@ def direct_access(is_ours: Callable[[Any], bool]) -> Registry:
     """
     registry = Registry("elements")
 
+    def is_direct(context: Any, array: Any, index: Any) -> bool:
+        # NUMBA_BOUNDSCHECK=1 asks for numba's own code, which looks at each index
+        return is_ours(context) and not context.enable_boundscheck and _is_element(array, index)
+
     def read(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index = signature.args
-        if not is_ours(context) or not _is_element(array, index):
+        if not is_direct(context, array, index):
             standard = arrayobj.getitem_array_tuple if isinstance(index, types.BaseTuple) else arrayobj.getitem_arraynd_intp
             return standard(context, builder, signature, arguments)
         return arrayobj.load_item(context, builder, array, _place(context, builder, signature.args, arguments))
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index, given = signature.args
-        if not is_ours(context) or not _is_element(array, index):
+        if not is_direct(context, array, index):
             return arrayobj.setitem_array(context, builder, signature, arguments)
         value = context.cast(builder, arguments[2], given, array.dtype)
         return arrayobj.store_item(context, builder, array, value, _place(context, builder, signature.args, arguments))
