@@ -316,16 +316,18 @@ class EventColumns:
     def label_codes(self, column: int) -> tuple[Pieces, pa.Array]:
         """As :func:`code_pieces`, but codes are those of the column's own dictionary, and keep their width up to 32 bits."""
 
-        def found() -> tuple[Pieces, pa.Array]:
+        def found() -> tuple[Pieces, pa.Array] | None:
             chunks = self._coded_chunks(column) or [self.arrow(column)]
             kind = chunks[0].type
             width = kind.index_type.bit_width if pa.types.is_dictionary(kind) else 0
             # NULL has a code of its own
             if width in _CODES and not len(chunks[0].dictionary) >> width:
                 return Pieces.of([codes_of(chunk, _CODES[width]) for chunk in chunks]), chunks[0].dictionary
-            return self.code_pieces(column)
+            return None
 
-        return self.once("label codes", (column,), found)
+        # the others depend on the dictionaries that a query compares
+        own = self.once("label codes", (column,), found)
+        return self.code_pieces(column) if own is None else own
 
     def has_dictionary(self, column: int) -> bool:
         """Return whether the column came with a dictionary."""
