@@ -10,7 +10,7 @@ from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field
 from gpu_cep.analysis.calls import computed_once
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.computed_columns import ComputedMembership
-from gpu_cep.analysis.operators import compare, describe, fits, operation, unless_null
+from gpu_cep.analysis.operators import TICKS, compare, describe, fits, operation, unless_null
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, DataType, Kind
 from gpu_cep.lang.ast import Expression, In, Span
@@ -61,7 +61,7 @@ def _among(node: In, value: Bound, meeting: DataType, constants: Items, scope: S
     if len(constants) == 1 and not isinstance(value, Constant):
         return compare("eq", value, constants[0][0], scope, _place(node, constants[0][1]))
     values = [_value(constant, meeting) for constant, _ in constants]
-    if meeting.kind is Kind.TIMESTAMP:
+    if meeting.kind in TICKS:
         # no value of the unit in which they meet reaches the others
         values = [each for each in values if fits(each)]
     strange = next((number for number, each in enumerate(values) if not fits(each)), None)

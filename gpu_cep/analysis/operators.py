@@ -21,6 +21,8 @@ COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "g
 MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 # Constants have at most 1,000 digits.
 _EXACT = Context(prec=1_100)
+# The types that are ticks of the unit in which both operands meet.
+TICKS = frozenset({Kind.TIMESTAMP, Kind.DURATION})
 ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 
 
@@ -43,7 +45,7 @@ def fits(value: object) -> bool:
 
 
 def refuse_range(constant: Constant, scope: Scope, span: Span | None) -> None:
-    """Record that a constant has no place in 64 bits; it is shown as it is written."""
+    """Record that a constant has no place in 64 bits; a number is shown as it is written, a time in ticks."""
     assert isinstance(constant.value, int), "only whole numbers and ticks are beyond 64 bits"
     written = f"{Decimal(constant.value).scaleb(-constant.type.scale, _EXACT).normalize(_EXACT):f}"
     hint = f"write it as a float: {written}e0" if constant.type.kind in NUMERIC else None
@@ -66,16 +68,16 @@ def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Sco
         # a comparison with NULL is NULL, and kernels cannot read a text constant: NULL takes its place
         left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
     left, right = cast_all((left, right), meeting)
-    if meeting.kind is Kind.TIMESTAMP:
+    if meeting.kind in TICKS:
         if isinstance(right, Constant) and not fits(right.value):
-            return _compare_with_far_instant(name, left, right)
+            return _compare_with_far_time(name, left, right)
         if isinstance(left, Constant) and not fits(left.value):
-            return _compare_with_far_instant(MIRRORED[name], right, left)
+            return _compare_with_far_time(MIRRORED[name], right, left)
     return operation(name, (left, right), BOOLEAN, scope, span)
 
 
-def _compare_with_far_instant(name: str, value: Bound, far: Constant) -> Bound:
-    """Return the comparison with an instant that no value reaches: a unit that is fine, such as ns, tells fewer years apart."""
+def _compare_with_far_time(name: str, value: Bound, far: Constant) -> Bound:
+    """Return the comparison with a time or duration that no value reaches: a unit that is fine, such as ns, tells fewer years apart."""
     assert isinstance(far.value, int), "ticks are integers"
     return unless_null(value, getattr(python_operator, name)(0, far.value))
 

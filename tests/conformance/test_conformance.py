@@ -241,6 +241,22 @@ def test_years_that_a_fine_unit_cannot_tell_compare_by_value(condition, negation
     assert matches_of(answered(case, output="indices")) == expected(case)
 
 
+@pytest.mark.parametrize("negation", ["", "NOT "])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "b.t - a.t < {far}", "{far} <= b.t - a.t", "a.d > {far}", "a.d <> -{far}", "a.d >= -{far}", "a.d IN ({far}, 1 day)",
+        "a.d BETWEEN -{far} AND {far}", "(a.d = {far}) IS NULL",
+    ],
+)  # fmt: skip
+def test_durations_that_a_fine_unit_cannot_tell_compare_by_value(condition, negation):
+    day = timedelta(1)
+    times, lengths = [datetime(2024, 1, 1), None, datetime(2024, 1, 2)], [day, None, -day]
+    events = pa.table({"ts": [1, 2, 3], "t": pa.array(times, pa.timestamp("ns")), "d": pa.array(lengths, pa.duration("ns"))})
+    case = Case(f"PATTERN SEQ(a, b) WHERE {negation}({condition.format(far='200000 days')})", events, {"strategy": "skip_till_any_match"})
+    assert matches_of(answered(case, output="indices")) == expected(case)
+
+
 def test_a_backslash_makes_a_wildcard_plain():
     texts = ["%", "a%", "\\%", "\\", "_", "x", "a\nb", "a_b", "axb", "\\x", ""]
     events = pa.table({"ts": range(len(texts)), "s": texts})

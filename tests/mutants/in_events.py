@@ -217,8 +217,8 @@ TEXT = (
     Fault(
         "far-years-compare-with-each-other",
         "gpu_cep/analysis/operators.py",
-        "_compare_with_far_instant(MIRRORED[name], right, left)",
-        "_compare_with_far_instant(name, right, left)",
+        "_compare_with_far_time(MIRRORED[name], right, left)",
+        "_compare_with_far_time(name, right, left)",
         (CONFORMANCE,),
     ),
     Fault(
