@@ -85,8 +85,8 @@ def digits(type: DataType) -> DataType:
 
 def exact_decimals(type: DataType) -> str:
     """Return which decimals are supported in place of those of a wider type, and the casts that make them."""
-    narrower = f"DECIMAL({MAX_DIGITS}, {min(type.scale, MAX_DIGITS)})" if type.scale else "BIGINT"
-    return f"decimals up to {MAX_DIGITS} digits are exact: cast it to {narrower} or DOUBLE"
+    narrower = f"a DECIMAL of {MAX_DIGITS} digits that holds its values," if type.scale else "BIGINT"
+    return f"decimals up to {MAX_DIGITS} digits are exact: cast it to {narrower} or to DOUBLE"
 
 
 def _join_all(types: Sequence[DataType]) -> DataType | None:
