@@ -32,7 +32,7 @@ from gpu_cep_spark.live_frames import ZONE, match_stream
 from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.rare_choice import choose_rare
+from gpu_cep_spark.rare_choice import check_names, check_rare, choose_rare
 from gpu_cep_spark.rare_events import keep_near
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
@@ -178,6 +178,7 @@ def gpu_match(
     refuse_other_frames(frame)
     check_settings(settings)
     check_scan(scan, slices)
+    named = check_rare(rare)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
     arrival = Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit)
@@ -187,7 +188,7 @@ def gpu_match(
     zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
-        check_road(scan, rare)
+        check_road(scan, named)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
@@ -195,12 +196,13 @@ def gpu_match(
         return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], arrival)
     # a report has the figures of one job
     jobs = [Job(frame, query, zone, memory, None if number else report) for number, query in enumerate(queries)]
-    return reduce(DataFrame.union, (_match_batch(job, slices, scan, rare, from_paths=of_files is not None) for job in jobs))
+    return reduce(DataFrame.union, (_match_batch(job, slices, scan, named, from_paths=of_files is not None) for job in jobs))
 
 
-def _match_batch(job: Job, slices: float | str | None, scan: Scan, rare: str | Sequence[str] | None, *, from_paths: bool) -> DataFrame:
+def _match_batch(job: Job, slices: float | str | None, scan: Scan, rare: Sequence[str] | None, *, from_paths: bool) -> DataFrame:
     """Return the matches, or the timeouts, of a DataFrame that is no stream."""
     query, report = job.query, job.report
+    check_names(query.plan, rare)
     if (files := files_of(job, scan, slices, from_paths=from_paths)) is not None:
         return match_files(job, files)
     slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, known_of(job.df, query))
@@ -210,7 +212,7 @@ def _match_batch(job: Job, slices: float | str | None, scan: Scan, rare: str | S
     return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
 
 
-def _near_rare(job: Job, rare: str | Sequence[str] | None) -> Job:
+def _near_rare(job: Job, rare: Sequence[str] | None) -> Job:
     """Return the job over the events near rare ones, if these are looked for."""
     variables, why = choose_rare(job.query.plan, job.query.events, job.df, rare)
     if job.report is not None:

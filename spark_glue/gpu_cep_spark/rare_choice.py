@@ -1,13 +1,13 @@
 """Choose the variables near whose events others are shuffled, if that is exact and pays.
 
-A pass over the source that looks for rare events costs about a sixth of what it takes to shuffle and
-match as many rows. It is made only where a sample of files promises that it spares much more.
+A pass over the source looks for rare events (`python -m benchmarks.spark.rare` measures what it costs). It is made only
+where a sample of files promises that it spares much more.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -87,28 +87,51 @@ class Expected:
         return self.spared >= LEAST_SPARED and self.spared * self.rows >= FEWEST_ROWS
 
 
-def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: str | Sequence[str] | None) -> RareChoice:
+def check_rare(wanted: object) -> tuple[str, ...] | None:
+    """Return the names that ``rare=`` lists, ``("auto",)`` for a choice by sample, or None for no rare variables.
+
+    Raises
+    ------
+    PatternError
+        `wanted` is something else.
+    """
+    if wanted is None or isinstance(wanted, str):
+        return None if wanted is None else (wanted,)
+    names = tuple(wanted) if isinstance(wanted, Iterable) and not isinstance(wanted, bytes | Mapping) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        message = f"rare={wanted!r} names no variables"
+        raise PatternError([Diagnostic(message, hint="expected: a variable's name, a list of names, 'auto' or None")])
+    return names
+
+
+def check_names(plan: AnyPlan, wanted: Sequence[str] | None) -> None:
+    """Raise PatternError for a name that is no variable of the pattern."""
+    known = [variable.name for variable in plan.query.variables]
+    for name in () if wanted is None or tuple(wanted) == (AUTO,) else wanted:
+        if name not in known:
+            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the pattern", hint=nearest(name, known))])
+
+
+def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: Sequence[str] | None) -> RareChoice:
     """Return the rare variables: those that are `wanted`, or, of ``auto``, those that a sample tells.
 
     Raises
     ------
     PatternError
-        `wanted` names no variables, or a match may bind none of them.
+        A match may bind none of the variables that `wanted` names.
     UnsupportedError
         `wanted` names variables, but no events can be left out; the message says why.
     """
     if wanted is None:
         return RareChoice((), "all events are shuffled: rare=None")
+    by_sample = tuple(wanted) == (AUTO,)
     try:
-        if wanted == AUTO:
-            return _by_sample(_refuse_inexact(plan), events, df)
-        names = [wanted] if isinstance(wanted, str) else list(wanted)
-        _refuse_other_names(plan, names)
-        return _as_named(_refuse_inexact(plan), events, df, names)
+        exact = _refuse_inexact(plan)
+        return _by_sample(exact, events, df) if by_sample else _as_named(exact, events, df, wanted)
     except _NoChoiceError as reason:
-        if wanted != AUTO:
-            hint = "rare=None shuffles all events"
-            raise UnsupportedError([Diagnostic(f"rare={wanted!r} is not possible: {reason}", hint=hint)]) from None
+        if not by_sample:
+            message, hint = f"rare={', '.join(wanted)} is not possible: {reason}", "rare=None shuffles all events"
+            raise UnsupportedError([Diagnostic(message, hint=hint)]) from None
         return RareChoice((), f"all events are shuffled: {reason}")
 
 
@@ -126,13 +149,6 @@ def _refuse_inexact(plan: AnyPlan) -> EventPlan:
     if "reach" not in plan.pruning:
         raise _NoChoiceError("prune= or algorithm= leaves reach out")
     return plan
-
-
-def _refuse_other_names(plan: AnyPlan, names: Sequence[str]) -> None:
-    known = [variable.name for variable in plan.query.variables]
-    for name in names:
-        if name not in known:
-            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the pattern", hint=nearest(str(name), known))])
 
 
 def _as_named(plan: EventPlan, events: pa.Schema, df: DataFrame, names: Sequence[str]) -> RareChoice:
@@ -224,7 +240,7 @@ def _refuse_other_sources(df: DataFrame, known: set[str]) -> None:
         raise _NoChoiceError("the DataFrame may give other rows when it is read again")
     other = next((node for node in nodes if not _is_known(node, known)), None)
     if other is not None:
-        raise _NoChoiceError(f"the plan of the DataFrame has a node {other.nodeName()}, which is not read twice")
+        raise _NoChoiceError(f"a DataFrame with {other.nodeName()} in its plan is not read twice, as files, their joins and caches are")
 
 
 def _is_known(node: Any, known: set[str]) -> bool:

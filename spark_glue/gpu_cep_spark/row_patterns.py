@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -100,9 +101,9 @@ def ties_of(bound: BoundRowPattern) -> tuple[int, ...]:
     return tuple(number for number, type in enumerate(types) if number not in settled and has_order(type))
 
 
-def check_road(scan: str, rare: object) -> None:
+def check_road(scan: str, rare: Sequence[str] | None) -> None:
     """Raise UnsupportedError where rows of a row pattern are to be read by tasks, or to be left out."""
-    asked = {"scan='files'": (scan == "files", "scan='auto' or 'spark'"), f"rare={rare!r}": (rare not in (AUTO, None), "rare=None")}
+    asked = {"scan='files'": (scan == "files", "scan='auto' or 'spark'"), "rare=": (rare not in ((AUTO,), None), "rare=None")}
     faults = [
         Diagnostic(f"{what} is not supported for MATCH_RECOGNIZE", hint=f"supported: {instead}")
         for what, (given, instead) in asked.items()

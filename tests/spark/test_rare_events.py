@@ -192,13 +192,16 @@ def test_drawn_queries(spark: SparkSession, data: st.DataObject) -> None:
     ("query", "rare", "error", "message"),
     [
         (QUERIES["next"], "rr", PatternError, "rare='rr' is no variable of the pattern.*did you mean 'r'"),
+        ("PATTERN SEQ(A a, R r) WITHIN 8", 5, PatternError, "rare=5 names no variables.*expected: a variable's name"),
+        ("PATTERN SEQ(A a, R r) WITHIN 8", [], PatternError, "names no variables"),
+        ("PATTERN SEQ(A a, R r) WITHIN 8", b"r", PatternError, "names no variables"),
         ("PATTERN SEQ(A a, OR(R r, B b)) WITHIN 8", ["r"], PatternError, "rare=r is not in every match: one may bind a, b alone"),
         ("PATTERN SEQ(R r, NOT(C c), B b) WITHIN 8", "c", PatternError, "rare=c is not in every match: one may bind r, b alone"),
         ("PATTERN SEQ(e, R r) WITHIN 8", "e", UnsupportedError, "no condition compares e with constants"),
         ("PATTERN SEQ(A a, R r) WITHIN 8 EVENTS", "r", UnsupportedError, "the query has no window of time.*rare=None shuffles all"),
         ("PATTERN SEQ(A a, R r)", "r", UnsupportedError, "the query has no window of time"),
         ("DEFINE S AS n > 5, T AS n < 3 PATTERN S before T WITHIN 8", "S", UnsupportedError, "situations are made of all events"),
-        ("MATCH_RECOGNIZE (ORDER BY ts PATTERN (r) DEFINE r AS n > 5)", "r", UnsupportedError, "rare='r' is not supported for MATCH_"),
+        ("MATCH_RECOGNIZE (ORDER BY ts PATTERN (r) DEFINE r AS n > 5)", "r", UnsupportedError, "rare= is not supported for MATCH_"),
     ],
 )
 def test_what_cannot_be_left_out_is_an_error(spark: SparkSession, query: str, rare: Any, error: Any, message: str) -> None:
@@ -209,7 +212,7 @@ def test_what_cannot_be_left_out_is_an_error(spark: SparkSession, query: str, ra
 def test_sources_that_may_differ_when_read_again(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.createDataFrame(bursts(1))
     spread, joined = frame.repartition(2), frame.join(spark.range(97).toDF("n"), "n")
-    reasons = {"may give other rows when it is read again": spread.where(F.rand() < 0.5), "a node GlobalLimit, which": spread.limit(300)}
+    reasons = {"may give other rows when it is read again": spread.where(F.rand() < 0.5), "with GlobalLimit in its plan": spread.limit(300)}
     for reason, each in reasons.items():
         with pytest.raises(UnsupportedError, match=reason):
             cep.gpu_match(each, QUERIES["next"], rare="r")
