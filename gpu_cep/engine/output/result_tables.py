@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.input.encodings import is_copied
@@ -296,13 +297,21 @@ def _counts_with_ends(
     shown = np.concatenate([counted[borders], others])
     counts = np.concatenate([np.diff(borders, append=len(counted)), np.ones(len(others), np.int64)])
     first, last = rows[matches.first[shown]], rows[matches.last[shown]]
-    keys = [(column, pa.array(first)) for column in plan.query.partition_by]
     ends = _rows_of_ends(plan, first, last, np.arange(len(shown)) < len(borders))
-    before, behind = ([columns.take(column, rows) for column, rows in taken] for taken in (keys, ends))
-    return pa.Table.from_arrays([*before, pa.array(counts), *behind], schema=result_schema(plan, columns.schema))
+    behind = [columns.take(column, rows) for column, rows in ends]
+    return pa.Table.from_arrays([*_keys(plan, columns, first), pa.array(counts), *behind], schema=result_schema(plan, columns.schema))
 
 
 def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts: Indices) -> pa.Table:
     """Return the numbers of matches by stream; `stream_rows` holds one input row of each stream."""
-    keys = [columns.take(column, pa.array(stream_rows)) for column in plan.query.partition_by]
-    return pa.Table.from_arrays([*keys, pa.array(counts)], schema=result_schema(plan, columns.schema))
+    return pa.Table.from_arrays([*_keys(plan, columns, stream_rows), pa.array(counts)], schema=result_schema(plan, columns.schema))
+
+
+def _keys(plan: Plan, columns: EventColumns, rows: Indices) -> list[pa.Array]:
+    """Return the keys of the streams that have these rows; of a stream with 0.0 and -0.0, which are equal, it is 0.0."""
+    return [_plain_zeros(columns.take(column, pa.array(rows))) for column in plan.query.partition_by]
+
+
+def _plain_zeros(keys: pa.Array) -> pa.Array:
+    """Return keys with 0.0 in the place of -0.0: which row stands for a stream depends on how its events were divided."""
+    return pc.add(keys, pa.scalar(0, keys.type)) if pa.types.is_float32(keys.type) or pa.types.is_float64(keys.type) else keys

@@ -358,3 +358,14 @@ def test_rows_between_two_times(ticks, low, high, ascending, data):
 def test_pieces_that_ascend_need_not_follow_each_other():
     near = rows_between(Pieces.of([np.array([3, 4]), np.array([], np.int64), np.array([1, 2])]), 2, 3)
     assert np.asarray(near).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_a_count_shows_equal_keys_alike_however_events_are_divided(tmp_path: Path, kind: pa.DataType) -> None:
+    keys = pa.array([-0.0, 0.0, None, -0.0] * 10, kind)
+    parquet.write_table(pa.table({"ts": range(40), "y": keys}), tmp_path / "events.parquet", row_group_size=3)
+    query = "PARTITION BY y PATTERN SEQ(a, b) WITHIN 4"
+    whole = cep.match(parquet.read_table(tmp_path / "events.parquet"), query, output="count")
+    assert [str(key) for key in whole.column("y").to_pylist()] == ["None", "0.0"]
+    with in_slices(4):
+        assert repr(cep.match(str(tmp_path / "events.parquet"), query, output="count").to_pylist()) == repr(whole.to_pylist())
