@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.input.input_events import InputEvents
-    from gpu_cep.engine.input.parquet_files import Wanted
     from gpu_cep.engine.input.sources import Source
+    from gpu_cep.engine.input.wanted_events import Wanted
     from gpu_cep.plan.interval_plan import AnyPlan
 
 # Up to so many filters are united to one by which row groups of Parquet are left out.
@@ -178,7 +178,7 @@ def _columns_of(planned: Iterable[PlannedRule]) -> list[int]:
 def _wanted_by_any(planned: Iterable[PlannedRule], source: Source) -> Wanted | None:
     """Return which events some rule may bind; None for all."""
     from gpu_cep.engine.input.event_filter import wanted_events
-    from gpu_cep.engine.input.parquet_files import Wanted
+    from gpu_cep.engine.input.wanted_events import Wanted
 
     conditions: dict[str, Any] = {}
     timed: set[str | None] = set()

@@ -14,10 +14,11 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
-from gpu_cep.engine.input.parquet_files import ParquetFiles, Wanted
+from gpu_cep.engine.input.parquet_files import ParquetFiles
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.engine.input.wanted_texts import rows_of_texts
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError

@@ -32,7 +32,7 @@ from gpu_cep_spark.live_frames import ZONE, match_stream
 from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.rare_choice import check_names, check_rare, choose_rare
+from gpu_cep_spark.rare_choice import check_names, choose_rare, rare_names
 from gpu_cep_spark.rare_events import keep_near
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
@@ -178,7 +178,7 @@ def gpu_match(
     refuse_other_frames(frame)
     check_settings(settings)
     check_scan(scan, slices)
-    named = check_rare(rare)
+    named = rare_names(rare)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
     arrival = Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit)

@@ -87,7 +87,7 @@ class Expected:
         return self.spared >= LEAST_SPARED and self.spared * self.rows >= FEWEST_ROWS
 
 
-def check_rare(wanted: object) -> tuple[str, ...] | None:
+def rare_names(wanted: object) -> tuple[str, ...] | None:
     """Return the names that ``rare=`` lists, ``("auto",)`` for a choice by sample, or None for no rare variables.
 
     Raises

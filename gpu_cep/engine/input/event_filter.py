@@ -20,7 +20,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.input.parquet_files import Near, Wanted
+from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.programs import string_predicate_column

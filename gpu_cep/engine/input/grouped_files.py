@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
-from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles, PartOfFiles, Wanted
+from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles, PartOfFiles
 from gpu_cep.engine.input.row_groups import Numbers, RowGroups, read_row_groups
 from gpu_cep.engine.input.row_numbers import RowRuns
+from gpu_cep.engine.input.wanted_events import Wanted
 
 # Rows of a part if all rows are read part by part.
 _ROWS = 1 << 23

@@ -17,6 +17,7 @@ from gpu_cep.engine.input.file_changes import FileState, reading_files, states_o
 from gpu_cep.engine.input.near_groups import near_groups
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.engine.input.row_numbers import RowNumbers
+from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.errors import EventError
 
 if TYPE_CHECKING:
@@ -34,33 +35,6 @@ _SOME_ROWS = 1 << 16
 _MANY_ROWS = 1 << 20
 # Bytes that an array with offsets of 32 bits surely takes.
 _MOST_JOINED = (1 << 31) - 1
-
-
-class Near(NamedTuple):
-    """Where events matter: at most `length` ticks of the column `timestamp` from an event of each variable of some branch.
-
-    `conditions` has for some variables, by their numbers, what their events satisfy; `branches` has for each branch the numbers of those
-    that it binds.
-    """
-
-    timestamp: str
-    length: int | float
-    conditions: Mapping[int, dataset.Expression]
-    branches: tuple[tuple[int, ...], ...]
-
-
-class Wanted(NamedTuple):
-    """The events that must be read: those for which `condition` is true.
-
-    If the column `timed` is NULL or NaN somewhere, all events must be read (None: no matter).
-    If not, those that are not `near` need not be read, either (None: all must be).
-    `texts` has, for some text columns, a condition that reads nothing else and is true for all events that `condition` is true for.
-    """
-
-    condition: dataset.Expression
-    timed: str | None
-    texts: Mapping[str, dataset.Expression]
-    near: Near | None = None
 
 
 class GroupCounts(NamedTuple):

@@ -16,7 +16,8 @@ from gpu_cep.engine.input.event_files import EventFiles, find_files, folders_of,
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.engine.input.grouped_files import GroupedFiles, group_files
-from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, Wanted, find_parquet, parquet_of, unite_parquet
+from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, find_parquet, parquet_of, unite_parquet
+from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.errors import EventError
 
 # Parquet compresses its pages itself.
