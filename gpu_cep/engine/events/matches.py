@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.records import record
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import over_slices, slices, spread
 from gpu_cep_kernels.matches.flat_matches import (
     FlatMatches,
     gather_matches,
@@ -159,7 +159,7 @@ class Matches:
         """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
         gathered = new_values(self.counts.shape[::-1], np.int64)
         events = self.events.reshape(self.counts.shape)
-        spread(lambda span: gather_singles(*span, events, rows, gathered), slices(len(self), threads), threads)
+        over_slices(gather_singles, len(self), threads, events, rows, gathered)
         return gathered
 
     def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
@@ -167,14 +167,14 @@ class Matches:
         # rows are looked up before matches are moved: then a match is all that lies far from the one before
         placed = new_values(self.counts.shape, rows.dtype)
         events = self.events.reshape(self.counts.shape)
-        spread(lambda span: place_rows(*span, events, rows, placed), slices(len(self), threads), threads)
+        over_slices(place_rows, len(self), threads, events, rows, placed)
         return order_rows(order, number, placed, threads)
 
     def ends_in_order(self, ends: Ends, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Return what :meth:`rows_of_ends` does, for so many matches in the given order (empty: as they are)."""
         placed = new_values((len(self), len(ends.variables)), rows.dtype)
         matches = FlatMatches(self.offsets, self.counts, self.events)
-        spread(lambda span: place_bound(*span, *ends, matches, rows, placed), slices(len(self), threads), threads)
+        over_slices(place_bound, len(self), threads, *ends, matches, rows, placed)
         return order_rows(order, number, placed, threads)
 
     def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:
@@ -187,7 +187,7 @@ class Matches:
         matches = FlatMatches(self.offsets, self.counts, self.events)
         bound: Indices = new_values(int(places[-1]), np.int64)
         # events are read as they lie in memory
-        spread(lambda span: split_binding(*span, v, matches, rows, ranks, places, bound), slices(len(self), threads), threads)
+        over_slices(split_binding, len(self), threads, v, matches, rows, ranks, places, bound)
         return bound
 
     def widen(self, places: tuple[int, ...], variables: int) -> Matches:
@@ -304,7 +304,7 @@ def _ranks(order: Indices, number: int) -> Indices:
 def order_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.NDArray[np.int64]:
     """Return ``placed[m, v]`` of so many matches in the given order (empty: as they are), [v, match]."""
     ordered = new_values((placed.shape[1], number), np.int64)
-    spread(lambda span: order_placed(*span, order, placed, ordered), slices(number, threads), threads)
+    over_slices(order_placed, number, threads, order, placed, ordered)
     return ordered
 
 

@@ -23,7 +23,7 @@ from gpu_cep.engine.events.matches import (
 )
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.records import record
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import over_slices
 from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, list_rows, pick_rows
 
 
@@ -83,14 +83,14 @@ class Runs:
         begins = np.concatenate([[0], places[:, -1].cumsum(dtype=np.int64)])
         lists: Indices = new_values(int(begins[-1]), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: list_rows(*span, variables, first, counts, rows, places, begins, lists), slices(len(self), threads), threads)
+        over_slices(list_rows, len(self), threads, variables, first, counts, rows, places, begins, lists)
         return [(lists[low:high], own) for low, high, own in zip(begins, begins[1:], places, strict=False)]
 
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]."""
         bound: npt.NDArray[np.int64] = new_values((len(ends.variables), len(self)), np.int64)
         first, counts = self.first, self.counts
-        spread(lambda span: pick_rows(*span, *ends, first, counts, rows, bound), slices(len(self), threads), threads)
+        over_slices(pick_rows, len(self), threads, *ends, first, counts, rows, bound)
         return bound
 
     def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
@@ -105,7 +105,7 @@ class Runs:
         given = Ranges(self.first, self.last, self.counts)
         ends = new_values(len(order), np.int64), new_values(len(order), np.int64)
         gathered = Ranges(*ends, new_values((len(order), self.counts.shape[1]), np.int32))
-        spread(lambda span: gather_ranges(*span, order, given, gathered), slices(len(order), threads), threads)
+        over_slices(gather_ranges, len(order), threads, order, given, gathered)
         return Runs(*gathered)
 
     def matches(self) -> Matches:

@@ -14,7 +14,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import over_slices
 from gpu_cep_kernels.matches.groups import group_begins, order_by_group, order_by_row
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults, streams_of
 
@@ -48,7 +48,7 @@ def _order_in_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     if plan.query.order_by or not (ordered.rows_ascend or _rows_ascend(plan, columns)):
         return np.lexsort(_order_keys(plan, columns, ordered, first))
     rows = new_values(len(first), ordered.rows.dtype)
-    spread(lambda span: gather(*span, first, 0, ordered.rows, rows), slices(len(first), threads), threads)
+    over_slices(gather, len(first), threads, first, 0, ordered.rows, rows)
     return order_by_row(rows, len(columns), threads)
 
 

@@ -24,7 +24,7 @@ from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import bank_of, stack_columns
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import over_slices, slices, spread
 from gpu_cep_kernels.phase_one.ordering import (
     DISORDERED,
     exclusive_offsets,
@@ -101,7 +101,7 @@ def _gather_columns(labelled: LabelledEvents, inputs: list[Pieces], threads: int
         targets = [column.whole for column in inputs]
     else:
         targets = [new_values(len(rows), column.dtype) for column in inputs]
-        spread(lambda span: _gather(*span, rows, inputs, targets), slices(len(rows), threads), threads)
+        over_slices(_gather, len(rows), threads, rows, inputs, targets)
     times, *others = targets
     spans = [(max(0, low - 1), high) for low, high in slices(len(rows), threads)]
     faults = spread(lambda span: order_faults(*span, times), spans, threads)

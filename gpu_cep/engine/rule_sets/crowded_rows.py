@@ -23,7 +23,7 @@ from gpu_cep.engine.rule_sets.families import Family
 from gpu_cep.engine.rule_sets.ordered_rows import order_rows, times_at
 from gpu_cep.engine.rule_sets.row_lists import Rows
 from gpu_cep.plan.event_plan import BankLayout, EventPlan
-from gpu_cep_kernels.compile.launch import slices, spread
+from gpu_cep_kernels.compile.launch import over_slices
 from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_crowded
 
 # Windows are of one scale if the exponents of their lengths, divided by this, agree: none is eight times as long as another.
@@ -81,5 +81,5 @@ def _crowded(ordered: OrderedEvents, length: np.generic, fewest: int, threads: i
     """Return which events lie in a window of a length that holds at least `fewest` events."""
     stream_end = np.repeat(ordered.offsets[1:].astype(np.int32), np.diff(ordered.offsets))
     limits, crowded = WindowLimits(ordered.times, stream_end, length), np.empty(len(ordered.rows), np.bool_)
-    spread(lambda span: mark_crowded(*span, fewest, limits, crowded), slices(len(crowded), threads), threads)
+    over_slices(mark_crowded, len(crowded), threads, fewest, limits, crowded)
     return crowded

@@ -140,7 +140,8 @@ class Kernel(Generic[Arguments, Result]):
             raise TypeError(f"{body.__name__}: a parallel kernel returns nothing")
 
     def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        return cast(Result, self.compiled(*args, **kwargs))
+        result: Result = self.compiled(*args, **kwargs)
+        return result
 
     @cached_property
     def sources(self) -> str:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,6 +51,14 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], threads: i
     finally:
         for future in begun:
             future.cancel()
+
+
+def over_slices(kernel: Callable[..., None], size: int, threads: int, *arguments: Any) -> None:
+    """Run a parallel kernel over [0, size) in `threads` threads; `arguments` are all but low and high."""
+    if threads == 1 and size:
+        kernel(0, size, *arguments)
+        return
+    spread(lambda span: kernel(*span, *arguments), slices(size, threads), threads)
 
 
 def _outcome(function: Callable[[Item], Result], item: Item) -> Future[Result]:
