@@ -18,6 +18,7 @@ from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, rea
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
     from gpu_cep.query_plans import Pattern
@@ -136,11 +137,11 @@ def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
 
 def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
     """Give a call for each kind of row that is asked for, and the events, which are read once if they can be read only once."""
-    import pyarrow as pa
-
     if not call.settings.timeouts:
         yield call, events
         return
+    import pyarrow as pa
+
     kept = events.read_all() if isinstance(events, pa.RecordBatchReader) else events
     for settings in by_kind(call.settings):
         yield replace(call, settings=settings), kept
@@ -148,9 +149,13 @@ def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
 
 def _find_once(call: Call, events: Any) -> pa.Table:
     """Return the result of a call for rows of one kind."""
+    return _once(call, events, _run_slices, run_plan)
+
+
+def _run_slices(sliced: SlicedRun) -> pa.Table:
     from gpu_cep.sliced_runs import run_slices
 
-    return _once(call, events, run_slices, run_plan)
+    return run_slices(sliced)
 
 
 def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
@@ -162,22 +167,28 @@ def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
 
 def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[..., Result]) -> Result:
     """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
-    from gpu_cep.sliced_plans import plan_slices
-
     source = open_source(events)
-    sliced = None if source is None else plan_slices(source, call.pattern, call.options, call.settings, call.memory)
+    sliced = None if source is None else _sliced(call, source)
     if sliced is not None:
-        return of_slices(replace(sliced, threads=call.threads, profile=call.profile))
+        return of_slices(sliced)
     plan, read = _plan_read(call, events, source)
     return of_whole(plan, call.pattern, call.options, read, threads=call.threads, profile=call.profile)
 
 
-def _plan_read(call: Call, events: Any, source: Any) -> tuple[Any, Any]:
-    """Return the plan over events that are read at once, and these."""
-    from gpu_cep.sliced_plans import refuse_large
+def _sliced(call: Call, source: Source) -> SlicedRun | None:
+    """Return the run over slices of a source's files; None if they are read at once."""
+    from gpu_cep.sliced_plans import plan_slices
 
+    sliced = plan_slices(source, call.pattern, call.options, call.settings, call.memory)
+    return None if sliced is None else replace(sliced, threads=call.threads, profile=call.profile)
+
+
+def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any]:
+    """Return the plan over events that are read at once, and these."""
     plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if call.memory is not None and (source is not None or is_path(events)):
+        from gpu_cep.sliced_plans import refuse_large
+
         refuse_large(read.table, call.memory)
     return plan, read
 
