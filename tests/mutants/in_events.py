@@ -64,8 +64,8 @@ EVENTS = (
     Fault(
         "null-text-key-comes-last",
         "gpu_cep/engine/events/stream_keys.py",
-        "np.zeros(len(values) + 1, np.int64)",
-        "np.full(len(values) + 1, len(values) + 1, np.int64)",
+        "ranks[-1] = 0",
+        "ranks[-1] = len(ranks)",
         ("tests/engine/events/test_stream_keys.py", CONFORMANCE),
     ),
     Fault(

@@ -95,8 +95,10 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
 
 def text_ranks(values: Values) -> Indices:
     """Return the rank of each of a dictionary's values and, last, of NULL, which comes first."""
-    ranks = np.zeros(len(values) + 1, np.int64)
-    ranks[:-1] = np.arange(1, len(ranks)) if ascends(values) else dense_rank(values) + 1
+    ranks = np.arange(1, len(values) + 2)
+    if not ascends(values):
+        ranks[:-1] = dense_rank(values) + 1
+    ranks[-1] = 0
     return ranks
 
 

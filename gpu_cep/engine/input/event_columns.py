@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.engine.input.chunks import LARGE, is_long, one_array, take_present, take_rows
+from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
@@ -223,11 +223,11 @@ class EventColumns:
         elsewhere, data_type = self._elsewhere(column), self.type(column)
         if elsewhere is not None and data_type.kind is not Kind.STRING:
             return elsewhere.pieces(column)
-        source = None if column in self._values else self._chunks(column)
         plain = data_type.kind not in (Kind.STRING, Kind.OTHER) and data_type.precision <= EXACT_DIGITS
-        if source is None or not plain or not is_long(source):
+        source = self._chunks(column) if plain and column not in self._values else None
+        if source is None or not is_long(source):
             return Pieces.of([self.values(column)])
-        return Pieces.of([machine_values(chunk, self.name(column)) for chunk in source.chunks])
+        return Pieces.of([machine_values(chunk, self.name(column)) for chunk in chunks_of(source)])
 
     def _coded_chunks(self, column: int) -> list[pa.DictionaryArray] | None:
         """Return the chunks of a text column if they are long, and have one dictionary without NULLs or repeated values."""
@@ -241,9 +241,10 @@ class EventColumns:
         source = self._chunks(column)
         if source is None or not is_long(source) or not pa.types.is_dictionary(source.type) or self._groups_of(column):
             return None
-        first, *others = source.chunks
+        chunks = chunks_of(source)
+        first, *others = chunks
         same = plain_dictionary(first) is first and all(chunk.dictionary.equals(first.dictionary) for chunk in others)
-        return [first, *others] if same else None
+        return chunks if same else None
 
     def _convert(self, column: int) -> Array:
         """Return the machine representation."""
@@ -275,13 +276,14 @@ class EventColumns:
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """Return True where the column is NULL; None if it never is."""
-        elsewhere = self._elsewhere(column)
-        if elsewhere is not None:
-            return elsewhere.null_mask(column)
         if column not in self._nulls:
-            missing = self.null_count(column)
-            self._nulls[column] = self.arrow(column).is_null().to_numpy(zero_copy_only=False) if missing else None
+            elsewhere = self._elsewhere(column)
+            self._nulls[column] = self._find_nulls(column) if elsewhere is None else elsewhere.null_mask(column)
         return self._nulls[column]
+
+    def _find_nulls(self, column: int) -> npt.NDArray[np.bool_] | None:
+        """Return where the column is NULL as :meth:`null_mask` does, which keeps that."""
+        return self.arrow(column).is_null().to_numpy(zero_copy_only=False) if self.null_count(column) else None
 
     def null_count(self, column: int) -> int:
         """Return how many values of the column are NULL; its chunks are not joined for that unless they have different dictionaries."""

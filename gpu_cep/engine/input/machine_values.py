@@ -18,14 +18,17 @@ Array = npt.NDArray[Any]
 EXACT_DIGITS = 18
 
 # Arrow types whose buffers kernels read as they are.
-_NATIVE = {pa.int32(): np.int32, pa.int64(): np.int64, pa.float32(): np.float32, pa.float64(): np.float64}
+_NATIVE: dict[pa.DataType, np.dtype[Any]] = {
+    pa.int32(): np.dtype(np.int32), pa.int64(): np.dtype(np.int64), pa.float32(): np.dtype(np.float32), pa.float64(): np.dtype(np.float64)
+}  # fmt: skip
 
 
 def machine_values(array: pa.Array, name: str) -> Array:
     """Return an Arrow array that is not text as int32, int64, float32 or float64 values."""
     arrow = array.type
-    if arrow in _NATIVE:
-        return _native_values(array)
+    native = _NATIVE.get(arrow)
+    if native is not None:
+        return _native_values(array, native)
     if pa.types.is_decimal(arrow):
         return _unscaled_values(array, name)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
@@ -36,18 +39,20 @@ def machine_values(array: pa.Array, name: str) -> Array:
         array = array.cast(pa.int32())
     elif pa.types.is_null(arrow) or not pa.types.is_primitive(arrow):
         return np.zeros(len(array), np.int64)  # conditions ask such cells only whether they are NULL
-    if array.type not in _NATIVE:
+    native = _NATIVE.get(array.type)
+    if native is None:
         target = pa.float64() if pa.types.is_floating(array.type) else pa.int64()
         try:
             array = array.cast(target)
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}") from fault
-    return _native_values(array)
+        native = _NATIVE[target]
+    return _native_values(array, native)
 
 
-def _native_values(array: pa.Array) -> Array:
-    """Return values whose buffer kernels read as it is."""
-    return buffer_values(array.buffers()[1], _NATIVE[array.type], len(array), array.offset)
+def _native_values(array: pa.Array, native: np.dtype[Any]) -> Array:
+    """Return values of type `native`, whose buffer kernels read as it is."""
+    return buffer_values(array.buffers()[1], native, len(array), array.offset)
 
 
 def _days(array: pa.Array, name: str) -> pa.Array:

@@ -96,7 +96,7 @@ def _are_distinct(values: pa.Array) -> bool:
 
 def ascends(values: pa.Array) -> bool:
     """Return whether each of a dictionary's values is greater than the one before; none is NULL. To compare costs less than to hash."""
-    few = few_texts(values.slice(0, MOST))
+    few = few_texts(values if len(values) <= MOST else values.slice(0, MOST))
     if few is not None and (len(values) <= MOST or not ascend(few)):
         return ascend(few)
     return len(values) < 2 or bool(pc.all(pc.less(values.slice(0, len(values) - 1), values.slice(1))).as_py())
