@@ -10,7 +10,7 @@ from gpu_cep_kernels.labels_decide import runs
 from gpu_cep_kernels.phase_one import neighbour_conditions
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
-from gpu_cep_kernels.rules.tables import Registers
+from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, Registers
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, column_bank, flags, floats, integers, label_words, places_of, streams
 from tests.kernel_cases.tables import program_registers, program_table
@@ -43,6 +43,18 @@ def _combining(size: int, random: Random, slots: int, operation: str) -> Call:
 
 def _nulls(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(size, (random.integers(0, 4, size, np.uint64), np.uint64(2), word(5), np.full(size, word(7))))
+
+
+def _neighbours(size: int, random: Random, slots: int, word: Any, nulls: bool = True) -> Call:
+    """A condition for each comparison, of integers and of floats, with the events before; those of this batch begin at row 1."""
+    codes = np.array([*COMPARISONS.values()] * 2)
+    means = np.repeat([BY_INTS, BY_FLOATS], len(COMPARISONS))
+    back = random.integers(0, 4, (len(codes), 2))
+    repeated = flags(len(codes), random, 0.5)
+    conditions = neighbour_conditions.NeighbourComparisons(
+        means, codes, random.integers(0, 2, (len(codes), 2)), back, repeated, random.integers(1, 128, len(codes)).astype(word)
+    )
+    return Call(size, (conditions, column_bank(size + 1, random, nulls), 1, *(label_words(size, random, 7, word) for _ in range(2))))
 
 
 def _program(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -159,6 +171,7 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(combine_ints, _combining, {name: {"operation": f"{name}_int"} for name in ("add", "sub", "mul")}, ("left", "right")),
     *cases(combine_floats, _combining, {name: {"operation": f"{name}_float"} for name in ("add", "sub", "mul")}, ("left", "right")),
     *cases(neighbour_conditions.mask_by_nulls, _nulls, _WORDS, ("nulls",)),
+    *cases(neighbour_conditions.mask_by_neighbours, _neighbours, {**_WORDS, "no-nulls": {"word": np.uint8, "nulls": False}}),
     *cases(neighbour_conditions.mask_by_program, _program, _WORDS),
     *cases(runs.find_repeats, _repeats, _WORDS),
     *cases(runs.select_entering, _starting, _WORDS),

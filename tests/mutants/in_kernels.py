@@ -146,6 +146,20 @@ KERNELS = (
         ("tests/conformance/test_neighbours.py",),
     ),
     Fault(
+        "neighbour-on-the-right-is-the-event-itself",
+        "kernels/gpu_cep_kernels/phase_one/neighbour_conditions.py",
+        "base + begin - conditions.back[c, 1]\n",
+        "base + begin\n",
+        ("tests/conformance/test_neighbours.py",),
+    ),
+    Fault(
+        "null-neighbour-on-the-right-compares",
+        "kernels/gpu_cep_kernels/phase_one/neighbour_conditions.py",
+        "        _mask_nulls(nulls[right_begin:right_end], np.uint64(1) << np.uint64(right), others, judged)\n",
+        "",
+        ("tests/conformance/test_neighbours.py",),
+    ),
+    Fault(
         "contiguous-above-the-maximum",
         "kernels/gpu_cep_kernels/labels_decide/runs.py",
         "end = min(end, place + most)",

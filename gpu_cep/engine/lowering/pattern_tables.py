@@ -15,13 +15,15 @@ from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.judgements import judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.engine.lowering.neighbours import divide_lifted
 from gpu_cep.engine.lowering.programs import assemble, tabulator
 from gpu_cep.identity import while_alive
-from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedCondition, RunningAggregate, Spread
+from gpu_cep.plan.event_plan import EventPlan, LiftedCondition, PlannedBranch, PlannedCondition, RunningAggregate, Spread
 from gpu_cep.plan.programs import Instruction, Program
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.jumps import JumpTable
 from gpu_cep_kernels.automaton.single_runs import Judgements
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourComparisons
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
@@ -52,6 +54,7 @@ class MatcherTables:
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match. `of_singles`: whether each variable binds one event in every match.
     `reads_directly`: whether the branch is of the kind whose matches labels alone can decide.
+    `compared` are the lifted conditions that compare two columns (None: there are none), `judged` the other lifted ones.
     `by_columns`: whether each condition is judged by whole columns where it relates neighbours.
     """
 
@@ -67,6 +70,8 @@ class MatcherTables:
     fewest: int
     of_singles: bool
     reads_directly: bool
+    compared: NeighbourComparisons | None
+    judged: tuple[LiftedCondition, ...]
     by_columns: tuple[bool, ...]
 
 
@@ -99,7 +104,8 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
     conditions = _condition_table(branch, spans, _are_single(plan, branch))
     pattern = _pattern_table(plan, branch)
-    judged = judgements(branch, pattern, conditions)
+    runs = judgements(branch, pattern, conditions)
+    compared, judged = divide_lifted(branch, conditions, len(plan.query.variables))
     return MatcherTables(
         branch=branch,
         pattern=pattern,
@@ -107,12 +113,14 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         aggregates=_aggregate_table(plan, branch, columns),
         programs=programs,
         jumps=jump_table(branch, conditions.final),
-        judgements=judged,
-        chain=_chain(branch, pattern, judged, conditions),
+        judgements=runs,
+        chain=_chain(branch, pattern, runs, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
         of_singles=bool((pattern.minimum == 1).all() and (pattern.maximum == 1).all()),
         reads_directly=_reads_directly(plan, branch),
+        compared=compared,
+        judged=judged,
         by_columns=tuple(is_column_program(condition.program) for condition in branch.conditions),
     )
 

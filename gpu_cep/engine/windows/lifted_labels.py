@@ -22,7 +22,7 @@ from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
-from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_program
+from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_neighbours, mask_by_program
 from gpu_cep_kernels.rules.scalars import NE
 from gpu_cep_kernels.rules.tables import ColumnBank, PatternTable, ProgramTable
 
@@ -59,11 +59,13 @@ class LiftedLabels:
 
 def lift_labels(tables: MatcherTables, events: NeighbourEvents) -> LiftedLabels | None:
     """Return the lifted labels of a batch; None if a condition fails for an event, be it of a match or not."""
-    lifted = tables.branch.lifted
-    assert lifted is not None, "the branch is lifted"
+    place, size = events.place, int(events.words.size)
     labels = LiftedLabels(events.words.copy(), events.words.copy())
     _break_at_borders(tables, events, labels)
-    for condition in lifted:
+    if tables.compared is not None:
+        table = to_device(place, tables.compared)
+        place.launch(mask_by_neighbours, size, table, events.bank, events.base, labels.enters, labels.repeats)
+    for condition in tables.judged:
         if not _judge(tables, events, condition, labels.repeats if condition.repeated else labels.enters):
             return None
     return labels
@@ -116,7 +118,7 @@ def labels_leave_a_choice(tables: MatcherTables, labels: LiftedLabels) -> bool:
     """Return whether some event can be a further event of one variable or the first one of the next."""
     word = labels.enters.dtype.type
     bits = _bits_before_the_next(tables.branch.positives, Identity(tables.pattern))
-    return any(any_set((labels.repeats & word(own) & labels.enters >> word(distance)).astype(np.bool_)) for distance, own in bits)
+    return any(any_set(labels.repeats & word(own) & labels.enters >> word(distance)) for distance, own in bits)
 
 
 @lru_cache(maxsize=256)

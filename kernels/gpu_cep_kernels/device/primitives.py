@@ -58,7 +58,7 @@ def words_overlap(labels: Array) -> bool:
 
 
 def any_set(flags: Array) -> bool:
-    """Whether one of the flags (bool), which may be empty, is set.
+    """Whether one of the flags (bool, or words with any bit set), which may be empty, is set.
 
     It is computed as their greatest byte. CuPy comes with that reduction compiled;
     it would compile ``any`` on the machine, twice for each order of size.
