@@ -73,7 +73,7 @@ def _sequences(run: SlicedRun, spent: Spent) -> Iterator[Found]:
     for own, part in _slices_in_memory(run):
         table, origin = add_columns(run.sliced, part)
         columns = _columns_of(run, table)
-        borders = borders_of(run.sliced.plan, columns, own) if run.sliced.takes else None
+        borders = borders_of(own) if run.sliced.takes else None
         found = _matched(run, own, columns, origin, spent, borders)
         # not held while the next one is awaited
         del part, table, columns, borders

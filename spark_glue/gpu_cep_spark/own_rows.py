@@ -27,4 +27,4 @@ def separate_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows
     positions = positions_of_events(plan, EventColumns(events, plan.query, plan.dictionaries))
     for column, values in zip(plan.ends, positions, strict=True):
         events = events.append_column(plan.query.schema.names[column], pa.array(values))
-    return events, OwnRows(own), Borders((marked & APART_BIT).astype(np.bool_), own)
+    return events, OwnRows(own), Borders(OwnRows((marked & APART_BIT).astype(np.bool_)), OwnRows(own))

@@ -62,6 +62,14 @@ def _disjoint(size: int, random: Random, slots: int) -> Call:
     return Call(1, (np.lexsort((first, last, stream_of)), stream_of, first, last, np.zeros(size, np.bool_)))
 
 
+def _settling(size: int, random: Random, slots: int) -> Call:
+    """Matches of three streams, of which some in the middle are settled."""
+    streams_of, first = np.sort(random.integers(0, 3, size)), np.arange(size)
+    last = first + random.integers(0, 9, size)
+    late, early = first > size // 8, last < size - size // 8
+    return Call(1, (streams_of, first, last, late, early, np.zeros(size, np.int64), np.zeros(size, np.bool_)))
+
+
 def _offsets(size: int, random: Random, slots: int) -> Call:
     return Call(1, (flat_matches(size, random).counts, np.zeros(size + 1, np.int64)))
 
@@ -212,6 +220,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.group_matches, _grouping, {"": {}}),
     *cases(match_kernels.merge_matches, _merging, {"": {}}),
     *cases(match_kernels.select_disjoint, _disjoint, {"": {}}),
+    *cases(match_kernels.settle_disjoint, _settling, {"": {}}),
     *cases(match_kernels.match_offsets, _offsets, {"": {}}),
     *cases(match_kernels.last_events, _last_events, {"": {}}, ("offsets", "events")),
     *cases(match_kernels.sum_bound, _sums, {"as-they-are": {"ordered": False}, "ordered": {"ordered": True}}),

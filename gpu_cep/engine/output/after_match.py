@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -88,9 +89,15 @@ def settle_matches(
 
     The given matches are in result order, and no two have the same first event.
     """
-    late, early = borders.apart[ordered.rows[matches.first]], borders.own[ordered.rows[matches.last]]
+    late, early = _held(borders.apart, ordered, matches.first), _held(borders.own, ordered, matches.last)
     kept, final = settle(streams, *_ends(plan, columns, ordered, matches), late, early)
     return matches.reorder(kept), streams[kept], final
+
+
+def _held(own: Own, ordered: OrderedEvents, events: Indices) -> Flags:
+    """Return which of some ordered events are among the own ones."""
+    held: Flags = own.holds(ordered.times[events], ordered.rows[events])
+    return held
 
 
 def _ends(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> tuple[Indices, Indices]:

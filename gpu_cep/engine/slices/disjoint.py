@@ -14,14 +14,11 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint
 from gpu_cep.engine.events.settling import Borders
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import machine_values
-from gpu_cep.engine.input.ticks import LATEST, Tick
+from gpu_cep.engine.input.ticks import LATEST, Tick, following
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
-from gpu_cep.plan.event_plan import Plan
 
 Marks = npt.NDArray[np.bool_]
 
@@ -46,10 +43,9 @@ class Later:
     times: npt.NDArray[Any] = field(default_factory=partial(np.empty, 0, np.int64))
 
 
-def borders_of(plan: Plan, columns: EventColumns, own: FileSlice) -> Borders:
+def borders_of(own: FileSlice) -> Borders:
     """Return by which events of a slice its run settles which matches are kept."""
-    times = load_times(columns, plan.query.timestamp)
-    return Borders(times > np.asarray(own.reached, times.dtype), TimeSlice(own.begin, own.end).holds(times))
+    return Borders(TimeSlice(following(own.reached)), TimeSlice(own.begin, own.end))
 
 
 def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.copies import copy_rows
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
 
 class FlatMatches(NamedTuple):
@@ -278,3 +279,36 @@ def select_disjoint(order: Any, streams: Any, first: Any, last: Any, taken: Any)
         taken[m] = first[m] > reached
         if taken[m]:
             reached = last[m]
+
+
+@sequential(writes=("kept", "final"))
+def settle_disjoint(streams: Any, first: Any, last: Any, late: Any, early: Any, kept: Any, final: Any) -> int:
+    """Write the matches that may be taken where matches must not overlap, and which of these surely are; return how many.
+
+    ``kept[k]`` is the number of a match, ascending, and ``final[k]`` whether it is taken whatever matches there are beside those
+    given. Matches come by stream and first event; ``first[m]`` and ``last[m]`` are positions in the stream. Match m begins behind
+    all others that are not given if ``late[m]``, or else some may end behind its beginning. It ends before the rest of those begin
+    if ``early[m]``.
+    """
+    stream, earliest = -1, UNBOUNDED
+    for back in range(streams.size):
+        m = streams.size - 1 - back
+        if streams[m] != stream:
+            stream, earliest = streams[m], UNBOUNDED
+        # a match that starts later and ends earlier is taken first, or overlaps one that is: so does this one
+        kept[m] = last[m] <= earliest
+        earliest = min(earliest, last[m])
+    count = 0
+    stream, reached, taken, decided = -1, -1, -1, False
+    for m in range(streams.size):
+        if streams[m] != stream:
+            stream, reached, taken, decided = streams[m], -1, -1, False
+        if kept[m]:
+            decided |= late[m] and first[m] > reached
+            reached = last[m]
+            if not decided or first[m] > taken:
+                sure = decided and early[m]
+                kept[count], final[count] = m, sure
+                count += 1
+                taken = last[m] if sure else taken
+    return count

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.plan.settings import Settings
@@ -64,7 +64,11 @@ def test_slices_settle_what_lies_far_from_their_borders():
 
 
 def test_matches_that_end_in_a_later_slice_are_not_settled():
-    assert of_one_stream([20, 38, 39], [25, 42, 41], TimeSlice(3, 40)) == ([0, 1, 2], [0])
+    assert of_one_stream([20, 38, 39], [25, 41, 42], TimeSlice(3, 40)) == ([0, 1, 2], [0])
+
+
+def test_a_match_around_another_is_dropped_though_neither_is_settled():
+    assert of_one_stream([4, 5, 38, 39], [9, 8, 42, 41], TimeSlice(3, 40)) == ([1, 3], [])
 
 
 def test_a_chain_that_begins_near_a_border_is_not_settled():
@@ -90,7 +94,7 @@ def test_results_tell_the_last_end_of_matches_that_are_not_settled(output):
     settings = Settings(output=output, after_match="skip_to_next")
     plan = replace(make_plan("PATTERN SEQ(A a, B b) WITHIN 2", table.schema, Options(partition_by=("key",)), settings), ends=(0,))
     own, moments = TimeSlice(3, 11), np.array(times)
-    found = answer(plan, table, own=own, borders=Borders(*told(own, 2, moments, moments)))
+    found = answer(plan, table, own=own, borders=Borders(*map(OwnRows, told(own, 2, moments, moments))))
     rows = found.group_by(["ts_first", "ts_last"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
     if output == "count":
         assert found.to_pylist() == [
