@@ -238,7 +238,7 @@ class Plan:
     `pruning`: the pruning steps that run.
     `returns`: a program for each item of RETURN (None: its values are read as they stand).
     `ends`: columns whose values at a match's first and last events end each row of its result.
-    `slice_key`: the stream key that numbers slices of time, which no error names (None: streams are whole).
+    `slice_key`: the column that numbers slices of time, which no error names (None: there is none).
     """
 
     query: BoundQuery

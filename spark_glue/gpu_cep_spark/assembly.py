@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.positions import choose_disjoint
@@ -38,25 +37,30 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0) -> DataFrame:
     """Return the result for whole streams, with columns called `names`.
 
-    `found` are the rows that slices gave, and `plan` is the plan of the slices. The last of its
-    `partition_by` columns is the slice's number. The first `beside` columns, too, tell results apart.
+    `found` are the rows that slices gave, and `plan` is the plan of the slices, which numbers them
+    for ``output="events"``. The first `beside` columns, too, tell results apart.
     """
-    given = found.columns
+    given, of_streams = found.columns, stream_columns(plan)
     # columns are renamed by number, since Spark does not tell names apart that differ in case alone
     places = {name: f"r{place}" for place, name in enumerate(given)}
-    *keys, number = (places[plan.query.column_name(key)] for key in plan.query.partition_by)
-    keys = [*(places[name] for name in given[:beside]), *keys]
+    keys = [*(places[name] for name in given[:beside]), *(places[plan.query.column_name(key)] for key in of_streams)]
     numbered = found.toDF(*places.values())
     if plan.ends:
-        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in plan.query.partition_by[:-1]])
+        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams])
     if output == "count":
         counts = numbered.select(*keys, places["count"])
         return total_counts(counts, keys).toDF(*names)
     shown = {name: F.col(places[name]) for name in names}
     if output == "events":
-        order = Window.partitionBy(*keys).orderBy(number, places["match_id"])
+        assert plan.slice_key is not None, "rows of events tell their slice"
+        order = Window.partitionBy(*keys).orderBy(places[plan.query.column_name(plan.slice_key)], places["match_id"])
         shown["match_id"] = (F.dense_rank().over(order) - 1).cast("long")
     return numbered.select(*(each.alias(name) for name, each in shown.items()))
+
+
+def stream_columns(plan: Plan) -> tuple[int, ...]:
+    """Return the columns that tell streams apart, of which slices are parts."""
+    return tuple(key for key in plan.query.partition_by if key != plan.slice_key)
 
 
 def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
@@ -66,20 +70,20 @@ def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
     """
     together: list[Column] = [F.col(found.columns[key]) for key in keys]
     streams = found.repartition(*together) if together else found.repartition(1)
-    return streams.mapInArrow(partial(take_matches, plan.query, tuple(keys)), found.schema)
+    return streams.mapInArrow(partial(take_matches, plan, tuple(keys)), found.schema)
 
 
-def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the rows of the matches that ``skip_past_last`` keeps, from batches of whole streams.
 
     Matches are taken in order of completion; a match is kept if it begins behind the last one kept.
 
     Parameters
     ----------
-    query
-        The query over slices: its `partition_by` columns except the last are the streams' keys.
+    plan
+        The plan of the slices.
     keys
-        The numbers of these columns in `batches`.
+        The numbers in `batches` of the columns that tell streams apart.
     batches
         Rows whose last :data:`ENDS` columns are the ends of the match; NULL if its slice has settled that it is kept.
     """
@@ -91,15 +95,16 @@ def take_matches(query: BoundQuery, keys: tuple[int, ...], batches: Iterable[pa.
     if not unsettled:
         return
     table = pa.Table.from_batches(unsettled)
-    streams = _stream_numbers(query, table.select(keys))
+    streams = _stream_numbers(plan, table.select(keys))
     first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
     taken = choose_disjoint(streams, (first_time, first_place), (last_time, last_place))
     yield from table.filter(pa.array(taken)).to_batches()
 
 
-def _stream_numbers(query: BoundQuery, keys: pa.Table) -> Indices:
+def _stream_numbers(plan: Plan, keys: pa.Table) -> Indices:
     """Return for each row a number that identifies its stream."""
-    attributes = tuple(query.schema.attributes[key] for key in query.partition_by[:-1])
+    query = plan.query
+    attributes = tuple(query.schema.attributes[key] for key in stream_columns(plan))
     columns = EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))
     codes = encode_keys(columns, tuple(range(len(attributes)))).codes
     return np.zeros(keys.num_rows, np.int64) if codes is None else codes.astype(np.int64)

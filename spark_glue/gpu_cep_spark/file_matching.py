@@ -96,8 +96,8 @@ def match_files(job: Job, found: Found) -> DataFrame:
     tasks = job.df.sparkSession.range(0, len(pieces.pieces), 1, max(1, len(pieces.pieces)))
     files = _reading(job, found)
     if pieces.timed and _needs_assembly(query.settings):
-        sliced = SlicedQuery.of(query)
-        rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer_schema(sliced.plan, sliced.schema), sliced=True, files=files)
+        sliced = SlicedQuery.of_one_slice(query)
+        rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer_schema(sliced.plan, sliced.schema), sliced=False, files=files)
         return assemble(rows, sliced.plan, query.settings.output, result.names)
     output = query.settings.output
     rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)

@@ -24,7 +24,6 @@ from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError
 from gpu_cep_spark.file_footers import Fingerprint, fingerprint, fragment_of, said_by_folders
 from gpu_cep_spark.key_buckets import Bucket
-from gpu_cep_spark.slice_marks import APART_BIT, EACH, OWN_BIT
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Expression
@@ -100,10 +99,10 @@ def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Shar
             yield share
 
 
-def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, timed: bool) -> Iterator[pa.Table]:
+def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) -> Iterator[pa.Table]:
     """Give the events of a share portion by portion, in columns called c0, c1, …, also those of streams that are not in its bucket.
 
-    If `marked`, the last column holds marks (:mod:`gpu_cep_spark.slice_marks`). If `timed`, events without a time are left out.
+    If `timed`, events without a time are left out.
 
     Raises
     ------
@@ -116,7 +115,7 @@ def read_share(what: Reading, share: Share, profile: Profile, *, marked: bool, t
         events = _read(what, parts, profile, whole=len(share.portions) == 1)
         # text may come as dictionaries from some row groups only
         schema = schema or events.schema
-        held = [_near(events if events.schema == schema else events.cast(schema), what.timestamp, share, marked=marked, timed=timed)]
+        held = [_near(events if events.schema == schema else events.cast(schema), what.timestamp, share, timed=timed)]
         del events
         # not held while it is worked on
         yield held.pop()
@@ -185,14 +184,12 @@ def _kept(what: Reading, table: pa.Table) -> pa.Table:
     return table.cast(what.schema).filter(what.condition)
 
 
-def _near(events: pa.Table, timestamp: int, share: Share, *, marked: bool, timed: bool) -> pa.Table:
+def _near(events: pa.Table, timestamp: int, share: Share, *, timed: bool) -> pa.Table:
     """Return the events that bear on the share's matches; those without a time too, unless `timed`."""
-    if share.low is None and share.high is None and not (marked or timed):
+    if share.low is None and share.high is None and not timed:
         return events
     times, known = _ticks(events.column(timestamp))
-    near = _rows_near(times, known, share, timed=timed)
-    kept, times = rows_at(events, near), times[near]
-    return kept.append_column(f"c{kept.num_columns}", pa.array(_marks(share, times))) if marked else kept
+    return rows_at(events, _rows_near(times, known, share, timed=timed))
 
 
 def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
@@ -203,12 +200,6 @@ def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
         return rows_between(Pieces.of([times]), low, high)
     near = (times >= low) & (times <= high)
     return near & known if timed else near | ~known
-
-
-def _marks(share: Share, times: Any) -> Any:
-    """Return the marks of events: the number of their slice, and what they are to it."""
-    apart = np.ones(len(times), np.bool_) if share.reached is None else times > share.reached
-    return EACH * share.number + APART_BIT * apart.astype(np.int64) + OWN_BIT * share.own.holds(times)
 
 
 def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:

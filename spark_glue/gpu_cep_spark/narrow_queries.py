@@ -47,7 +47,7 @@ class NarrowQuery:
 
 @dataclass(frozen=True, slots=True)
 class SlicedQuery:
-    """A query whose `plan` treats each slice as a stream of its own.
+    """A query planned over slices of streams; under ``skip_past_last`` its results also hold the ends of each match.
 
     `schema` is the schema of the plan's events. `sent` is that of its first columns, the ones that
     workers are sent; workers compute the others.
@@ -59,24 +59,33 @@ class SlicedQuery:
 
     @classmethod
     def of(cls, query: NarrowQuery) -> SlicedQuery:
-        """Return the same query planned over slices.
+        """Return the query over slices that are sent together: each is a stream of its own, by the number in the last column sent."""
+        number, ends = _added_fields(query)
+        schema = pa.schema([*query.events, number, *ends])
+        plan = _slices_as_streams(_plan_with(query, schema, [number], ends), len(query.events))
+        return cls(plan, schema, query.events.append(number))
 
-        Under ``skip_past_last`` its results also hold the ends of each match.
-        """
-        whole, taken = query.plan, query.settings.after_match == "skip_past_last"
-        number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
-        numbered = query.events.append(pa.field(number, pa.int64()))
-        ticks = pa.float64() if time_kind(whole) is Kind.FLOAT else pa.int64()
-        schema = pa.schema([*numbered, *([pa.field(time, ticks), pa.field(place, pa.int64())] if taken else [])])
-        keys = tuple(query.events.names[key] for key in whole.query.partition_by)
-        asked = _slice_settings(query.settings, keys, tuple(query.events.names), number)
-        plan = _slice_plan(make_plan(query.pattern, schema, query.options, asked), len(query.events), taken=taken)
-        return cls(plan, schema, numbered)
+    @classmethod
+    def of_one_slice(cls, query: NarrowQuery) -> SlicedQuery:
+        """Return the query over the events of one slice, whose number is a column if the results of all are put in order by it."""
+        number, ends = _added_fields(query)
+        numbers = [number] if query.settings.output == "events" else []
+        schema = pa.schema([*query.events, *numbers, *ends])
+        plan = _plan_with(query, schema, numbers, ends)
+        return cls(replace(plan, slice_key=len(query.events) if numbers else None), schema, query.events)
 
 
 def time_kind(plan: Plan) -> Kind:
     """Return the kind of type that the timestamps have."""
     return plan.query.schema.attributes[plan.query.timestamp].type.kind
+
+
+def _added_fields(query: NarrowQuery) -> tuple[pa.Field, list[pa.Field]]:
+    """Return the columns that slices add: their number, and under ``skip_past_last`` each event's time and position."""
+    number, time, place = _unused((*query.events.names, *answer_schema(query.plan, query.events).names))
+    ticks = pa.float64() if time_kind(query.plan) is Kind.FLOAT else pa.int64()
+    takes = query.settings.after_match == "skip_past_last"
+    return pa.field(number, pa.int64()), [pa.field(time, ticks), pa.field(place, pa.int64())] if takes else []
 
 
 def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
@@ -87,27 +96,27 @@ def _unused(taken: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"slice{suffix}{name}" for name in ("", " time", " place"))
 
 
-def _slice_settings(settings: Settings, keys: tuple[str, ...], names: tuple[str, ...], number: str) -> Settings:
-    """Return the settings for slices of streams with `keys` and columns `names`.
+def _plan_with(query: NarrowQuery, schema: pa.Schema, numbers: list[pa.Field], ends: list[pa.Field]) -> AnyPlan:
+    """Return the plan over events of `schema`, whose results tell the columns `ends`, and whose rows of events the column `numbers`."""
+    plan = make_plan(query.pattern, schema, query.options, _slice_settings(query, tuple(field.name for field in numbers)))
+    return replace(plan, ends=tuple(range(len(schema) - len(ends), len(schema))))
 
-    `settings` are those for whole streams; `number` is the column of the slice's number.
-    """
-    columns = names if settings.columns is None else settings.columns
+
+def _slice_settings(query: NarrowQuery, numbers: tuple[str, ...]) -> Settings:
+    """Return the settings for slices; rows of events then have the columns `numbers`, too."""
+    settings, names = query.settings, query.events.names
+    columns = tuple(names) if settings.columns is None else settings.columns
     if settings.output == "events":
-        columns = tuple(dict.fromkeys((*columns, *keys, number)))
+        keys = (names[key] for key in query.plan.query.partition_by)
+        columns = tuple(dict.fromkeys((*columns, *keys, *numbers)))
     # skip_past_last keeps at most one match per first event, the first to complete; the rest is decided in assembly
     after_match = "skip_to_next" if settings.after_match == "skip_past_last" else settings.after_match
     return replace(settings, columns=columns, after_match=after_match)
 
 
-def _slice_plan(plan: AnyPlan, number: int, *, taken: bool) -> AnyPlan:
-    """Return `plan` with slices as streams; column `number` holds the slice's number.
-
-    If `taken`, ``skip_past_last`` takes matches in order of completion. The result then has two
-    more columns, time and position, for each match's first and last event.
-    """
+def _slices_as_streams(plan: AnyPlan, number: int) -> AnyPlan:
+    """Return `plan` with slices as streams; column `number` holds the slice's number."""
     keys = (*plan.query.partition_by, number)
     if isinstance(plan, IntervalPlan):
         return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys, slice_key=number)
-    cut = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived), slice_key=number)
-    return replace(cut, ends=(number + 1, number + 2)) if taken else cut
+    return replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=(*keys, *plan.derived), slice_key=number)

@@ -1,4 +1,4 @@
-"""Read which events of a slice are its own, which are copies from its neighbours, and what these bear on."""
+"""Add what a plan over slices reads of their events, and tell which of these are the slice's own, and what settles matches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,21 @@ def separate_own_rows(plan: AnyPlan, table: pa.Table) -> tuple[pa.Table, OwnRows
     events, own = table.set_column(last, table.field(last), pa.array(marked >> FLAG_BITS)), (marked & OWN_BIT).astype(np.bool_)
     if not plan.ends:
         return events, OwnRows(own), None
+    return with_positions(plan, events), OwnRows(own), Borders(OwnRows((marked & APART_BIT).astype(np.bool_)), OwnRows(own))
+
+
+def with_number(plan: AnyPlan, events: pa.Table, number: int) -> pa.Table:
+    """Return the events of one slice with its number behind their columns, if the plan reads that."""
+    if plan.slice_key is None:
+        return events
+    return events.append_column(plan.query.schema.names[plan.slice_key], pa.array(np.full(events.num_rows, number, np.int64)))
+
+
+def with_positions(plan: AnyPlan, events: pa.Table) -> pa.Table:
+    """Return the events with their times and positions behind their columns, if the plan reports the ends of matches."""
+    if not plan.ends:
+        return events
     positions = positions_of_events(plan, EventColumns(events, plan.query, plan.dictionaries))
     for column, values in zip(plan.ends, positions, strict=True):
         events = events.append_column(plan.query.schema.names[column], pa.array(values))
-    return events, OwnRows(own), Borders(OwnRows((marked & APART_BIT).astype(np.bool_)), OwnRows(own))
+    return events

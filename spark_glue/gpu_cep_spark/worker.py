@@ -19,13 +19,14 @@ from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.codes import Codes, decode_columns
 from gpu_cep_spark.devices import use_device_of_task
 from gpu_cep_spark.file_reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.key_buckets import Bucket, rows_of_bucket
-from gpu_cep_spark.own_rows import separate_own_rows
+from gpu_cep_spark.own_rows import separate_own_rows, with_number, with_positions
 from gpu_cep_spark.run_report import add_figures
 from gpu_cep_spark.slice_marks import OWN_BIT
 from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
@@ -58,7 +59,7 @@ class Work:
     memory
         The most bytes that a worker may take; None for a share of what there is.
     sliced
-        Whether streams are slices. The last column then holds marks.
+        Whether each slice that arrives is a stream. The last column then holds marks.
     reports
         Whether the last row of the result holds figures for a report, in the last column.
     files
@@ -78,10 +79,15 @@ class Work:
 
 
 class Part(NamedTuple):
-    """Events that are matched together, and the time in which matches start."""
+    """Events that are matched together, and the time in which matches start.
+
+    Of a slice of files these are also its `number`, and the latest time that an earlier slice's matches reach (None: there is none).
+    """
 
     events: pa.Table
     time: TimeSlice
+    number: int = 0
+    reached: Tick | None = None
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -113,13 +119,13 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
         return
     for share in shares_of(work.files, batches):
         for streams in whole_streams(_batches_of(work, work.files, share, profile), room):
-            yield Part(streams, WHOLE if work.sliced else share.own)
+            yield Part(streams, share.own, share.number, share.reached)
             del streams
 
 
 def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> Iterator[pa.RecordBatch]:
     """Give the events of a share of the files that are of its streams."""
-    for events in read_share(files, share, profile, marked=work.sliced, timed=work.plan.query.drops_untimed):
+    for events in read_share(files, share, profile, timed=work.plan.query.drops_untimed):
         if share.bucket is not None:
             events = _of_bucket(work, events, share.bucket)
         # popped one by one, so that batches which are spilled are freed here
@@ -186,7 +192,10 @@ def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own, Borders | None]:
     """Return the events of a part, its own events, in which matches start, and what settles matches within slices."""
     events = as_events(part.events, work.events, work.codes)
     refuse_untimed(work, work.plan, events)
-    return separate_own_rows(work.plan, events) if work.sliced else (events, part.time, None)
+    if work.sliced:
+        return separate_own_rows(work.plan, events)
+    borders = Borders.of_times(part.time, part.reached) if work.plan.ends else None
+    return with_positions(work.plan, with_number(work.plan, events, part.number)), part.time, borders
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

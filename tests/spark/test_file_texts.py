@@ -54,7 +54,7 @@ def read(path: Path, query: str, profile: Profile) -> pa.Table:
     what = Reading(narrow.events, columns, columns.index("ts"), every, None, ())
     part = FilePart(str(path), fingerprint(str(path)), tuple(range(pq.read_metadata(path).num_row_groups)), {})
     share = Share(0, ((part,),), WHOLE, None, None, None, None)
-    found = pa.concat_tables(read_share(what, share, profile, marked=False, timed=False), promote_options="permissive")
+    found = pa.concat_tables(read_share(what, share, profile, timed=False), promote_options="permissive")
     return found.rename_columns(columns).cast(narrow.events)
 
 

@@ -47,7 +47,7 @@ def by_tasks(frame: DataFrame) -> list[str]:
     footers = read_footers(frame.sparkSession, scan, scan.columns[0], ())
     what = Reading(scan.schema, scan.columns, 0, None, scan.condition, ())
     share = _share(0, Piece(pa.array(range(len(footers.groups))).to_numpy(), WHOLE), scan, footers)
-    read = read_share(what, share, Profile(), marked=False, timed=False)
+    read = read_share(what, share, Profile(), timed=False)
     found = pa.concat_tables(read) if len(footers.groups) else frame.limit(0).toArrow()
     return as_set(found.rename_columns(frame.columns).cast(arrow_schema(frame.schema, ZONE)))
 

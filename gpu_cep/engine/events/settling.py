@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.events.matches import Flags, Indices
-from gpu_cep.engine.events.own_events import Own
+from gpu_cep.engine.events.own_events import WHOLE, Own, TimeSlice
+from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep_kernels.matches.flat_matches import select_disjoint, settle_disjoint
 
 
@@ -20,6 +21,11 @@ class Borders(NamedTuple):
 
     apart: Own
     own: Own
+
+    @classmethod
+    def of_times(cls, own: TimeSlice, reached: Tick | None) -> Borders:
+        """Return those of a slice of time, before which no match has an event later than `reached` (None: there is none)."""
+        return cls(WHOLE if reached is None else TimeSlice(following(reached)), own)
 
 
 class Settled(NamedTuple):

@@ -15,7 +15,7 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.machine_values import machine_values
-from gpu_cep.engine.input.ticks import LATEST, Tick, following
+from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
@@ -45,7 +45,7 @@ class Later:
 
 def borders_of(own: FileSlice) -> Borders:
     """Return by which events of a slice its run settles which matches are kept."""
-    return Borders(TimeSlice(following(own.reached)), TimeSlice(own.begin, own.end))
+    return Borders.of_times(TimeSlice(own.begin, own.end), own.reached)
 
 
 def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:
