@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pyarrow as pa
 
@@ -20,18 +22,53 @@ _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary
 
 
 def decode_table(table: pa.Table) -> pa.Table:
-    """Return `table` without views, without run-end encoding, and with dictionaries of text only.
+    """Return `table` without views, without run-end encoding, and with dictionaries of text only, none of whose values is NULL.
 
     Tables of polars have views.
     """
-    if all(map(_is_plain, table.schema.types)):
+    kinds = table.schema.types
+    encoded = [number for number, kind in enumerate(kinds) if kind.id == _DICTIONARY]
+    if all(map(_is_plain, kinds)) and not any(_hold_nulls(table.column(number)) for number in encoded):
         return table
     for number, field in enumerate(table.schema):
-        plain = plain_type(field.type)
-        if plain != field.type:
-            chunks = [_decode(chunk).cast(plain) for chunk in table.column(number).chunks]
-            table = table.set_column(number, field.with_type(plain), pa.chunked_array(chunks, plain))
+        given = table.column(number)
+        column = _decode_column(given)
+        if column is not given:
+            table = table.set_column(number, field.with_type(column.type), column)
     return table
+
+
+def _decode_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column as :func:`decode_table` does; the same one if that changes nothing."""
+    plain = plain_type(column.type)
+    if plain != column.type:
+        column = pa.chunked_array([_decode(chunk).cast(plain) for chunk in column.chunks], plain)
+    # Arrow joins no dictionaries of which one has NULL for a value
+    return column.cast(_without_dictionaries(plain)).cast(plain) if _hold_nulls(column) else column
+
+
+def _hold_nulls(column: pa.ChunkedArray) -> bool:
+    return any(map(_holds_null, column.chunks))
+
+
+def _holds_null(array: pa.Array) -> bool:
+    """Return whether NULL is among the values of a dictionary of text, also of one inside of lists and structs."""
+    if pa.types.is_dictionary(array.type):
+        return _is_text(array.type.value_type) and bool(array.dictionary.null_count)
+    if pa.types.is_struct(array.type):
+        return any(_holds_null(array.field(number)) for number in range(array.type.num_fields))
+    if pa.types.is_map(array.type):
+        return _holds_null(array.keys) or _holds_null(array.items)
+    return _is_list(array.type) and _holds_null(array.values)
+
+
+def _without_dictionaries(arrow: pa.DataType) -> pa.DataType:
+    """Return the type that values have without dictionaries, also inside of lists and structs."""
+    if pa.types.is_dictionary(arrow):
+        return arrow.value_type
+    if pa.types.is_map(arrow):
+        return pa.map_(*map(_without_dictionaries, (arrow.key_type, arrow.item_type)))
+    return _with_fields(arrow, lambda field: field.with_type(_without_dictionaries(field.type)))
 
 
 def _is_plain(arrow: pa.DataType) -> bool:
@@ -78,21 +115,24 @@ def _is_text(arrow: pa.DataType) -> bool:
 
 def _viewless_type(arrow: pa.DataType) -> pa.DataType:
     """Return `arrow` with large strings and binaries in place of views, also in lists and structs."""
-    if pa.types.is_list(arrow):
-        return pa.list_(_viewless_field(arrow.value_field))
-    if pa.types.is_large_list(arrow):
-        return pa.large_list(_viewless_field(arrow.value_field))
-    if pa.types.is_fixed_size_list(arrow):
-        return pa.list_(_viewless_field(arrow.value_field), arrow.list_size)
-    if pa.types.is_struct(arrow):
-        return pa.struct([_viewless_field(field) for field in arrow])
+    nested = _with_fields(arrow, lambda field: field.with_type(_viewless_type(field.type)))
     # extension types need not be hashable
-    return arrow if isinstance(arrow, pa.BaseExtensionType) else _VIEWS.get(arrow, arrow)
+    return nested if isinstance(arrow, pa.BaseExtensionType) else _VIEWS.get(nested, nested)
 
 
-def _viewless_field(field: pa.Field) -> pa.Field:
-    """Return the field with its type without views."""
-    return field.with_type(_viewless_type(field.type))
+def _is_list(arrow: pa.DataType) -> bool:
+    return bool(pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow))
+
+
+def _with_fields(arrow: pa.DataType, changed: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    """Return a list or a struct of changed fields, and other types as they are."""
+    if pa.types.is_list(arrow):
+        return pa.list_(changed(arrow.value_field))
+    if pa.types.is_large_list(arrow):
+        return pa.large_list(changed(arrow.value_field))
+    if pa.types.is_fixed_size_list(arrow):
+        return pa.list_(changed(arrow.value_field), arrow.list_size)
+    return pa.struct([changed(field) for field in arrow]) if pa.types.is_struct(arrow) else arrow
 
 
 def _decode(array: pa.Array) -> pa.Array:

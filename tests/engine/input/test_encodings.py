@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import datetime
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.errors import UnsupportedError
+from tests.effort import examples
 
 ROWS = 6
 BASE = {"ts": range(ROWS), "type": list("ABABAB")}
@@ -89,6 +93,56 @@ def test_nested_views_are_carried(arrow, value):
         column = pa.array([value] * ROWS, arrow)
     found = cep.match(pa.table({**BASE, "c": column}), "PATTERN A a", columns="c")
     assert found["a"].to_pylist() == [{"c": value}] * 3
+
+
+NESTED = {
+    "text": lambda codes: codes,
+    "struct": lambda codes: pa.StructArray.from_arrays([codes], ["s"], mask=pa.array([True, False, False])),
+    "list": lambda codes: pa.ListArray.from_arrays(pa.array([0, 1, 1, 3], pa.int32()), codes),
+    "large list": lambda codes: pa.LargeListArray.from_arrays(pa.array([0, 1, 1, 3]), codes),
+    "fixed list": lambda codes: pa.FixedSizeListArray.from_arrays(codes, 1),
+    "map": lambda codes: pa.MapArray.from_arrays(pa.array([0, 1, 1, 3], pa.int32()), pa.array(["k", "l", "m"]), codes),
+    "struct of lists": lambda codes: pa.StructArray.from_arrays([NESTED["list"](codes)], ["s"]),
+}
+TEXT = pa.string()
+PLAIN = {
+    "text": TEXT,
+    "struct": pa.struct([("s", TEXT)]),
+    "list": pa.list_(TEXT),
+    "large list": pa.large_list(TEXT),
+    "fixed list": pa.list_(TEXT, 1),
+    "map": pa.map_(TEXT, TEXT),
+    "struct of lists": pa.struct([("s", pa.list_(TEXT))]),
+}
+RULES = {"rise": "PATTERN SEQ(A a, B b)", "again": "PATTERN SEQ(B a, A b)"}
+
+
+@examples(100, 1_000)
+@given(st.data(), st.sampled_from(sorted(NESTED)))
+def test_null_may_be_a_value_of_a_dictionary(data, form):
+    codes, values = st.sampled_from((0, 1, 2, None)), st.permutations(["A", "B", None])
+    drawn = [(data.draw(st.lists(codes, min_size=3, max_size=3)), data.draw(values)) for _ in range(data.draw(st.integers(1, 3)))]
+    arrays = [pa.DictionaryArray.from_arrays(pa.array(own, pa.int8()), pa.array(known, pa.string())) for own, known in drawn]
+    column = pa.chunked_array([NESTED[form](array) for array in arrays])
+    texts = pa.array([text for array in arrays for text in array.to_pylist()], pa.string())
+    events = pa.table({"ts": range(len(texts)), "type": texts, "c": column})
+    wanted = pa.table({"ts": range(len(texts)), "type": texts, "c": pa.array(column.to_pylist(), PLAIN[form])})
+    if form == "text":
+        events, wanted = (table.drop_columns("type").rename_columns({"c": "type"}) for table in (events, wanted))
+        for pattern in ("a WHERE a.type IS NULL", "SEQ(a, b) WHERE [type]"):
+            assert outcome(events, f"PATTERN {pattern}") == outcome(wanted, f"PATTERN {pattern}")
+    assert outcome(events, RULES["rise"]) == outcome(wanted, RULES["rise"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.AbsentValueWarning)
+        found = [cep.match_all(table, RULES, output="events").to_pylist() for table in (events, wanted)]
+    assert found[0] == found[1]
+
+
+def outcome(events, text):
+    """The events of the matches; a text that no event has is not told of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cep.AbsentValueWarning)
+        return cep.match(events, text, output="events").to_pylist()
 
 
 @pytest.mark.parametrize("empty", [pa.chunked_array([], VALUES[kind].dictionary_encode().type) for kind in ("integer", "text")], ids=str)
