@@ -19,6 +19,8 @@ MAX_DIGITS = 18
 
 NUMERIC = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL})
 INSTANT = frozenset({Kind.DATE, Kind.TIMESTAMP})
+# The types whose values are whole numbers of a unit.
+EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.DURATION})
 
 FAULTY = Constant(None, NULL)
 """What a faulty expression is bound to: NULL meets every type, so one fault causes no others."""
@@ -78,6 +80,11 @@ def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
     return tuple(cast(operand, target) for operand in operands)
 
 
+def units_in_one(source: DataType, target: DataType) -> int:
+    """Return how many units of `target`, to which `source` can be cast, one of `source` has; 1 if they do not count in units."""
+    return _fineness(target) // _fineness(source) if {source.kind, target.kind} <= EXACT else 1
+
+
 def digits(type: DataType) -> DataType:
     """Return the DECIMAL type that holds all values of an integer type; a DECIMAL type as it is."""
     return type if type.kind is Kind.DECIMAL else decimal(MAX_DIGITS, 0)
@@ -108,6 +115,13 @@ def _join_instants(left: DataType, right: DataType) -> DataType | None:
         return None
     units = [each.unit for each in (left, right) if each.kind is Kind.TIMESTAMP]
     return timestamp(reduce(finer, units), left.zone)
+
+
+def _fineness(type: DataType) -> int:
+    """Return how many units make one, of numbers, or a day, of times and durations."""
+    if type.kind in NUMERIC:
+        return int(10**type.scale)
+    return 1 if type.kind is Kind.DATE else SECONDS_PER_DAY * TICKS_PER_SECOND[type.unit]
 
 
 def _same_machine_type(source: DataType, target: DataType) -> bool:

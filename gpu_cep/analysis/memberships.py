@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.calls import computed_once
-from gpu_cep.analysis.coercion import FAULTY, cast, common_type
+from gpu_cep.analysis.coercion import FAULTY, cast, common_type, units_in_one
 from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.operators import TICKS, compare, describe, fits, operation, unless_null
 from gpu_cep.analysis.scope import Scope
@@ -60,6 +60,8 @@ def _among(node: In, value: Bound, meeting: DataType, constants: Items, scope: S
     """Return the test whether `value` is one of `constants`, which meet it in one type."""
     if len(constants) == 1 and not isinstance(value, Constant):
         return compare("eq", value, constants[0][0], scope, _place(node, constants[0][1]))
+    if units_in_one(value.type, meeting) > 1 and not isinstance(value, Constant):
+        return _among(node, value, value.type, list(_in_unit_of(value.type, meeting, constants)), scope)
     values = [_value(constant, meeting) for constant, _ in constants]
     if meeting.kind in TICKS:
         # no value of the unit in which they meet reaches the others
@@ -74,6 +76,16 @@ def _among(node: In, value: Bound, meeting: DataType, constants: Items, scope: S
         return _fold(_value(value, meeting), listed)
     found = operation("in", (cast(value, meeting), listed), BOOLEAN, scope, node.span)
     return _looked_up(node, found, listed, scope) if isinstance(found, Operation) and len(listed.values) > MOST_COMPARED else found
+
+
+def _in_unit_of(type: DataType, meeting: DataType, constants: Items) -> Iterator[tuple[Constant, Expression]]:
+    """Yield those of `constants`, which `meeting` holds, that are values of `type`, whose unit is coarser."""
+    for constant, written in constants:
+        value = _value(constant, meeting)
+        assert isinstance(value, int), "numbers and times of a unit are whole"
+        whole, rest = divmod(value, units_in_one(type, meeting))
+        if not rest:
+            yield Constant(whole, type), written
 
 
 def _value(constant: Constant, meeting: DataType) -> int | float | bool | str | None:

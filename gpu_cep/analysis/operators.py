@@ -10,7 +10,20 @@ from decimal import Context, Decimal
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
 from gpu_cep.analysis.cases import apply_to_branches, is_null
-from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, digits, finer, is_fraction, join
+from gpu_cep.analysis.coercion import (
+    FAULTY,
+    INSTANT,
+    MAX_DIGITS,
+    NUMERIC,
+    cast,
+    cast_all,
+    common_type,
+    digits,
+    finer,
+    is_fraction,
+    join,
+    units_in_one,
+)
 from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint
 from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
@@ -67,6 +80,9 @@ def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Sco
     if Kind.NULL in (left.type.kind, right.type.kind):
         # a comparison with NULL is NULL, and kernels cannot read a text constant: NULL takes its place
         left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
+    for comparison, value, other in ((name, left, right), (MIRRORED[name], right, left)):
+        if isinstance(other, Constant) and not isinstance(value, Constant) and units_in_one(value.type, meeting) > 1:
+            return _compare_in_own_unit(comparison, value, other, meeting, scope, span)
     left, right = cast_all((left, right), meeting)
     if meeting.kind in TICKS:
         if isinstance(right, Constant) and not fits(right.value):
@@ -74,6 +90,19 @@ def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Sco
         if isinstance(left, Constant) and not fits(left.value):
             return _compare_with_far_time(MIRRORED[name], right, left)
     return operation(name, (left, right), BOOLEAN, scope, span)
+
+
+def _compare_in_own_unit(name: str, value: Bound, finer: Constant, meeting: DataType, scope: Scope, span: Span | None) -> Bound:
+    """Return the comparison with a constant of a finer unit; the value is not cast to that, since it might overflow."""
+    exact = cast(finer, meeting)
+    assert isinstance(exact, Constant), "constants are cast at once"
+    assert isinstance(exact.value, int), "numbers and times of a unit are whole"
+    whole, rest = divmod(exact.value, units_in_one(value.type, meeting))
+    if rest and name in ("eq", "ne"):
+        return unless_null(value, name == "ne")
+    # what is below a constant that lies between two values is at most the lower one of these
+    rounded = {"lt": "le", "ge": "gt"}.get(name, name) if rest else name
+    return _compare(rounded, value, Constant(whole, value.type), value.type, scope, span)
 
 
 def _compare_with_far_time(name: str, value: Bound, far: Constant) -> Bound:

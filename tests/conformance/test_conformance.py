@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -254,6 +255,32 @@ def test_durations_that_a_fine_unit_cannot_tell_compare_by_value(condition, nega
     times, lengths = [datetime(2024, 1, 1), None, datetime(2024, 1, 2)], [day, None, -day]
     events = pa.table({"ts": [1, 2, 3], "t": pa.array(times, pa.timestamp("ns")), "d": pa.array(lengths, pa.duration("ns"))})
     case = Case(f"PATTERN SEQ(a, b) WHERE {negation}({condition.format(far='200000 days')})", events, {"strategy": "skip_till_any_match"})
+    assert matches_of(answered(case, output="indices")) == expected(case)
+
+
+@pytest.mark.parametrize("negation", ["", "NOT "])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "a.m < 0.125", "0.125 <= a.m", "a.m <= 1.500", "a.m = 1.500", "a.m = 0.125", "a.m <> 0.125", "a.m > -0.001",
+        "a.m IN (1.500, 0.125)", "a.m IN (0.125, 0.1250, NULL)", "a.m BETWEEN -0.001 AND 1.501", "(a.m = 0.125) IS NULL",
+        "a.t < {shortly}", "a.t >= {shortly}", "{shortly} > a.t", "a.t = {shortly}", "a.t IN ({shortly}, {then})", "a.t <> {then}",
+        "a.d > 1500 ms", "a.d <= -1500 ms", "a.d = 1500 ms", "a.d IN (1500 ms, 1 second, 1000 ms)", "a.day < {shortly}",
+        "a.day <> {shortly}",
+    ],
+)  # fmt: skip
+def test_values_of_a_coarse_unit_compare_with_constants_of_a_finer_one(condition, negation):
+    events = pa.table(
+        {
+            "ts": range(4),
+            "m": pa.array([Decimal("9999999999999999.99"), None, Decimal("1.50"), Decimal("-0.01")], pa.decimal128(18, 2)),
+            "t": pa.array([2**60, None, 1_704_067_200, 1_704_067_201], pa.timestamp("s")),
+            "d": pa.array([2**62, None, 1, -(2**62)], pa.duration("s")),
+            "day": pa.array([2**31 - 1, None, 19_723, 19_724], pa.date32()),
+        }
+    )
+    told = {"shortly": "TIMESTAMP '2024-01-01 00:00:00.5'", "then": "TIMESTAMP '2024-01-01 00:00:00.000'"}
+    case = Case(f"PATTERN SEQ(a, b) WHERE {negation}({condition.format(**told)})", events, {"strategy": "skip_till_any_match"})
     assert matches_of(answered(case, output="indices")) == expected(case)
 
 

@@ -222,6 +222,13 @@ TEXT = (
         (CONFORMANCE,),
     ),
     Fault(
+        "what-lies-between-two-values-is-the-lower-one",
+        "gpu_cep/analysis/operators.py",
+        '{"lt": "le", "ge": "gt"}.get(name, name) if rest else name',
+        "name",
+        (CONFORMANCE,),
+    ),
+    Fault(
         "long-decimals-pass",
         "gpu_cep/engine/output/returns.py",
         "if too_long.any():",
