@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -243,3 +244,23 @@ def test_streams_situations_and_row_patterns_refuse_it():
         found(query="DEFINE p AS x > 1, q AS x > 2 PATTERN p before q WITHIN 5", limit_per_start=2)
     with pytest.raises(gpu_cep.UnsupportedError, match="limit_per_start=2 is not supported for MATCH_RECOGNIZE"):
         gpu_cep.match(EVENTS, "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE B AS B.x > 1)", limit_per_start=2)
+
+
+RANKED = pa.array([0, 3, None, 1, 2])
+TEXTS = pa.array(["x", "c", None, "a", "b"])
+
+
+@pytest.mark.parametrize("direction", ["", " desc"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        RANKED, TEXTS, RANKED.dictionary_encode(), TEXTS.dictionary_encode(), RANKED.cast(pa.float64()).cast(pa.float16()),
+        pa.array([None if value is None else Decimal(value) for value in RANKED.to_pylist()], pa.decimal32(5, 1)),
+    ],
+    ids=lambda values: str(values.type),
+)  # fmt: skip
+def test_values_of_every_encoding_rank_matches(values, direction):
+    events = pa.table({"ts": range(5), "type": list("ABBBB"), "v": values})
+    text, ranked = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { }", {"limit_per_start": 2, "order_matches_by": f"b.v{direction}"}
+    kept = gpu_cep.match(events, text, output="indices", **ranked).to_pylist()
+    assert kept == [{"a": 0, "b": 1 if direction else 3}, {"a": 0, "b": 4}]

@@ -76,7 +76,7 @@ def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     """Return the rank of each value, from 0; equal values have one rank. NULL comes first, NaN last."""
-    source = _rankable(array)
+    source = rankable(array)
     places = pc.rank(source, sort_keys=[("", "ascending", "at_start")], tiebreaker="dense")
     ranks: npt.NDArray[np.int64] = places.to_numpy().astype(np.int64)
     if pa.types.is_floating(source.type):
@@ -84,7 +84,7 @@ def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     return ranks - 1
 
 
-def _rankable(array: pa.Array) -> pa.Array:
+def rankable(array: pa.Array) -> pa.Array:
     """Return the same values in a type that Arrow can rank."""
     arrow = array.type
     if pa.types.is_dictionary(arrow):

@@ -12,6 +12,7 @@ from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import rankable
 from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.engine.output.returns import item_values
@@ -49,7 +50,7 @@ def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     order = numbers
     if isinstance(plan, EventPlan) and plan.query.ranking is not None:
         events = MatchedEvents(columns, ordered.rows, matches)
-        values = item_values(plan.query.ranking.expression, plan.ranking, events, ())
+        values = rankable(item_values(plan.query.ranking.expression, plan.ranking, events, ()))
         ranked = pa.table({"start": np.cumsum(begins), "value": values, "number": numbers})
         direction = "descending" if plan.query.ranking.descending else "ascending"
         order = pc.sort_indices(ranked, sort_keys=[("start", "ascending"), ("value", direction), ("number", "ascending")]).to_numpy()
