@@ -6,7 +6,6 @@ what they launch and what the CPU runs beside it, and writes kernels/gpu_cep_ker
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ from benchmarks.gpu.cold_start import launched
 from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.device_code import CAPABILITIES, machine_code, ptx_of
 from benchmarks.gpu.questions import QUESTIONS
-from gpu_cep_kernels.compile.ahead import FORMS, Form, form_of, text_of, type_of
+from gpu_cep_kernels.compile.ahead import FORMS
 from gpu_cep_kernels.compile.bundles import bundled
+from gpu_cep_kernels.compile.forms import Form, form_of, text_of, type_of, write_forms
 from gpu_cep_kernels.compile.jit import Kernel
 
 # By kernel and types; each kernel with what it is compiled for.
@@ -68,7 +68,7 @@ def _seconds(kernel: Kernel[..., Any], types: Any) -> float:
     return time.process_time() - begin
 
 
-def _seconds_on_cpu(kernel: Kernel[..., Any], types: Any) -> float:
+def seconds_on_cpu(kernel: Kernel[..., Any], types: Any) -> float:
     """The seconds of processor time to compile a kernel for the CPU, rules that others have brought along not among them."""
     again = Kernel(kernel.body, kernel.parallel, kernel.writes, kernel.scratch)
     again.compiled._cache = NullCache()
@@ -81,9 +81,8 @@ def main() -> None:
     """Write the list."""
     used, called = all_used()
     found: list[tuple[float, Form]] = [(_seconds(*each), form_of(each[0], each[1].args)) for each in used.values()]
-    found += [(_seconds_on_cpu(*each), form_of(*each, on_cpu=True)) for each in called.values()]
-    lines = [json.dumps(form._asdict()) for _, form in sorted(found, key=lambda each: -each[0])]
-    FORMS.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    found += [(seconds_on_cpu(*each), form_of(*each, on_cpu=True)) for each in called.values()]
+    write_forms(FORMS, [form for _, form in sorted(found, key=lambda each: -each[0])])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How long the first answer takes: import, first match, known pattern in a new process, cold and warm kernel caches.
 
 ``python -m benchmarks.suite.startup`` prints a table; each row is a new process. With ``--compile`` it prints
-what the first query of a machine costs in seconds and CPU seconds, for several shapes of query, and kernel by kernel.
+what the first query of a machine costs in seconds and CPU seconds of its own process, for several shapes of query, and kernel by kernel.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def measure_startups() -> list[StartUp]:
 class FirstQuery:
     """CPU seconds of two new processes that run one query, with an empty cache and with what the first one left.
 
-    `waited` are the seconds from the start of the first one to its end. `kernels` are those that it compiled: in how
-    many forms, and in how many seconds.
+    `waited` are the seconds from the start of the first one to its end. `kernels` are those that it compiled itself: in how
+    many forms, and in how many seconds. Processes beside it compile others.
     """
 
     shape: str

@@ -15,7 +15,8 @@ from gpu_cep.cli.side_by_side import run_side_by_side
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, OUTPUTS
-from gpu_cep_kernels.compile.ahead import Capability, Form, card_capability, compile_form, forms, note_done
+from gpu_cep_kernels.compile.ahead import Capability, card_capability, compile_form, forms, note_done
+from gpu_cep_kernels.compile.forms import Form
 from gpu_cep_kernels.compile.kernel_cache import CUDA_SUFFIX, SUFFIX, cache_folder, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.compile.notices import QUIET, say

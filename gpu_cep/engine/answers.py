@@ -10,6 +10,7 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.adaptive.large_kernels import large_kernels
 from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
@@ -34,6 +35,7 @@ from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.timeouts import TIMEOUT
+from gpu_cep_kernels.compile.large import compile_beside
 from gpu_cep_kernels.compile.launch import available_threads
 
 
@@ -114,6 +116,7 @@ def answer(
         run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
+        compile_beside(large_kernels(plan, run.tables))
         return match_events(run, choices or Choices(plan.contenders))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.gpu.ahead import all_used
-from gpu_cep_kernels.compile.ahead import form_of, forms
+from gpu_cep_kernels.compile.ahead import forms
+from gpu_cep_kernels.compile.forms import form_of
 
 
 def test_the_list_is_current():

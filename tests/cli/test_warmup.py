@@ -15,6 +15,7 @@ from gpu_cep import api
 from gpu_cep.cli import main, warmup
 from gpu_cep.errors import CepError
 from gpu_cep_kernels.compile import ahead, jit, notices
+from gpu_cep_kernels.compile.forms import Form
 
 # A query that labels decide, whose kernels are quick to compile.
 TRIALS = [warmup.Trial("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": "count"})]
@@ -78,7 +79,7 @@ def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, ca
     """Those that cannot be compiled give a notice."""
     if jit.simulated() or missing_wheels():
         pytest.skip("nothing compiles for a card here")
-    listed = [*[form for form in ahead.forms() if not form.on_cpu][-2:], ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
+    listed = [*[form for form in ahead.forms() if not form.on_cpu][-2:], Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
     monkeypatch.setattr(warmup, "forms", lambda: listed)
     monkeypatch.setattr(warmup, "card_capability", lambda: (9, 0))
     monkeypatch.setattr(warmup, "trials", lambda: TRIALS[:1])

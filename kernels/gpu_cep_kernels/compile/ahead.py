@@ -11,82 +11,35 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 import numba
-from numba.core import types
 
 from gpu_cep_kernels.compile import jit, notices
-from gpu_cep_kernels.compile.bundles import bundled
+from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, read_forms, type_of
 from gpu_cep_kernels.compile.kernel_cache import ahead_turn, cache_folder, cuda_turn, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.processes import end_with_parent, fork_others, start_process
 
 FORMS = Path(__file__).with_name("ahead.json")
 Capability = tuple[int, int]
-_BOOLEAN = str(types.boolean)
 # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _CAPABILITY = (75, 76)
 # The processes that this one has started: their input, which they read until it ends, is open as long as they are kept.
 _started: list[subprocess.Popen[bytes]] = []
 
 
-class Form(NamedTuple):
-    """Name a kernel, and the types for which it is compiled: those of the size and of the tuple of all arguments.
-
-    `on_cpu` says that it is the CPU's form, whose types are those of its arguments.
-    """
-
-    kernel: str
-    types: list[Any]
-    on_cpu: bool = False
-
-
-def form_of(kernel: jit.Kernel[..., Any], signature: Sequence[Any], on_cpu: bool = False) -> Form:
-    """Return the form of a kernel for numba types."""
-    return Form(f"{kernel.body.__module__}:{kernel.__name__}", [text_of(each) for each in signature], on_cpu)
-
-
 def forms() -> list[Form]:
     """Return the forms to compile, those that take longest first."""
-    return [Form(**each) for each in json.loads(FORMS.read_text(encoding="utf-8"))]
-
-
-def text_of(kind: Any) -> Any:
-    """Return a numba type as text, a tuple as a list, and a named one as its class with a list."""
-    if hasattr(kind, "types"):
-        members = [text_of(each) for each in kind.types]
-        named = getattr(kind, "instance_class", None)
-        return members if named is None else {f"{named.__module__}:{named.__qualname__}": members}
-    return f"{kind.dtype} {kind.ndim} {kind.layout}" if isinstance(kind, types.Array) else str(kind)
-
-
-def type_of(text: Any) -> Any:
-    """Return the numba type that :func:`text_of` gives so."""
-    if isinstance(text, dict):
-        ((named, members),) = text.items()
-        return types.BaseTuple.from_types(tuple(map(type_of, members)), _named(named))
-    if isinstance(text, list):
-        return types.BaseTuple.from_types(tuple(map(type_of, text)))
-    kind, *array = text.split()
-    number = types.boolean if kind == _BOOLEAN else getattr(types, kind)
-    return types.Array(number, int(array[0]), array[1]) if array else number
-
-
-def _named(text: str) -> Any:
-    """Return what ``module:name`` names."""
-    module, name = text.split(":")
-    return getattr(import_module(module), name)
+    return read_forms(FORMS)
 
 
 @cache
@@ -114,14 +67,7 @@ def start(capability: Capability, processes: int) -> list[subprocess.Popen[bytes
     """
     processes = min(processes, len(forms())) if sys.executable else 0
     each = max(1, processes) if hasattr(os, "fork") else 1
-    # by name: this module is __main__ there
-    command = [sys.executable, "-m", "gpu_cep_kernels.compile.ahead", *map(str, (*capability, each))]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), notices.QUIET: "1"}
-    return [
-        # its input ends with this process
-        subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(0, processes, each)
-    ]
+    return [start_process("gpu_cep_kernels.compile.ahead", (*capability, each)) for _ in range(0, processes, each)]
 
 
 def card_capability() -> Capability | None:
@@ -167,10 +113,10 @@ def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
     This process opens no card from then on: it stands in for one of that capability.
     """
     if form.on_cpu:
-        _compile_for_cpu(form, wait)
+        compile_for_cpu(form, wait)
         return
     _stand_in(capability)
-    dispatcher = _named(form.kernel).cuda
+    dispatcher = object_named(form.kernel).cuda
     signature = tuple(map(type_of, form.types))
     if dispatcher._cache.begin(signature, dispatcher.targetctx, wait):
         from numba.cuda.dispatcher import _Kernel
@@ -181,14 +127,6 @@ def compile_form(form: Form, capability: Capability, wait: bool = True) -> None:
             dispatcher._cache.save_overload(signature, compiled)
         finally:
             cuda_turn.give_up()
-
-
-def _compile_for_cpu(form: Form, wait: bool) -> None:
-    """Compile the CPU's form and keep it on disk, as :func:`compile_form`."""
-    dispatcher = _named(form.kernel).compiled
-    signature = tuple(bundled(type_of(each)) for each in form.types)
-    if dispatcher._cache.begin(signature, dispatcher.targetctx.codegen(), wait):
-        dispatcher.compile(signature)
 
 
 def note_done(capability: Capability) -> None:
@@ -209,13 +147,6 @@ def _stand_in(capability: Capability) -> None:
     devices.get_context = lambda *_: SimpleNamespace(device=device)
 
 
-def _end_with_parent() -> None:
-    """End this process as soon as the one that started it has ended: its input ends then."""
-    while os.read(0, 1):
-        pass
-    os._exit(1)
-
-
 def _import_all(capability: Capability) -> None:
     """Import what compiling takes, and let numba-cuda register what it knows of types and functions."""
     from numba.cuda.descriptor import cuda_target
@@ -227,17 +158,6 @@ def _import_all(capability: Capability) -> None:
     cuda_target.target_context.refresh()
 
 
-def _fork(others: int) -> list[int]:
-    """Fork so many processes; return them, or nothing in one of them."""
-    forked: list[int] = []
-    for _ in range(others):
-        process = os.fork()
-        if not process:
-            return []
-        forked.append(process)
-    return forked
-
-
 def main(argv: Sequence[str]) -> None:
     """Compile for the compute capability whose two numbers are given, in as many processes as the third one says."""
     capability, processes = (int(argv[0]), int(argv[1])), int(argv[2])
@@ -245,8 +165,8 @@ def main(argv: Sequence[str]) -> None:
     if processes > 1:
         _import_all(capability)
         # before there is a thread, which would not be forked
-        forked = _fork(processes - 1)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+        forked = fork_others(processes - 1)
+    end_with_parent()
     compile_all(capability)
     for each in forked:
         os.waitpid(each, 0)

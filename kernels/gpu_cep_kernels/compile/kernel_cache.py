@@ -140,6 +140,11 @@ class KernelCache(NullCache):
         name = self.file_name(sig, codegen)
         return not (folder / name).exists() and (wait or turn.take_free(folder / f"{name}.lock"))
 
+    def is_missing(self, sig: Any, codegen: Any) -> bool:
+        """Whether the form for these types can be kept, is not kept, and no other process compiles it."""
+        folder, name = writable_folder(cache_folder()), self.file_name(sig, codegen)
+        return folder is not None and not (folder / name).exists() and not (folder / f"{name}.lock").exists()
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""
         folder = writable_folder(cache_folder())

@@ -11,8 +11,9 @@ import pytest
 
 from benchmarks.gpu.device_code import missing_wheels, types_of
 from gpu_cep_kernels.compile import ahead, jit, kernel_cache
-from gpu_cep_kernels.compile.ahead import form_of, forms, text_of, type_of
+from gpu_cep_kernels.compile.ahead import forms
 from gpu_cep_kernels.compile.bundles import bundled
+from gpu_cep_kernels.compile.forms import form_of, object_named, text_of, type_of
 from tests.kernel_cases import CASES
 from tests.requirements import require_modules
 
@@ -23,9 +24,10 @@ HELPER = """
 import os
 import sys
 from gpu_cep_kernels.compile import ahead
+from gpu_cep_kernels.compile.forms import Form
 every = ahead.forms()
 forms = [[each for each in every if each.on_cpu][-1], *[each for each in every if not each.on_cpu][-2:]]
-forms.append(ahead.Form("gpu_cep_kernels.phase_one.windows:nowhere", []))
+forms.append(Form("gpu_cep_kernels.phase_one.windows:nowhere", []))
 ahead.forms = lambda: forms
 from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
@@ -70,7 +72,7 @@ def test_types_are_written_and_read():
 
 def test_what_is_listed_is_a_kernel_of_such_types():
     for form in forms():
-        kernel = ahead._named(form.kernel)
+        kernel = object_named(form.kernel)
         assert form == form_of(kernel, [type_of(each) for each in form.types], form.on_cpu)
 
 
@@ -79,11 +81,12 @@ KEEPER = """
 import sys
 from pathlib import Path
 from gpu_cep_kernels.compile import ahead, kernel_cache
+from gpu_cep_kernels.compile.forms import object_named
 kernel_cache.cache_folder = lambda: Path(sys.argv[1])
 form = next(each for each in ahead.forms() if each.on_cpu and each.kernel.endswith(":count_labels"))
 ahead.compile_form(form, (9, 0))
 (kept,) = Path(sys.argv[1]).glob("*.kernel")
-compiled = ahead._named(form.kernel).compiled
+compiled = object_named(form.kernel).compiled
 (signature,) = compiled.signatures
 print(kept.name == compiled._cache.file_name(signature, compiled.targetctx.codegen()))
 print(compiled._cache.begin(signature, compiled.targetctx.codegen(), wait=True))
@@ -98,7 +101,7 @@ def test_the_form_that_is_kept_for_the_cpu_is_the_one_that_queries_look_for(tmp_
 def test_a_form_that_another_process_compiles_is_left_to_it(monkeypatch, tmp_path):
     form = next(each for each in forms() if each.on_cpu)
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
-    compiled = ahead._named(form.kernel).compiled
+    compiled = object_named(form.kernel).compiled
     signature, codegen = tuple(bundled(type_of(each)) for each in form.types), compiled.targetctx.codegen()
     other = kernel_cache._Turn()
     assert other.take_free(tmp_path / f"{compiled._cache.file_name(signature, codegen)}.lock")

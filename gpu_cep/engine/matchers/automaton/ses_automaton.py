@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
 from gpu_cep.engine.events.sampling import Sample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
-from gpu_cep.engine.lowering.pattern_tables import STRATEGY
+from gpu_cep.engine.lowering.pattern_tables import STRATEGY, MatcherTables
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
@@ -22,6 +23,7 @@ from gpu_cep.engine.matchers.start_limit import StartLimit
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.identity import Identity
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_runs import walk_chains
@@ -30,6 +32,7 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortc
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
 from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
+from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -155,7 +158,7 @@ class _Enumeration:
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
             run=_new_path(search, conditions),
-            walks=_walks(search),
+            walks=_walks(search.plan, search.tables),
         )
 
     def find(self) -> Matches:
@@ -359,12 +362,18 @@ def _depth(pattern: Identity[PatternTable]) -> int:
     return _PATH * _LONGER if (pattern.value.maximum == UNBOUNDED).any() else _PATH
 
 
-def _walks(search: Search) -> bool:
+def first_kernel(plan: EventPlan, tables: MatcherTables) -> Kernel[..., Any]:
+    """Return the kernel with which the search through windows begins."""
+    if not _walks(plan, tables):
+        return enumerate_matches
+    return walk_windows if tables.chain is None or plan.strategy not in _CHAINED else walk_chains
+
+
+def _walks(plan: EventPlan, tables: MatcherTables) -> bool:
     """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
-    tables = search.tables
-    if search.plan.strategy == _ROBUST:
+    if plan.strategy == _ROBUST:
         return tables.chain is not None and tables.of_singles
-    return tables.judgements is not None and search.plan.strategy in _WALKED
+    return tables.judgements is not None and plan.strategy in _WALKED
 
 
 def _entry_behind(candidates: Indices, before: int, match: int) -> int:

@@ -1,0 +1,96 @@
+"""Processes that compile large kernels beside a query."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gpu_cep_kernels.compile import jit, kernel_cache, large
+from gpu_cep_kernels.compile.forms import form_of, name_of, object_named, signature_of, type_of
+from gpu_cep_kernels.phase_one.input_buffers import count_labels, fill_buffers
+
+pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
+
+NAMES = list(large.forms())
+FIRST, SECOND = map(object_named, NAMES[:2])
+# What a process is told to compile: one quick form, and one that is for no kernel.
+HELPER = """
+import sys
+from gpu_cep_kernels.compile import ahead, large
+form = next(each for each in ahead.forms() if each.on_cpu and each.kernel.endswith(":count_labels"))
+large.forms = lambda: {"nowhere": form._replace(kernel="gpu_cep_kernels.phase_one.windows:nowhere"), form.kernel: form}
+large.main([sys.argv[1], *large.forms()])
+compiled = large.object_named(form.kernel).compiled
+print(large.missing([large.object_named(form.kernel)]), compiled._cache.file_name(large.signature_of(form), compiled.targetctx.codegen()))
+"""
+
+
+@pytest.fixture
+def begun(monkeypatch, tmp_path):
+    """What is started, in a process with three cores that has nothing on disk."""
+    started: list[tuple[object, ...]] = []
+    monkeypatch.setattr(large, "available_threads", lambda: 3)
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(large, "start_process", lambda module, arguments: started.append(tuple(arguments)))
+    large.compile_beside.cache_clear()
+    yield started
+    large.compile_beside.cache_clear()
+
+
+def file_of(kernel) -> str:
+    form = large.forms()[name_of(kernel)]
+    return str(kernel.compiled._cache.file_name(signature_of(form), kernel.compiled.targetctx.codegen()))
+
+
+def test_what_is_listed_is_a_kernel_of_such_types():
+    for name, form in large.forms().items():
+        assert form == form_of(object_named(name), [type_of(each) for each in form.types], on_cpu=True)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_process_compiles_what_it_is_told_and_leaves_what_fails(tmp_path, processes):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", HELPER, processes]
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as started:
+        # its input stays open until it has said all
+        said = started.stdout.read().splitlines() if started.stdout else []
+    (kept,) = (tmp_path / "gpu_cep").glob("*.kernel")
+    assert said[-1] == f"[] {kept.name}"
+
+
+def test_processes_are_started_once_on_the_cores_that_are_left(begun):
+    for _ in range(2):
+        large.compile_beside((FIRST, SECOND))
+    large.compile_beside((SECOND,))
+    large.compile_beside((count_labels, fill_buffers))
+    assert begun == [(2, *NAMES[:2]), (1, NAMES[1])]
+
+
+@pytest.mark.parametrize("ending", ["", ".lock"])
+def test_what_is_kept_or_being_compiled_is_left_out(begun, tmp_path, ending):
+    (tmp_path / f"{file_of(FIRST)}{ending}").touch()
+    large.compile_beside((FIRST,))
+    assert begun == []
+    large.compile_beside((FIRST, SECOND))
+    assert begun == [(1, NAMES[1])]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "found"), [(jit, "simulated", True), (large, "available_threads", 1), (kernel_cache, "writable_folder", None)]
+)
+def test_nothing_is_started_in_the_simulator_on_one_core_or_where_nothing_can_be_kept(begun, monkeypatch, module, name, found):
+    monkeypatch.setattr(module, name, lambda *_: found)
+    large.compile_beside((FIRST,))
+    assert begun == []
+
+
+def test_a_query_goes_on_where_no_process_can_be_started(begun, monkeypatch):
+    def refuse(*_):
+        raise BlockingIOError("no more processes")
+
+    monkeypatch.setattr(large, "start_process", refuse)
+    large.compile_beside((FIRST,))
+    assert begun == []
