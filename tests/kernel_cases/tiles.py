@@ -59,8 +59,10 @@ def _labelling(
 
 
 def _kept(size: int, random: Random, slots: int, word: Any, words: int = 1, *, keeps_all: bool = False) -> Call:
-    packs = np.zeros(_tiles(size), np.uint32).view(np.uint8)
-    return Call(len(packs), (keeps_all, _labels(size, random, word, words), packs))
+    packs, labels = np.zeros(_tiles(size), np.uint32).view(np.uint8), _labels(size, random, word, words)
+    packed = random.integers(0, 1 << 31, (words, -(-size * labels.itemsize // 8)), np.uint64)
+    packed.view(word)[:, :size] = labels
+    return Call(len(packs), (keeps_all, labels, packed, packs))
 
 
 def _kept_bits(labels: Array, keeps_all: bool) -> Array:
@@ -72,7 +74,8 @@ def _kept_bits(labels: Array, keeps_all: bool) -> Array:
 
 def _spanning(size: int, random: Random, slots: int, *, key: Any, keeps_all: bool = False) -> Call:
     bits = _kept_bits(_labels(size, random, np.uint8, 1), keeps_all)
-    return Call(_tiles(size), (bits, _keys(size, random, key), np.zeros((3, _tiles(size)), np.int64)))
+    lanes = TILE * _groups(size)
+    return Call(lanes, (bits, _keys(size, random, key), np.zeros((3, lanes), np.int64)))
 
 
 def _folding(size: int, random: Random, slots: int, *, key: Any) -> Call:
@@ -80,7 +83,7 @@ def _folding(size: int, random: Random, slots: int, *, key: Any) -> Call:
     size *= TILE
     call = _spanning(size, random, slots, key=key or np.int64)
     bits, keys, spans = call.arguments
-    label_tiles.span_tiles(0, call.size, bits, keys, spans)
+    label_tiles.span_lanes(0, call.size, bits, keys, spans)
     rows, groups = (4, spans) if key else (1, spans[:, :0])
     return Call(_tiles(size), (bits, groups, np.zeros(_tiles(size), np.int32), np.zeros((rows, _groups(size)), np.int64)))
 
@@ -217,11 +220,12 @@ TILE_CASES: tuple[KernelCase, ...] = (
     *cases(
         label_tiles.mark_kept,
         _kept,
-        {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64, "words": 2}, "all": {"word": np.uint16, "keeps_all": True}},
-        ("labels",),
+        {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64, "words": 2}, "uint16": {"word": np.uint16}},
+        ("packed",),
     ),
+    *cases(label_tiles.mark_kept, _kept, {"all": {"word": np.uint16, "keeps_all": True}}),
     *cases(
-        label_tiles.span_tiles,
+        label_tiles.span_lanes,
         _spanning,
         {"int64": {"key": np.int64}, "int32": {"key": np.int32}, "all": {"key": np.int64, "keeps_all": True}},
         ("bits", "keys"),

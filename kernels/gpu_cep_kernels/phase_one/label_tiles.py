@@ -12,9 +12,10 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.compile.operations import count_ones
-from gpu_cep_kernels.phase_one.pack_bits import label_width
+from gpu_cep_kernels.phase_one.pack_bits import BYTE, label_width, nonzero_bytes, nonzero_lanes
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
+    NOWHERE,
     PACK,
     TILE,
     bits_before,
@@ -74,6 +75,14 @@ class KeptColumns(NamedTuple):
     labels: Any
     times: Any
     keys: Any
+
+
+class Span(NamedTuple):
+    """Hold the least and the greatest of some keys, and whether one is greater than that of the next kept event: 1, else 0."""
+
+    least: Any
+    greatest: Any
+    falls: Any
 
 
 @rule
@@ -149,19 +158,6 @@ def _judge(first: int, count: int, width: int, tests: LabelTests) -> Any:
 
 
 @rule
-def _kept_bits(first: int, count: int, keeps_all: bool, labels: Any) -> Any:
-    """Return the bits of those of `count` events from `first` on that are kept: they have a label, or all are kept."""
-    bits = np.uint64(0)
-    for k in range(count):
-        bits |= np.uint64(keeps_all) << np.uint64(k)
-    for w in range(labels.shape[0]):
-        own = labels[w]
-        for k in range(count):
-            bits |= np.uint64(own[first + k] != 0) << np.uint64(k)
-    return bits
-
-
-@rule
 def _judge_pack(index: int, size: int, tests: LabelTests, packed: Any) -> Any:
     """Return the labels of as many of `size` events as fit in a word of `packed`, from the first of pack `index` on."""
     width = label_width(tests.table)
@@ -192,41 +188,97 @@ def judge_further(low: int, high: int, size: int, tests: LabelTests, packed: Any
         own[i] &= packed.dtype.type(_judge_pack(i, size, tests, packed))
 
 
-@kernel(writes=("packs",))
-def mark_kept(low: int, high: int, keeps_all: bool, labels: Any, packs: Any) -> None:
-    """Write the bits of each pack: ``packs[p]``, uint8, has bit k if event ``p * PACK + k`` of `labels`, [word, event], is kept."""
-    size = labels.shape[1]
-    for p in range(low, high):
-        first = p * PACK
-        # a number that the compiler knows: all labels of the pack are loaded before any is judged
-        if first + PACK <= size:
-            packs[p] = _kept_bits(first, PACK, keeps_all, labels)
+@rule
+def _labelled_bits(pack: int, width: int, packed: Any) -> Any:
+    """Return the bits of the events of a pack that have a label of `width` bits in some word."""
+    per_word, bits = 64 // width, np.uint64(0)
+    for w in range(packed.shape[0]):
+        own = packed[w]
+        if width == BYTE:
+            bits |= nonzero_bytes(own[pack])
         else:
-            packs[p] = _kept_bits(first, max(size - first, 0), keeps_all, labels)
+            for place in range(0, PACK, per_word):
+                index = (pack * PACK + place) // per_word
+                # the last events may end before their pack does
+                bits |= nonzero_lanes(own[index] if index < own.size else np.uint64(0), width) << np.uint64(place)
+    return bits
 
 
-@kernel(writes=("spans",))
-def span_tiles(low: int, high: int, bits: Any, keys: Any, spans: Any) -> None:
-    """Write each tile's column of `spans`, from the keys of its kept events; ``bits[t]``, uint32, says which are kept."""
-    for t in range(low, high):
-        least, greatest, falls, left = np.int64(_LAST), np.int64(_FIRST), False, bits[t]
-        while left != 0:
-            key = np.int64(keys[t * TILE + first_place(left)])
-            falls = falls or bool(key < greatest)
-            least, greatest = min(least, key), max(greatest, key)
-            left = np.uint32(left & (left - np.uint32(1)))
-        spans[LEAST, t], spans[GREATEST, t], spans[FALLS, t] = least, greatest, falls
+@kernel(writes=("packs",))
+def mark_kept(low: int, high: int, keeps_all: bool, labels: Any, packed: Any, packs: Any) -> None:
+    """Write the bits of each pack: ``packs[p]``, uint8, has bit k if event ``p * PACK + k`` of `labels`, [word, event], is kept.
+
+    `packed` are the same labels side by side in words of 64 bits, [word, place]; what fills the last ones is arbitrary.
+    """
+    size, width = labels.shape[1], label_width(labels)
+    for p in range(low, high):
+        count = np.uint64(min(max(size - p * PACK, 0), PACK))
+        events = (np.uint64(1) << count) - np.uint64(1)
+        packs[p] = events if keeps_all or count == 0 else events & _labelled_bits(p, width, packed)
 
 
 @rule
-def _fold_spans(group: int, begin: int, end: int, spans: Any, groups: Any) -> None:
-    """Write the span of a group behind the row of numbers."""
-    least, greatest, falls, t = _LAST, _FIRST, 0, begin
-    while t < end:
-        # of a tile of which nothing is kept the least key is greater than any
-        falls |= spans[FALLS, t] | (spans[LEAST, t] < greatest)
-        least, greatest = min(least, spans[LEAST, t]), max(greatest, spans[GREATEST, t])
-        t += 1
+def _word_from(begin: int, tile: int, bits: Any) -> Any:
+    """Return the word of a tile; that of one before tile `begin` is 0."""
+    word = bits[max(tile, begin)]
+    return word if tile >= begin else np.uint32(0)
+
+
+@rule
+def _first_of(tile: int, word: Any, later: int) -> int:
+    """Return the first event of a tile with its bit in its word, or else `later`."""
+    own = tile * TILE + first_place(word)
+    return own if word != 0 else later
+
+
+@rule
+def _span_event(tile: int, place: int, word: Any, later: int, keys: Any, span: Span) -> Span:
+    """Return a span with the event at a place of a tile, if it is kept; the next kept event behind the tile is `later`."""
+    kept, event = has_bit(word, place), tile * TILE + place
+    following = _first_of(tile, np.uint32(word & (np.uint32(0xFFFFFFFE) << np.uint32(place))), later)
+    compared = kept & (following != NOWHERE)
+    # what is not asked for is that of event 0, so that no load waits behind a branch
+    own, after = np.int64(keys[event if kept else 0]), np.int64(keys[following if compared else 0])
+    falls = np.int64(compared) & np.int64(after < own)
+    return Span(min(span.least, own if kept else _LAST), max(span.greatest, own if kept else _FIRST), span.falls | falls)
+
+
+@kernel(writes=("spans",))
+def span_lanes(low: int, high: int, bits: Any, keys: Any, spans: Any) -> None:
+    """Write each lane's column of `spans`, from the keys of its kept events; ``bits[t]``, uint32, says which are kept.
+
+    Lane ``g * TILE + place`` has the events at a place in the tiles of group g, so that threads side by side read keys
+    side by side. A key falls if that of the next kept event of the group is less.
+    """
+    for i in range(low, high):
+        begin, place, later = tile_of(i) * GROUP, place_of(i), NOWHERE
+        tile = end_of_group(tile_of(i), bits.size) - 1
+        span = Span(np.int64(_LAST), np.int64(_FIRST), np.int64(0))
+        while tile >= begin:
+            # four at a time: their words are loaded together, and then their keys
+            last, third, second, first = (
+                _word_from(begin, tile, bits), _word_from(begin, tile - 1, bits),
+                _word_from(begin, tile - 2, bits), _word_from(begin, tile - 3, bits),
+            )  # fmt: skip
+            behind_third = _first_of(tile, last, later)
+            behind_second = _first_of(tile - 1, third, behind_third)
+            behind_first = _first_of(tile - 2, second, behind_second)
+            span = _span_event(tile, place, last, later, keys, span)
+            span = _span_event(tile - 1, place, third, behind_third, keys, span)
+            span = _span_event(tile - 2, place, second, behind_second, keys, span)
+            span = _span_event(tile - 3, place, first, behind_first, keys, span)
+            tile, later = tile - 4, _first_of(tile - 3, first, behind_first)
+        spans[LEAST, i], spans[GREATEST, i], spans[FALLS, i] = span.least, span.greatest, span.falls
+
+
+@rule
+def _fold_spans(group: int, spans: Any, groups: Any) -> None:
+    """Write the span of a group, of all its lanes, behind the row of numbers."""
+    least, greatest, falls, i = _LAST, _FIRST, 0, group * TILE
+    while i < group * TILE + TILE:
+        least, greatest = min(least, spans[LEAST, i]), max(greatest, spans[GREATEST, i])
+        falls |= spans[FALLS, i]
+        i += 1
     groups[1 + LEAST, group], groups[1 + GREATEST, group], groups[1 + FALLS, group] = least, greatest, falls
 
 
@@ -244,7 +296,7 @@ def fold_kept(low: int, high: int, bits: Any, spans: Any, inner: Any, groups: An
         if t == end - 1:
             groups[0, g] = count + count_ones(bits[t])
             if spans.size > 0:
-                _fold_spans(g, begin, end, spans, groups)
+                _fold_spans(g, spans, groups)
 
 
 @kernel(writes=("kept",))

@@ -13,7 +13,7 @@ from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.scalars import count_bits
 
 BYTE = 8
-_LOWEST_BITS, _OTHER_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F
+_LOWEST_BITS, _OTHER_BITS, _ALL_BITS = 0x0101010101010101, 0x7F7F7F7F7F7F7F7F, 0xFFFFFFFFFFFFFFFF
 
 
 @rule
@@ -57,6 +57,15 @@ def nonzero_bytes(block: Any) -> Any:
     flags |= flags >> np.uint64(14)
     flags |= flags >> np.uint64(28)
     return flags & np.uint64(0xFF)
+
+
+@rule
+def nonzero_lanes(block: Any, width: int) -> Any:
+    """Return bits of which bit k is set if lane k of a block is not 0; a lane has `width` bits, a divisor of 64."""
+    flags, lane = np.uint64(0), np.uint64(_ALL_BITS) >> np.uint64(64 - width)
+    for k in range(64 // width):
+        flags |= np.uint64((block >> np.uint64(k * width)) & lane != 0) << np.uint64(k)
+    return flags
 
 
 @rule

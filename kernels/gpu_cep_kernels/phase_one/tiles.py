@@ -18,6 +18,8 @@ from gpu_cep_kernels.compile.operations import count_ones
 
 # Events per pack, whose bits are a byte; events per tile, whose bits are a uint32; and tiles per group.
 PACK, TILE, GROUP = 8, 32, 32
+# No event of a tile, or of the tiles behind it.
+NOWHERE = int(np.iinfo(np.int32).max)
 
 
 @rule

@@ -12,6 +12,7 @@ from gpu_cep_kernels.phase_one.pack_bits import BYTE, byte_of, label_block, labe
 from gpu_cep_kernels.phase_one.placed_events import begin_bits, changes
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
+    NOWHERE,
     PACK,
     TILE,
     bits_before,
@@ -31,8 +32,6 @@ BEGIN, LATER, START = range(-3, 0)
 # The rows of a table of tiles, counted from its end: of the first event that ends an earlier stream or a tie, of the numbers of streams
 # and of starts. The rows before are of the first event with each variable's bit.
 ENDS, TIE_ENDS, STREAMS, STARTS = range(-4, 0)
-# No event of a tile, or of the tiles behind it.
-NOWHERE = int(np.iinfo(np.int32).max)
 
 
 class BatchColumns(NamedTuple):

@@ -17,8 +17,7 @@ from gpu_cep.engine.phase_one.device.chunks import Chunk
 from gpu_cep.engine.phase_one.device.kept_events import KeySpan
 from gpu_cep.engine.phase_one.device.label_events import _span_of
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
-from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
-from gpu_cep_kernels.phase_one.window_tiles import NOWHERE
+from gpu_cep_kernels.phase_one.tiles import GROUP, NOWHERE, TILE
 from tests.gpu.pieces import Pieces
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.phase_one.label_tiles import LabelTests, judge_events, judge_further
+from gpu_cep_kernels.phase_one.label_tiles import FALLS, GREATEST, LEAST, LabelTests, judge_events, judge_further, mark_kept, span_lanes
+from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 
 OPERATORS = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge}
@@ -52,3 +53,38 @@ def test_events_are_judged_one_test_after_another(word, values, kind):
         assert further.view(word)[0, :size].tolist() == [label & had for label, had in zip(expected, before, strict=True)]
 
     check()
+
+
+@pytest.mark.parametrize("word", [np.uint8, np.uint16, np.uint32, np.uint64])
+@given(st.data())
+def test_kept_events_are_marked_in_packs(word, data):
+    words = data.draw(st.integers(1, 2))
+    labels = np.array([data.draw(st.lists(st.sampled_from([0, 1, np.iinfo(word).max]), max_size=40))] * words, word)
+    labels[-1] &= word(data.draw(st.integers(0, 1)))
+    size, keeps_all = labels.shape[1], data.draw(st.booleans())
+    # what fills the last word is arbitrary
+    packed = np.full((words, -(-size * labels.itemsize // 8)), np.uint64(2**64 - 1))
+    packed.view(word)[:, :size] = labels
+    packs = np.full(-(-size // TILE) * TILE // 8, 0xFF, np.uint8)
+    mark_kept(0, len(packs), keeps_all, labels, packed, packs)
+    flags = np.unpackbits(packs, bitorder="little")
+    assert np.array_equal(flags[:size], labels.any(axis=0) | keeps_all)
+    assert not flags[size:].any()
+
+
+@given(st.lists(st.tuples(st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1]), st.booleans()), min_size=1), st.integers(0, GROUP * TILE))
+def test_spans_are_those_of_the_kept_keys_of_a_group(events, apart):
+    # a second copy of the events, some way behind, so that groups and empty tiles lie between
+    kept = np.array([held for _, held in events] + [False] * apart + [held for _, held in events])
+    keys = np.array([key for key, _ in events] + [7] * apart + [key for key, _ in events], np.int64)
+    tiles = -(-len(keys) // TILE)
+    bits = np.packbits(np.pad(kept, (0, tiles * TILE - len(kept))), bitorder="little").view(np.uint32)
+    groups = -(-tiles // GROUP)
+    spans = np.zeros((3, groups * TILE), np.int64)
+    span_lanes(0, spans.shape[1], bits, keys, spans)
+    for g, own in enumerate(np.split(spans, groups, axis=1)):
+        group = slice(g * GROUP * TILE, (g + 1) * GROUP * TILE)
+        held = keys[group][kept[group]]
+        assert own[LEAST].min() == held.min(initial=2**63 - 1)
+        assert own[GREATEST].max() == held.max(initial=-(2**63))
+        assert own[FALLS].any() == (held[1:] < held[:-1]).any()

@@ -5,13 +5,14 @@ A thread of its own copies one chunk while the kernels of the one before run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, takewhile
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
@@ -40,8 +41,9 @@ from gpu_cep_kernels.phase_one.label_tiles import (
     judge_events,
     judge_further,
     mark_kept,
-    span_tiles,
+    span_lanes,
 )
+from gpu_cep_kernels.phase_one.tiles import TILE
 from gpu_cep_kernels.rules.interpreter import evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
@@ -241,24 +243,23 @@ def _split_steps(steps: Sequence[Step]) -> _WordTests:
 
 @dataclass(frozen=True, slots=True)
 class _LabelledChunk:
-    """A chunk with its labels, which events are kept (bits by tile), and what tiles and groups of tiles counted of them.
+    """A chunk with its labels, [word, event].
 
-    `keys` are the first stream key's values as far as the same passes read them, else empty.
+    `packed` are the same ones side by side in words of 64 bits. `keys` are the first stream key's values
+    as far as the same passes read them, else empty; `is_spanned`: whether their span is asked for.
     """
 
     chunk: Chunk
     labels: Array
+    packed: Array
     keys: Array
-    bits: Array
-    inner: Array
-    groups: Array
+    is_spanned: bool
 
 
 def _label_chunk(plan: Plan, steps: LabelSteps, tests: Sequence[_WordTests], chunk: Chunk) -> _LabelledChunk:
-    """Return the labels of a chunk's events, and which of them are kept."""
-    device, size, keeps_all = chunk.device, len(chunk), "filter" not in plan.pruning
-    xp, tiles = device.xp, tiles_of(size)
-    room = steps.room(xp, size)
+    """Return a chunk with the labels of its events."""
+    device, size, keys = chunk.device, len(chunk), _plain_key(plan, chunk)
+    room = steps.room(device.xp, size)
     for number, (word, own) in enumerate(zip(steps.words, tests, strict=True)):
         tables = own.tables(chunk, number, word)
         packed = _packed(room, tables)
@@ -266,14 +267,30 @@ def _label_chunk(plan: Plan, steps: LabelSteps, tests: Sequence[_WordTests], chu
         for step in own.rest:
             step.clear(chunk, room[number])
     labels = room[:, :size].reshape(len(room), size)
-    bits, inner, keys = xp.empty(tiles, np.uint32), xp.empty(tiles, np.int32), _plain_key(plan, chunk)
+    return _LabelledChunk(chunk, labels, room.view(np.uint64), keys, bool(keys.size) and _is_spanned(plan, chunk))
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedTiles:
+    """Which events of a chunk are kept (bits by tile), what tiles count of them, and, on the host, what groups of tiles do."""
+
+    bits: Array
+    inner: Array
+    groups: HostArray
+
+
+def _count_tiles(labelled: _LabelledChunk, keeps_all: bool) -> _CountedTiles:
+    """Count what is kept of a chunk, and find the span of its keys if that is asked for."""
+    device, size = labelled.chunk.device, len(labelled.chunk)
+    xp, tiles = device.xp, tiles_of(size)
+    bits, inner = xp.empty(tiles, np.uint32), xp.empty(tiles, np.int32)
     packs = bits.view(np.uint8)
-    device.launch(mark_kept, packs.size, keeps_all, labels, packs)
-    spans = xp.empty((len(SPANNED), tiles if keys.size and _is_spanned(plan, chunk) else 0), np.int64)
-    device.launch(span_tiles, spans.shape[1], bits, keys, spans)
+    device.launch(mark_kept, packs.size, keeps_all, labelled.labels, labelled.packed, packs)
+    spans = xp.empty((len(SPANNED), TILE * groups_of(size) if labelled.is_spanned else 0), np.int64)
+    device.launch(span_lanes, spans.shape[1], bits, labelled.keys, spans)
     groups = xp.empty((1 + len(SPANNED) if spans.size else 1, groups_of(size)), np.int64)
     device.launch(fold_kept, tiles, bits, spans, inner, groups)
-    return _LabelledChunk(chunk, labels, keys, bits, inner, groups)
+    return _CountedTiles(bits, inner, device.download(groups))
 
 
 def _plain_key(plan: Plan, chunk: Chunk) -> Array:
@@ -298,20 +315,42 @@ def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
     EventError
         A timestamp of the chunk is NaN.
     """
+    times = _times(plan, labelled.chunk)
+    return _keep_labelled(plan, labelled, times) if "filter" in plan.pruning else _keep_all(plan, labelled, times)
+
+
+def _keep_all(plan: Plan, labelled: _LabelledChunk, times: Array) -> KeptEvents:
+    """Return all events of a chunk; their columns are not copied."""
+    chunk, xp = labelled.chunk, labelled.chunk.device.xp
+    span = _span_of(_count_tiles(labelled, keeps_all=True).groups) if labelled.is_spanned else None
+    rows = xp.arange(chunk.low, chunk.high, dtype=np.int32)
+    keys = _kept_keys(plan, chunk, labelled.keys, lambda column: column, span)
+    return KeptEvents(rows, xp.ascontiguousarray(labelled.labels), times.astype(_time_type(times), copy=False), tuple(keys))
+
+
+def _keep_labelled(plan: Plan, labelled: _LabelledChunk, times: Array) -> KeptEvents:
+    """Return the events of a chunk that have a label."""
     chunk, labels, keys = labelled.chunk, labelled.labels, labelled.keys
-    device, xp, times = chunk.device, chunk.device.xp, _times(plan, chunk)
-    groups = device.download(labelled.groups)
-    size = int(groups[0].sum())
+    device, xp = chunk.device, chunk.device.xp
+    tiles = _count_tiles(labelled, keeps_all=False)
+    size = int(tiles.groups[0].sum())
     kept = KeptColumns(
         rows=xp.empty(size, np.int32),
         labels=xp.empty((len(labels), size), labels.dtype),
-        times=xp.empty(size, np.float64 if times.dtype.kind == "f" else np.int64),
+        times=xp.empty(size, _time_type(times)),
         keys=xp.empty(size if keys.size else 0, keys.dtype),
     )
     if size:
-        places = TilePlaces(labelled.bits, labelled.inner, device.upload(numbers_before(groups[0])))
+        places = TilePlaces(tiles.bits, tiles.inner, device.upload(numbers_before(tiles.groups[0])))
         device.launch(compact_events, len(chunk), chunk.low, labels, times, keys, places, kept)
-    return KeptEvents(kept.rows, kept.labels, kept.times, tuple(_kept_keys(plan, chunk, kept, groups)))
+    span = _span_of(tiles.groups) if labelled.is_spanned else None
+    picked = _kept_keys(plan, chunk, kept.keys, lambda column: column[kept.rows - np.int32(chunk.low)], span)
+    return KeptEvents(kept.rows, kept.labels, kept.times, tuple(picked))
+
+
+def _time_type(times: Array) -> npt.DTypeLike:
+    """Return the type in which times are kept."""
+    return np.float64 if times.dtype.kind == "f" else np.int64
 
 
 def _times(plan: Plan, chunk: Chunk) -> Array:
@@ -326,17 +365,18 @@ def _times(plan: Plan, chunk: Chunk) -> Array:
     return times.astype(xp.float64) + 0.0
 
 
-def _kept_keys(plan: Plan, chunk: Chunk, kept: KeptColumns, groups: HostArray) -> Iterator[KeptKey]:
-    """Yield the stream keys of the events that are kept."""
-    xp = chunk.device.xp
+def _kept_keys(plan: Plan, chunk: Chunk, first: Array, pick: Callable[[Array], Array], span: KeySpan | None) -> Iterator[KeptKey]:
+    """Yield the stream keys of the events that are kept.
+
+    `pick` returns a column's values of these. The first key's are there if it has no floats, and its `span` may be.
+    """
     for number, column in enumerate(plan.stream_keys):
         values, present = chunk.values(column), chunk.present(column)
-        read = not number and values.dtype.kind != "f"
-        picked = kept.keys if read else values[kept.rows - np.int32(chunk.low)]
+        is_first = not number and values.dtype.kind != "f"
+        picked = first if is_first else pick(values)
         if values.dtype.kind == "f":
-            picked = _ordered_bits(xp, picked)
-        span = _span_of(groups) if read and len(groups) > 1 else None
-        yield KeptKey(picked, None if present is None else present[kept.rows - np.int32(chunk.low)], span)
+            picked = _ordered_bits(chunk.device.xp, picked)
+        yield KeptKey(picked, None if present is None else pick(present), span if is_first else None)
 
 
 def _span_of(groups: HostArray) -> KeySpan:

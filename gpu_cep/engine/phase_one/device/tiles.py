@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
-from gpu_cep_kernels.phase_one.window_tiles import NOWHERE
+from gpu_cep_kernels.phase_one.tiles import GROUP, NOWHERE, TILE
 
 
 def tiles_of(size: int) -> int:
