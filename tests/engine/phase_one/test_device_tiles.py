@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import gpu_cep
 from gpu_cep.engine.phase_one.device import order_events
 from gpu_cep.engine.phase_one.device.chunks import Chunk
-from gpu_cep.engine.phase_one.device.kept_events import KeySpan
-from gpu_cep.engine.phase_one.device.label_events import _span_of
+from gpu_cep.engine.phase_one.device.kept_events import KeySpan, span_of_groups
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep_kernels.phase_one.tiles import GROUP, NOWHERE, TILE
 from tests.gpu.pieces import Pieces
@@ -126,7 +125,7 @@ def test_the_span_of_groups_is_that_of_their_keys_in_a_row(groups):
     least = [min(keys, default=bounds.max) for keys in groups]
     greatest = [max(keys, default=bounds.min) for keys in groups]
     falls = [keys != sorted(keys) for keys in groups]
-    found = _span_of(np.array([[len(keys) for keys in groups], least, greatest, falls], np.int64))
+    found = span_of_groups(np.array([[len(keys) for keys in groups], least, greatest, falls], np.int64))
     row = [key for keys in groups for key in keys]
     assert found == KeySpan(min(row, default=bounds.max), max(row, default=bounds.min), falls=row != sorted(row))
 

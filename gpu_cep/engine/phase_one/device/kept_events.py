@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from gpu_cep_kernels.device.interface import Array
+import numpy as np
+
+from gpu_cep_kernels.device.interface import Array, HostArray
+
+# The keys of no event are greater than every one, and less than every one.
+_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,14 @@ class KeySpan:
         """Return the span of these events with others behind them."""
         falls = self.falls or other.falls or (other.least <= other.greatest and other.least < self.greatest)
         return KeySpan(min(self.least, other.least), max(self.greatest, other.greatest), falls)
+
+
+def span_of_groups(groups: HostArray) -> KeySpan:
+    """Return the span of all keys, given what groups of tiles found of theirs, one without events that of no keys."""
+    _, least, greatest, falls = groups
+    before = np.maximum.accumulate(greatest)[:-1]
+    falling = falls.any() or (least[1:] < before).any()
+    return KeySpan(int(least.min(initial=_GREATEST)), int(greatest.max(initial=_LEAST)), bool(falling))
 
 
 @dataclass(frozen=True, slots=True)

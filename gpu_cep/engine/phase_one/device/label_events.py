@@ -23,7 +23,7 @@ from gpu_cep.engine.lowering.text_predicates import Values
 from gpu_cep.engine.phase_one.device.card_memory import Labelling, in_pieces
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
-from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, KeptKey, KeySpan
+from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, KeptKey, KeySpan, span_of_groups
 from gpu_cep.engine.phase_one.device.tiles import groups_of, numbers_before, tiles_of
 from gpu_cep.engine.phase_one.label_steps import Coded, CodeMask, Compared, ComparisonMask, Comparisons, LabelSteps, Step, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
@@ -49,10 +49,8 @@ from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTabl
 
 # Bytes per row while a chunk is compacted: what is kept of it, and the scratch of its times or keys.
 _COMPACTING = 8 + 4 + 8 + 6 * 8
-# The keys of no event are greater than every one, and less than every one.
-_LEAST, _GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 # The key NaN: greater than every other float seen as an ordered integer.
-_NAN = _GREATEST
+_NAN = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +276,11 @@ class _CountedTiles:
     inner: Array
     groups: HostArray
 
+    @property
+    def kept(self) -> int:
+        """Return how many events are kept."""
+        return int(self.groups[0].sum())
+
 
 def _count_tiles(labelled: _LabelledChunk, keeps_all: bool) -> _CountedTiles:
     """Count what is kept of a chunk, and find the span of its keys if that is asked for."""
@@ -315,25 +318,28 @@ def _keep_events(plan: Plan, labelled: _LabelledChunk) -> KeptEvents:
     EventError
         A timestamp of the chunk is NaN.
     """
-    times = _times(plan, labelled.chunk)
-    return _keep_labelled(plan, labelled, times) if "filter" in plan.pruning else _keep_all(plan, labelled, times)
+    times, keeps_all = _times(plan, labelled.chunk), "filter" not in plan.pruning
+    if keeps_all and not labelled.is_spanned:
+        return _keep_all(plan, labelled, times, None)
+    tiles = _count_tiles(labelled, keeps_all)
+    span = span_of_groups(tiles.groups) if labelled.is_spanned else None
+    if tiles.kept == len(labelled.chunk):
+        return _keep_all(plan, labelled, times, span)
+    return _compact(plan, labelled, times, tiles, span)
 
 
-def _keep_all(plan: Plan, labelled: _LabelledChunk, times: Array) -> KeptEvents:
-    """Return all events of a chunk; their columns are not copied."""
+def _keep_all(plan: Plan, labelled: _LabelledChunk, times: Array, span: KeySpan | None) -> KeptEvents:
+    """Return all events of a chunk; their columns are not copied. The first key has the given span."""
     chunk, xp = labelled.chunk, labelled.chunk.device.xp
-    span = _span_of(_count_tiles(labelled, keeps_all=True).groups) if labelled.is_spanned else None
     rows = xp.arange(chunk.low, chunk.high, dtype=np.int32)
     keys = _kept_keys(plan, chunk, labelled.keys, lambda column: column, span)
     return KeptEvents(rows, xp.ascontiguousarray(labelled.labels), times.astype(_time_type(times), copy=False), tuple(keys))
 
 
-def _keep_labelled(plan: Plan, labelled: _LabelledChunk, times: Array) -> KeptEvents:
-    """Return the events of a chunk that have a label."""
+def _compact(plan: Plan, labelled: _LabelledChunk, times: Array, tiles: _CountedTiles, span: KeySpan | None) -> KeptEvents:
+    """Return the events of a chunk that are kept, side by side; the first key has the given span."""
     chunk, labels, keys = labelled.chunk, labelled.labels, labelled.keys
-    device, xp = chunk.device, chunk.device.xp
-    tiles = _count_tiles(labelled, keeps_all=False)
-    size = int(tiles.groups[0].sum())
+    device, xp, size = chunk.device, chunk.device.xp, tiles.kept
     kept = KeptColumns(
         rows=xp.empty(size, np.int32),
         labels=xp.empty((len(labels), size), labels.dtype),
@@ -343,7 +349,6 @@ def _keep_labelled(plan: Plan, labelled: _LabelledChunk, times: Array) -> KeptEv
     if size:
         places = TilePlaces(tiles.bits, tiles.inner, device.upload(numbers_before(tiles.groups[0])))
         device.launch(compact_events, len(chunk), chunk.low, labels, times, keys, places, kept)
-    span = _span_of(tiles.groups) if labelled.is_spanned else None
     picked = _kept_keys(plan, chunk, kept.keys, lambda column: column[kept.rows - np.int32(chunk.low)], span)
     return KeptEvents(kept.rows, kept.labels, kept.times, tuple(picked))
 
@@ -377,14 +382,6 @@ def _kept_keys(plan: Plan, chunk: Chunk, first: Array, pick: Callable[[Array], A
         if values.dtype.kind == "f":
             picked = _ordered_bits(chunk.device.xp, picked)
         yield KeptKey(picked, None if present is None else pick(present), span if is_first else None)
-
-
-def _span_of(groups: HostArray) -> KeySpan:
-    """Return the span of the keys of all groups; one without events has the span of no keys."""
-    _, least, greatest, falls = groups
-    before = np.maximum.accumulate(greatest)[:-1]
-    falling = falls.any() or (least[1:] < before).any()
-    return KeySpan(int(least.min(initial=_GREATEST)), int(greatest.max(initial=_LEAST)), bool(falling))
 
 
 def _ordered_bits(xp: Any, values: Array) -> Array:
