@@ -91,6 +91,11 @@ def _gathering(size: int, random: Random, slots: int, kind: Any) -> Call:
     return Call(len(rows), (rows + 7, 7, _columns(size, random, kind), np.zeros(len(rows), kind)))
 
 
+def _gathering_there(size: int, random: Random, slots: int, kind: Any) -> Call:
+    rows = _kept_rows(size, random)
+    return Call(len(rows), (rows, size // 3, _columns(size // 2, random, kind), np.zeros(len(rows), kind)))
+
+
 def _scattering(size: int, random: Random, slots: int, kind: Any) -> Call:
     rows = _kept_rows(size, random)
     destinations = random.permutation(len(rows)).astype(np.int32)
@@ -229,6 +234,7 @@ EVENT_CASES: tuple[KernelCase, ...] = (
     *cases(ordering.scatter_times, _scattering_times, _KINDS, ("rows", "destinations", "times")),
     *cases(ordering.put, _putting, {"int32": {"kind": np.int32}, "uint8": {"kind": np.uint8}}, ("destinations", "values")),
     *cases(ordering.gather, _gathering, _KINDS, ("rows", "column")),
+    *cases(ordering.gather_there, _gathering_there, _KINDS),
     *cases(ordering.scatter, _scattering, _KINDS, ("rows", "destinations", "column")),
     *cases(ordering.mark_disordered_streams, _disordered_streams, _RANKED, ("offsets", "times", "ranks")),
     *cases(ordering.sort_streams, _sorting, _RANKED, ("offsets", "times", "ranks")),

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep_kernels.compile.launch import slices, spread, threads_for
+
 
 class _Memory:
     """A range of a buffer, exported by the array interface; arrays over it keep the buffer alive."""
@@ -83,3 +85,19 @@ def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray
         return np.empty(shape, kind)
     dtype = np.dtype(kind)
     return np.frombuffer(pa.allocate_buffer(dtype.itemsize * length), dtype).reshape(shape)
+
+
+def values_at(values: npt.NDArray[Any], rows: npt.NDArray[Any], threads: int) -> npt.NDArray[Any]:
+    """Return the values at some rows, of any order; `threads` threads gather them."""
+    threads = threads_for(len(rows), threads)
+    if threads == 1:
+        found: npt.NDArray[Any] = values[rows]
+        return found
+    picked = new_values(len(rows), values.dtype)
+
+    def gather(span: tuple[int, int]) -> None:
+        # rows are in range: with another mode NumPy would gather to memory of its own first
+        np.take(values, rows[slice(*span)], out=picked[slice(*span)], mode="clip")
+
+    spread(gather, slices(len(rows), threads), threads)
+    return picked

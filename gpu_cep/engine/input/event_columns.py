@@ -13,6 +13,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
+from gpu_cep.engine.input.buffers import values_at
 from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
@@ -259,10 +260,10 @@ class EventColumns:
             return np.zeros(len(self), np.int64)
         return machine_values(self.arrow(column), self.name(column))
 
-    def pick(self, column: int, rows: Array) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+    def pick(self, column: int, rows: Array, threads: int = 1) -> tuple[Array, npt.NDArray[np.bool_] | None]:
         """Return the machine representation at some rows, and where it is NULL there (None: nowhere).
 
-        If the column lies on a device, only these rows are downloaded.
+        If the column lies on a device, only these rows are downloaded; else `threads` gather them.
         """
         resident = None if column in self._values else self.resident(column)
         if isinstance(resident, ResidentText):
@@ -272,7 +273,7 @@ class EventColumns:
             picked = resident.take(pa.array(rows))
             return machine_values(picked, self.name(column)), picked.is_null().to_numpy(zero_copy_only=False) if picked.null_count else None
         nulls = self.null_mask(column)
-        return self.values(column)[rows], None if nulls is None else nulls[rows]
+        return values_at(self.values(column), rows, threads), None if nulls is None else values_at(nulls, rows, threads)
 
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """Return True where the column is NULL; None if it never is."""

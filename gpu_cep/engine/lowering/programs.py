@@ -126,11 +126,11 @@ def make_bank(xp: Any, ints: Sequence[Column], floats: Sequence[Column], length:
     )
 
 
-def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray) -> ColumnBank:
-    """Return the bank of the columns of `layout` at some rows of the input."""
-    ints = [columns.pick(column, rows) for column in layout.ints]
-    floats = [columns.pick(column, rows) for column in layout.floats]
-    return bank_of(layout, ints, floats, columns, rows)
+def load_bank(columns: EventColumns, layout: BankLayout, rows: HostArray, threads: int = 1) -> ColumnBank:
+    """Return the bank of the columns of `layout` at some rows of the input; `threads` gather and compute them."""
+    ints = [columns.pick(column, rows, threads) for column in layout.ints]
+    floats = [columns.pick(column, rows, threads) for column in layout.floats]
+    return bank_of(layout, ints, floats, columns, rows, threads)
 
 
 def bank_of(

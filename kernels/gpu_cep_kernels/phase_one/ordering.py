@@ -112,6 +112,15 @@ def gather(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> 
 
 
 @kernel(writes=("out",))
+def gather_there(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> None:
+    """As :func:`gather`, for those of the `rows` that the column has."""
+    for j in range(low, high):
+        row = rows[j] - base
+        if 0 <= row < column.size:
+            out[j] = column[row]
+
+
+@kernel(writes=("out",))
 def scatter(low: int, high: int, rows: Any, base: int, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j] - base]``; the column's first row is number `base`."""
     picked, places = rows[low:high], destinations[low:high]

@@ -122,10 +122,8 @@ def test_only_events_of_matches_come_back():
         download = opened.download
         opened.download = lambda array: (asked.append(int(array.nbytes)), download(array))[1]
         assert 0 < found("gpu", rare).num_rows < 9
-    # what conditions read is gathered on the host, by the rows of all events
-    rows, *others = sorted(asked, reverse=True)
-    assert rows == 4 * 300
-    assert sum(others) < 300
+    # what conditions read of most events travels whole
+    assert sum(asked) < 300
 
 
 @pytest.mark.parametrize(

@@ -108,13 +108,14 @@ class EventSource(Protocol):
 
 @dataclass(frozen=True)
 class ResidentEvents:
-    """Events that are all on the device; `most_picked` of them are copied to the host at a time."""
+    """Events that are all on the device; `most_picked` of them are copied to the host at a time, where `threads` gather beside them."""
 
     plan: Plan
     columns: EventColumns
     events: DeviceEvents
     device: Device
     most_picked: int
+    threads: int = 1
 
     @property
     def total(self) -> int:
@@ -229,12 +230,13 @@ def _offsets(begins: Indices, total: int) -> Indices:
 
 @dataclass(frozen=True, slots=True)
 class SpilledEvents:
-    """Events on the host, as the device could not hold all of them."""
+    """Events on the host, as the device could not hold all of them; `threads` gather what conditions read."""
 
     plan: Plan
     columns: EventColumns
     events: OrderedEvents
     device: Device
+    threads: int = 1
 
     @property
     def total(self) -> int:
@@ -351,7 +353,7 @@ def _as_ordered_events(
         times=placed.times,
         labels=placed.labels,
         rows=placed.rows,
-        bank=load_bank(source.columns, source.plan.layout, read),
+        bank=load_bank(source.columns, source.plan.layout, read, source.threads),
         keys_ordered=source.events.keys_ordered,
         starts=starts,
         positions=copied.numbers.astype(np.uint64) if counts else None,

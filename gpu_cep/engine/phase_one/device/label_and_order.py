@@ -52,8 +52,8 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
         if not count_kept(kept):
             spilled += _download_kept(device, kept)
     if spilled:
-        return SpilledEvents(plan, columns, _order_on_host(run, spilled), device)
-    return ResidentEvents(plan, columns, _order_on_device(run, kept, memory), device, memory.bound_events)
+        return SpilledEvents(plan, columns, _order_on_host(run, spilled), device, run.threads)
+    return ResidentEvents(plan, columns, _order_on_device(run, kept, memory), device, memory.bound_events, run.threads)
 
 
 def _order_on_device(run: DeviceRun, kept: list[KeptEvents], memory: DeviceMemory) -> DeviceEvents:

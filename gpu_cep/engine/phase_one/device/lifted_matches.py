@@ -180,7 +180,7 @@ class _Reading:
         tied = plan.query.ties == "strict" and self.source.has_ties()
         # nothing before a batch's first event matters to matches that start in it
         begins = self._with_first(stream_begins(device, self.source.streams(batch.low, batch.high)))
-        bank = bank_on_device(self.run.columns, plan.layout, rows, device)
+        bank = bank_on_device(self.run.columns, plan.layout, rows, device, self.run.threads)
         labels = lift_labels(self.tables, NeighbourEvents(device, words[0], begins, times if tied else times[:0], bank))
         return None if labels is None or labels_leave_a_choice(self.tables, labels) else labels
 

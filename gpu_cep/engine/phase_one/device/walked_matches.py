@@ -128,7 +128,7 @@ def _walk_windows(
     left = [np.empty(0, np.int64)]
     with run.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
         rows = source.rows(batch.low, batch.high)[held.events]
-        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device), batch.low)
+        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
         for low, high in blocks(0, size, at_once):
             counted = walks.count(low, high)
             _account(run, walks, counted)
