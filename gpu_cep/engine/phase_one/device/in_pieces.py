@@ -40,7 +40,9 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
     def attempt(memory: DeviceMemory) -> tuple[DeviceRun, Result]:
         # what a failed attempt counted must not count
         budget, profile = replace(run.budget), Profile()
-        attempted = DeviceRun(run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, searches=searches)
+        attempted = DeviceRun(
+            run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, ends=run.ends, searches=searches
+        )  # fmt: skip
         return attempted, work(attempted, memory)
 
     done, result = in_smaller_pieces(device, memory_of(device, run.plan), attempt)
