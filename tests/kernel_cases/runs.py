@@ -52,7 +52,7 @@ def _neighbours(size: int, random: Random, slots: int, word: Any, nulls: bool = 
     back = random.integers(0, 4, (len(codes), 2))
     repeated = flags(len(codes), random, 0.5)
     conditions = neighbour_conditions.NeighbourComparisons(
-        means, codes, random.integers(0, 2, (len(codes), 2)), back, repeated, random.integers(1, 128, len(codes)).astype(word)
+        means, codes, random.integers(0, 2, (len(codes), 2)), back, repeated, random.integers(1, 128, len(codes)).astype(np.uint64)
     )
     return Call(size, (conditions, column_bank(size + 1, random, nulls), 1, *(label_words(size, random, 7, word) for _ in range(2))))
 

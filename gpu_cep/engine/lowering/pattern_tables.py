@@ -105,7 +105,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
     conditions = _condition_table(branch, spans, _are_single(plan, branch))
     pattern = _pattern_table(plan, branch)
     runs = judgements(branch, pattern, conditions)
-    compared, judged = divide_lifted(branch, conditions, len(plan.query.variables))
+    compared, judged = divide_lifted(branch, conditions)
     return MatcherTables(
         branch=branch,
         pattern=pattern,

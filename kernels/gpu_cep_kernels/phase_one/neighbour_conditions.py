@@ -26,7 +26,7 @@ class NeighbourComparisons(NamedTuple):
     - comparison[c]: how.
     - columns[c, s], back[c, s]: the column on its left (0) or right side, and how many rows before an event's it is read.
     - repeated[c]: whether it judges the further events of a variable, not the first.
-    - others[c]: the bits of all other variables.
+    - others[c]: the bits of all other variables, as uint64.
     """
 
     means: Any
@@ -96,7 +96,7 @@ def mask_by_nulls(low: int, high: int, nulls: Any, columns: Any, others: Any, la
 @rule
 def _judge_comparison(c: int, begin: int, end: int, base: int, conditions: NeighbourComparisons, bank: ColumnBank, words: Any) -> None:
     """Judge condition c for the events [begin, end); nothing stands so far before the others as it reads."""
-    others, left, right = conditions.others[c], conditions.columns[c, 0], conditions.columns[c, 1]
+    left, right, others = conditions.columns[c, 0], conditions.columns[c, 1], words.dtype.type(conditions.others[c])
     left_begin, right_begin = base + begin - conditions.back[c, 0], base + begin - conditions.back[c, 1]
     left_end, right_end = left_begin + end - begin, right_begin + end - begin
     judged = words[begin:end]
