@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import StructType
 
 from gpu_cep.analysis.types import Schema
 from gpu_cep.engine.events.matches import Indices
@@ -19,6 +20,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.pushdown import quote
+from gpu_cep_spark.worker import RESULT_ROWS
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 ENDS = 4  # columns: time and position of a match's first event, and of its last
@@ -45,6 +47,8 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, bes
     places = {name: f"r{place}" for place, name in enumerate(given)}
     keys = [*(places[name] for name in given[:beside]), *(places[plan.query.column_name(key)] for key in of_streams)]
     numbered = found.toDF(*places.values())
+    if plan.ends and output == "count" and of_streams:
+        return _count_disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams]).toDF(*names)
     if plan.ends:
         numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams])
     if output == "count":
@@ -68,9 +72,23 @@ def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
 
     The matches of one stream are shuffled into one partition for that.
     """
+    return _by_stream(found, keys).mapInArrow(partial(take_matches, plan, tuple(keys)), found.schema)
+
+
+def _count_disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
+    """Return the number of matches that ``skip_past_last`` keeps of each stream with `keys`.
+
+    The stage that takes them adds them up, since it has all of a stream.
+    """
+    fields = found.schema.fields
+    counts = StructType([*(fields[key] for key in keys), fields[-ENDS - 1]])
+    return _by_stream(found, keys).mapInArrow(partial(count_matches, plan, tuple(keys)), counts)
+
+
+def _by_stream(found: DataFrame, keys: list[int]) -> DataFrame:
+    """Return the same rows, those of a stream in one partition."""
     together: list[Column] = [F.col(found.columns[key]) for key in keys]
-    streams = found.repartition(*together) if together else found.repartition(1)
-    return streams.mapInArrow(partial(take_matches, plan, tuple(keys)), found.schema)
+    return found.repartition(*together) if together else found.repartition(1)
 
 
 def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -99,6 +117,22 @@ def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordB
     first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
     taken = choose_disjoint(streams, (first_time, first_place), (last_time, last_place))
     yield from table.filter(pa.array(taken)).to_batches()
+
+
+def count_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the number of matches that ``skip_past_last`` keeps of each stream; the parameters are those of :func:`take_matches`.
+
+    Of each row the column before the ends says for how many matches it stands.
+    """
+    taken = [batch.select([*keys, batch.num_columns - ENDS - 1]) for batch in take_matches(plan, keys, batches)]
+    if not taken:
+        return
+    rows = pa.Table.from_batches(taken)
+    _, firsts, streams = np.unique(_stream_numbers(plan, rows.select(range(len(keys)))), return_index=True, return_inverse=True)
+    sums = np.zeros(len(firsts), np.int64)
+    np.add.at(sums, streams, rows.column(len(keys)).to_numpy())
+    counted = rows.take(firsts).set_column(len(keys), rows.schema.field(len(keys)), pa.array(sums))
+    yield from counted.to_batches(max_chunksize=RESULT_ROWS)
 
 
 def _stream_numbers(plan: Plan, keys: pa.Table) -> Indices:
