@@ -90,7 +90,7 @@ def _read(held: bytes, text: tuple[str, ...]) -> pa.Table:
         return read_stream(pa.py_buffer(held), "stdin")
     if begins(b"PAR1"):
         return pa.parquet.read_table(pa.BufferReader(held))
-    return read_json(pa.py_buffer(held), text) if begins(b"{") else read_csv(pa.py_buffer(held), "stdin", text)
+    return read_json(pa.py_buffer(held), "stdin", text) if begins(b"{") else read_csv(pa.py_buffer(held), "stdin", text)
 
 
 # The first bytes of what is compressed -> Arrow's name of the compression.

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE, utf_8_decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import fs
 
 from gpu_cep.engine.input.arrow_streams import read_stream
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.json_lines import read_json
+from gpu_cep.engine.input.large_integers import LARGE, Written, keep_integers
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -22,6 +24,8 @@ PARQUET = (".parquet", ".pq")
 _PEEKED = 1 << 20  # bytes of a file in which its header ends
 # What may separate the columns of a CSV file; the first one in its header does.
 _DELIMITERS = (b",", b";", b"\t", b"|")
+# What to do about numbers that are too large.
+_AS_TEXT = "read it as text, with pyarrow.csv.read_csv() and its ConvertOptions(column_types={{{name!r}: pyarrow.string()}})"
 _QUOTED = re.compile(rb'"[^"]*"')
 # A quoted field from its opening quote to the closing one, or to the end of the file if there is none.
 _FIELD = re.compile(rb'(?:\A|[,;\t|\r\n])"(?:[^"]++|"")*+("?)')
@@ -60,7 +64,8 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     Raises
     ------
     EventError
-        It is not UTF-8, or a quote is not closed: all lines behind it would become one value.
+        It is not UTF-8, or a quote is not closed: all lines behind it would become one value. Or whole numbers of a column
+        are too large.
     pyarrow.ArrowInvalid
         It is no CSV.
     """
@@ -69,8 +74,21 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     _check_encoding(held, name)
     _check_quotes(held, name)
     parsing = csv.ParseOptions(delimiter=_delimiter(held.slice(0, min(_PEEKED, held.size)).to_pybytes()))
-    converting = csv.ConvertOptions(column_types=dict.fromkeys(text, pa.string()))
-    return csv.read_csv(pa.BufferReader(held), parse_options=parsing, convert_options=converting)
+
+    def read(types: Mapping[str, pa.DataType], only: Sequence[str] = ()) -> pa.Table:
+        converting = csv.ConvertOptions(column_types=types, include_columns=only)
+        return csv.read_csv(pa.BufferReader(held), parse_options=parsing, convert_options=converting)
+
+    def column(name: str, kind: pa.DataType) -> pa.ChunkedArray:
+        return read({name: kind}, [name]).column(0)
+
+    def first_large(name: str) -> Written | None:
+        texts = column(name, pa.string())
+        large = texts.filter(pc.match_substring_regex(texts, f"^{LARGE}$"))
+        return None if not len(large) else Written(found := large[0].as_py(), held.to_pybytes().find(found.encode()))
+
+    table = read(dict.fromkeys(text, pa.string()))
+    return keep_integers(table, held, name, lambda each: column(each, pa.uint64()), first_large, _AS_TEXT)
 
 
 def _check_encoding(held: pa.Buffer, name: str) -> None:
@@ -136,7 +154,7 @@ def _read_csv(file: EventFile, text: Sequence[str]) -> pa.Table:
 
 
 def _read_json(file: EventFile, text: Sequence[str]) -> pa.Table:
-    return read_json(file.buffer(), text)
+    return read_json(file.buffer(), file.name, text)
 
 
 def _read_ipc(file: EventFile, text: Sequence[str]) -> pa.Table:

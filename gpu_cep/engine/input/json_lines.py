@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from itertools import product
 
 import pyarrow as pa
 
+from gpu_cep.engine.input.large_integers import LARGE, Written, keep_integers
+
+_AS_TEXT = "write the numbers of {name!r} in quotes, as text"
 # The types that Arrow tries for the texts of a CSV file. The first that takes all texts of a column is theirs.
 _TIMES = (pa.date32(), *(pa.timestamp(unit, zone) for unit, zone in product(("s", "ns"), (None, "UTC"))))
 
 
-def read_json(held: pa.Buffer, text: Sequence[str] = ()) -> pa.Table:
-    """Return the table that lines of JSON hold.
+def read_json(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
+    """Return the table that lines of JSON hold, which errors call `name`.
 
     A column of texts that are all dates or times in ISO 8601 becomes one of dates or timestamps.
     Texts with an offset become UTC; beside texts without one they stay text. Inside of objects and
@@ -25,10 +30,13 @@ def read_json(held: pa.Buffer, text: Sequence[str] = ()) -> pa.Table:
 
     Raises
     ------
+    EventError
+        Whole numbers of a column are too large.
     pyarrow.ArrowInvalid
         It is no JSON.
     """
     table = _read_plain(held)
+    table = keep_integers(table, held, name, lambda each: _unsigned(held, each), lambda each: _first_large(held, each), _AS_TEXT)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) and field.name not in text:
             table = table.set_column(place, field.name, _type_texts(table.column(place)))
@@ -37,14 +45,30 @@ def read_json(held: pa.Buffer, text: Sequence[str] = ()) -> pa.Table:
 
 def _read_plain(held: pa.Buffer) -> pa.Table:
     """Return the table with all its texts as text."""
-    from pyarrow import json
+    from pyarrow.json import ParseOptions, read_json
 
-    table = json.read_json(pa.BufferReader(held))
+    table = read_json(pa.BufferReader(held))
     plain = pa.schema([field.with_type(_without_times(field.type)) for field in table.schema])
     if plain == table.schema:
         return table
     # Arrow has taken texts for times, and lost their offsets
-    return json.read_json(pa.BufferReader(held), parse_options=json.ParseOptions(explicit_schema=plain))
+    return read_json(pa.BufferReader(held), parse_options=ParseOptions(explicit_schema=plain))
+
+
+def _unsigned(held: pa.Buffer, column: str) -> pa.ChunkedArray:
+    """Return a column as uint64."""
+    from pyarrow.json import ParseOptions, read_json
+
+    schema = pa.schema([(column, pa.uint64())])
+    options = ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    return read_json(pa.BufferReader(held), parse_options=options).column(column)
+
+
+def _first_large(held: pa.Buffer, column: str) -> Written | None:
+    """Return the first whole number of 19 digits or more that stands behind the column's name."""
+    names = "|".join(re.escape(json.dumps(column, ensure_ascii=ascii_only)) for ascii_only in (True, False))
+    found = re.search(rf"(?:{names})\s*:\s*({LARGE})(?![0-9.eE])".encode(), memoryview(held))
+    return None if found is None else Written(found[1].decode(), found.start(1))
 
 
 def _without_times(arrow: pa.DataType) -> pa.DataType:

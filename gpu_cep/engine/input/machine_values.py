@@ -17,6 +17,9 @@ Array = npt.NDArray[Any]
 # Decimals of so many digits are exact in an int64.
 EXACT_DIGITS = 18
 
+# What to do about an unsigned integer that no signed one of 64 bits is.
+BEYOND_INT64 = "cast the column to text, which may be a key, or to float64"
+
 # Arrow types whose buffers kernels read as they are.
 _NATIVE: dict[pa.DataType, np.dtype[Any]] = {
     pa.int32(): np.dtype(np.int32), pa.int64(): np.dtype(np.int64), pa.float32(): np.dtype(np.float32), pa.float64(): np.dtype(np.float64)
@@ -45,7 +48,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
         try:
             array = array.cast(target)
         except pa.ArrowInvalid as fault:
-            raise EventError(f"column {name!r}: {fault}") from fault
+            raise EventError(f"column {name!r}: {fault}; {BEYOND_INT64}") from fault
         native = _NATIVE[target]
     return _native_values(array, native)
 

@@ -22,7 +22,7 @@ def lines(rows):
 
 
 def read(rows, text=()):
-    return read_json(pa.py_buffer(lines(rows)), text)
+    return read_json(pa.py_buffer(lines(rows)), "events.jsonl", text)
 
 
 def events(times):

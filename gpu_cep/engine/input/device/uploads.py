@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.input.machine_values import BEYOND_INT64
 from gpu_cep.errors import EventError
 from gpu_cep_kernels.device.interface import Array, Block, Device, HostArray, HostRows
 from gpu_cep_kernels.device.primitives import any_set
@@ -213,7 +214,8 @@ class WideNumbers(_There):
         if present is not None:
             beyond &= present != 0
         if any_set(beyond):
-            raise EventError(f"column {self.name!r}: Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}")
+            told = f"Integer value {int(numbers[beyond][0])} not in range: 0 to {_LARGEST}"
+            raise EventError(f"column {self.name!r}: {told}; {BEYOND_INT64}")
         return numbers.astype(_INT64)
 
 
