@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -77,20 +76,38 @@ class SparkEvents:
         return int(total[0] or 0) if total is not None else 0
 
     @takes_keywords(api.match, SparkChoices)
-    def explain(self, pattern: Pattern, **keywords: Unpack[SparkChoices]) -> Explanation | IntervalExplanation | RowPatternExplanation:
-        """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows, and who will read the events.
+    def explain(
+        self, pattern: Pattern, *, rare: str | Sequence[str] | None = AUTO, **keywords: Unpack[SparkChoices]
+    ) -> Explanation | IntervalExplanation | RowPatternExplanation:
+        """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows.
 
+        Its line `source` says who will read the events, and whether Spark shuffles only those near rare ones, and why.
         This runs no job, except where many files are read, whose footers tell who reads them.
+
+        Parameters
+        ----------
+        pattern, rare, **keywords
+            As in :func:`gpu_cep.gpu_match`.
+
+        Raises
+        ------
+        PatternError
+            The query has an error, or a match may bind none of the variables that `rare` names.
+        UnsupportedError
+            `rare` names variables, but :func:`gpu_cep.gpu_match` cannot leave out events, or cannot answer the query.
         """
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
         # timeouts are found by the same plan as matches
         explaining: Any = {name: value for name, value in keywords.items() if name != "timeouts"}
         explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **explaining)
         report = RunReport()
-        # what cannot run under Spark can be explained
-        with suppress(UnsupportedError):
-            self.match(pattern, report=report, **keywords)
-        return replace(explained, source=f"{report.scan}; {report.rare}" if report.leaves_out else report.scan)
+        try:
+            self.match(pattern, report=report, rare=rare, **keywords)
+        except UnsupportedError:
+            # what cannot run under Spark can be explained, but not what rare= would do to it
+            if rare is not None and rare != AUTO:
+                raise
+        return replace(explained, source="; ".join(filter(None, (report.scan, report.rare))))
 
     @takes_keywords(api.match, PlotChoices)
     def plot(self, pattern: Pattern, *, match: int = 0, margin: float = 0.25, **keywords: Unpack[PlotChoices]) -> Timeline:

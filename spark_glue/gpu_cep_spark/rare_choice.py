@@ -1,7 +1,7 @@
 """Choose the variables near whose events others are shuffled, if that is exact and pays.
 
-A pass over the source looks for rare events (`python -m benchmarks.spark.rare` measures what it costs). It is made only
-where a sample of files promises that it spares much more.
+A pass over the source looks for rare events; `python -m benchmarks.spark.rare` measures what it
+costs. It is made only where a sample of files promises that it spares much more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _UNKNOWN = "it is not known how frequent which events are; rare= names variables
 
 
 class RareChoice(NamedTuple):
-    """The numbers of the variables near whose events others are shuffled, none if all events are; and why, for a report."""
+    """The numbers of the variables near whose events others are shuffled, and why, for a report.
+
+    There are none if all events are shuffled.
+    """
 
     variables: tuple[int, ...]
     why: str
@@ -76,7 +79,10 @@ class Expected:
 
     @property
     def spared(self) -> float:
-        """Return the share of the rows that are sent now and are not near a rare event, if these are spread evenly."""
+        """Return the share of the rows that are sent now but are near no rare event.
+
+        Rare events are taken to be spread evenly.
+        """
         set_by_all = self.rare * self.rows * BINS
         reaching = set_by_all * (self.together / max(self.bins, 1.0) + 1 / BITS)
         return self.sent * math.exp(-reaching)
@@ -88,7 +94,9 @@ class Expected:
 
 
 def rare_names(wanted: object) -> tuple[str, ...] | None:
-    """Return the names that ``rare=`` lists, ``("auto",)`` for a choice by sample, or None for no rare variables.
+    """Return the names that ``rare=`` lists.
+
+    They are ``("auto",)`` for a choice by sample, and None for no rare variables.
 
     Raises
     ------
@@ -113,7 +121,7 @@ def check_names(plan: AnyPlan, wanted: Sequence[str] | None) -> None:
 
 
 def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: Sequence[str] | None) -> RareChoice:
-    """Return the rare variables: those that are `wanted`, or, of ``auto``, those that a sample tells.
+    """Return the rare variables: those that are `wanted`, or of ``auto`` those that a sample tells.
 
     Raises
     ------
@@ -136,7 +144,10 @@ def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: Sequenc
 
 
 def _refuse_inexact(plan: AnyPlan) -> EventPlan:
-    """Return the plan of an event pattern; raise _NoChoiceError if events far from rare ones may bear on the answer."""
+    """Return the plan of an event pattern.
+
+    Raise _NoChoiceError if events far from rare ones may bear on the answer.
+    """
     if not isinstance(plan, EventPlan):
         raise _NoChoiceError("situations are made of all events")
     window = plan.query.window
@@ -166,7 +177,10 @@ def _as_named(plan: EventPlan, events: pa.Schema, df: DataFrame, names: Sequence
 
 
 def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:
-    """Return the rarest variables of a sample, if it pays to look for their events; the cheapest reasons against it come first."""
+    """Return the rarest variables of a sample, if it pays to look for their events.
+
+    The reasons against it that are cheapest to find come first.
+    """
     known = variable_filters(plan, events)
     if all(each is None for each in known):
         raise _NoChoiceError(_UNTOLD)
@@ -232,7 +246,7 @@ def _read(df: DataFrame, events: pa.Schema) -> StructType:
 
 
 def _refuse_other_sources(df: DataFrame, known: set[str]) -> None:
-    """Raise _NoChoiceError unless the plan of `df` has these nodes only, and surely gives the same rows each time."""
+    """Raise _NoChoiceError unless `df` surely gives the same rows each time, by the nodes `known`."""
     if not isinstance(df.sparkSession, SparkSession):
         raise _NoChoiceError("a client of Spark Connect does not see whether the DataFrame gives the same rows twice")
     nodes = list(_nodes(df._jdf.queryExecution().optimizedPlan()))
@@ -249,7 +263,7 @@ def _is_known(node: Any, known: set[str]) -> bool:
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """Give the nodes of a plan, also those of the plans whose rows are in the cache."""
+    """Give the nodes of a plan, also those of plans whose rows are in the cache."""
     yield plan
     cached = plan.getClass().getSimpleName() == "InMemoryRelation"
     children = [plan.cacheBuilder().logicalPlan()] if cached else map(plan.children().apply, range(plan.children().size()))

@@ -131,13 +131,8 @@ class RunReport:
         """Return whether only events near rare ones are shuffled, and why; known before any action. Empty where tasks read files."""
         return self._rare
 
-    @property
-    def leaves_out(self) -> bool:
-        """Return whether only events near rare ones are shuffled."""
-        return self._leaves_out
-
     def tell_rare(self, why: str, *, leaves_out: bool) -> None:
-        """Set what :attr:`rare` and :attr:`leaves_out` return."""
+        """Set what :attr:`rare` returns; the text of a report has it if the events far from rare ones are left out."""
         self._rare, self._leaves_out = why, leaves_out
 
     @contextmanager

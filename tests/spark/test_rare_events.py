@@ -230,6 +230,23 @@ def test_timeouts_are_of_all_events(spark: SparkSession) -> None:
         cep.gpu_match(frame, query, rare="r", timeouts=True)
 
 
+def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
+    events, query = cep.events(spark.createDataFrame(bursts(4)), partition_by="s"), QUERIES["any"]
+    read = "Spark reads the events: "
+    reasons = {
+        "r": "events near those of r are shuffled: rare= names them",
+        "auto": "all events are shuffled: it is not known how frequent which events are; rare= names variables with few",
+        None: "all events are shuffled: rare=None",
+    }
+    for rare, reason in reasons.items():
+        source = events.explain(query, rare=rare).source
+        assert source.startswith(read), source
+        assert source.endswith(f"; {reason}")
+    with pytest.raises(UnsupportedError, match="rare=r is not possible: the query has no window of time"):
+        events.explain("PATTERN SEQ(A a, R r)", rare="r")
+    assert events.explain("PATTERN SEQ(A a, R r)", output="indices").source == ""
+
+
 @pytest.fixture
 def few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rare_choice, "FEWEST_ROWS", 100)
