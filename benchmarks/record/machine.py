@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import subprocess
+from collections.abc import Iterable
+from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -30,6 +33,17 @@ def package_version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def environment(packages: Iterable[str] = ()) -> dict[str, str]:
+    """The machine, the day, the load and the commit of a measurement, and the versions of `packages`."""
+    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    return where | {package: package_version(package) for package in packages}
+
+
+def name_on(where: dict[str, str], what: str) -> str:
+    """The name of a record of `what` in the environment `where`."""
+    return f"{what}-{slug(where['machine'])}-{where['day']}"
 
 
 def slug(text: str) -> str:

@@ -27,6 +27,13 @@ def write(folder: Path, name: str, page: str, record: dict[str, Any]) -> tuple[P
     return paths
 
 
+def publish(page: str, folder: Path | None, name: str, record: dict[str, Any]) -> None:
+    """Print `page`, and write it with its record into `folder`; None writes nothing."""
+    print(page)
+    if folder is not None:
+        print(*write(folder, name, page, record), sep="\n")
+
+
 def read(path: Path) -> Any:
     """The record that :func:`write` wrote to `path`."""
     return json.loads(path.read_text(encoding="utf-8"))

@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep
 from benchmarks.record import pages
+from benchmarks.record.arguments import measuring
 from benchmarks.record.day_records import Record, RecordError, earlier, merged, new_record, run_lines
-from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.slices import descendants
 
@@ -200,12 +199,9 @@ def markdown(record: Record) -> str:
 
 
 def arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure streams by number and skew of their keys under Spark.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser = measuring("Measure streams by number and skew of their keys under Spark.", EVENTS, REPEATS)
     parser.add_argument("--keys", type=int, nargs="+", default=NUMBERS)
     parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
     return parser.parse_args(argv)
 
 
@@ -220,20 +216,16 @@ def ask(options: argparse.Namespace) -> dict[str, Any]:
 
 def main(argv: list[str]) -> int:
     options = arguments(argv)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
-    name = f"{record_name(options.events, options.rows)}-{slug(where['machine'])}-{where['day']}"
+    where = environment(PACKAGES)
+    name = name_on(where, record_name(options.events, options.rows))
     try:
-        before = None if options.no_record else earlier(RESULTS / f"{name}.json", where, PACKAGES)
+        before = None if options.folder is None else earlier(options.folder / f"{name}.json", where, PACKAGES)
     except RecordError as fault:
         print(fault, file=sys.stderr)
         return 2
     order = [column(keys, skewed=skewed) for keys, skewed in lines(sorted({*NUMBERS, *options.keys}))]
     record = merged(before, new_record(where, options.repeats, ask(options), events=options.events, rows=options.rows), order)
-    page = markdown(record)
-    print(page)
-    if not options.no_record:
-        print(*pages.write(RESULTS, name, page, record), sep="\n")
+    pages.publish(markdown(record), options.folder, name, record)
     return 0
 
 

@@ -6,12 +6,9 @@ and writes it with its record to ``results/``.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,8 +20,8 @@ from pyspark.sql import DataFrame
 
 import gpu_cep
 from benchmarks.record import pages
-from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.arguments import measuring
+from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import total
 from benchmarks.spark.keys import PACKAGES, Taken, session, taken
 
@@ -117,27 +114,15 @@ def markdown(record: dict[str, Any]) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def arguments(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure what it spares to shuffle only events near rare ones.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
-    return parser.parse_args(argv)
-
-
 def main(argv: list[str]) -> int:
-    options = arguments(argv)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
+    options = measuring("Measure what it spares to shuffle only events near rare ones.", EVENTS, REPEATS).parse_args(argv)
+    where = environment(PACKAGES)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events), path, row_group_size=ROW_GROUP)
         found = measured(path, options.repeats)
     record = {"environment": where, "events": options.events, "repeats": options.repeats, "lines": [asdict(line) for line in found]}
-    page = markdown(record)
-    print(page)
-    if not options.no_record:
-        print(*pages.write(RESULTS, f"rare-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    pages.publish(markdown(record), options.folder, name_on(where, "rare"), record)
     return 0
 
 

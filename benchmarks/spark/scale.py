@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +22,7 @@ from benchmarks.baselines.floors import best_seconds
 from benchmarks.baselines.measure import Case, events_of
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.slices import session
 from benchmarks.workloads.questions import WORKLOADS, query_text
@@ -155,8 +153,7 @@ def main(argv: list[str]) -> int:
     workload = WORKLOADS["medical"]
     case = Case(workload, options.events, workload.streams)
     query = query_text(workload, case.streams)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
+    where = environment(PACKAGES)
     with tempfile.TemporaryDirectory() as folder:
         table = events_of(case)
         paths = [Path(folder) / f"events{number}.parquet" for number in range(4)]
@@ -176,8 +173,7 @@ def main(argv: list[str]) -> int:
         raise ValueError(f"expected {expected} matches in each file: {wrong}")
     page = markdown(costs, checks, where, query)
     record = {"environment": where, "costs": asdict(costs), "checks": [asdict(check) for check in checks]}
-    print(page)
-    print(*pages.write(RESULTS, f"scale-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    pages.publish(page, RESULTS, name_on(where, "scale"), record)
     return 0
 
 

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.record.memory import peak_bytes
 from benchmarks.spark.floor import handed_over, total
 
@@ -194,8 +193,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--events", type=int, default=EVENTS)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     options = parser.parse_args(argv)
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES}
+    where = environment(PACKAGES)
     with tempfile.TemporaryDirectory() as folder:
         path, table = Path(folder) / "events.parquet", events(options.events)
         pq.write_table(table, path)
@@ -204,8 +202,7 @@ def main(argv: list[str]) -> int:
     found = ratios(timings)
     page = markdown(timings, found, where, options.events, options.repeats)
     record = {"environment": where, "events": options.events, "ratios": found, "timings": [asdict(each) for each in timings]}
-    print(page)
-    print(*pages.write(RESULTS, f"slices-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    pages.publish(page, RESULTS, name_on(where, "slices"), record)
     return 0
 
 

@@ -9,7 +9,6 @@ and as the reading alone, which is the floor of the second way. The first two mu
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -228,8 +227,7 @@ def main(argv: Sequence[str]) -> None:
     where = f"{machine}, {len(os.sched_getaffinity(0))} cores, {day}, commit {built}, pyarrow {pa.__version__}."
     page = markdown(found, where, options.events, options.repeats)
     record = {"machine": machine, "date": day, "commit": built, "events": options.events, "asked": [*map(asdict, found)]}
-    pages.write(options.folder, f"files-{slug(machine)}-{day}", page, json.loads(json.dumps(record)))
-    print(page)
+    pages.publish(page, options.folder, f"files-{slug(machine)}-{day}", record)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +28,7 @@ import gpu_cep as cep
 from benchmarks.record import large_files, pages
 from benchmarks.record.folders import RESULTS, ROOT
 from benchmarks.record.large_files import AT_ONCE, GIB, OTHERS, SLICED, TABLE, Ran
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.record.memory import peak_bytes
 from gpu_cep.plan.settings import memory_bytes
 
@@ -158,8 +156,7 @@ def main(argv: Sequence[str]) -> int:
     options = _arguments(argv)
     limit = memory_bytes(options.limit, "limit")
     assert limit is not None, "it has a default"
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {"pyarrow": package_version("pyarrow"), "memory": options.memory}
+    where = environment(["pyarrow"]) | {"memory": options.memory}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         took, size = measured(Path(folder), options)
     if options.record:
@@ -190,7 +187,7 @@ def write_record(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str]
     questions = {name: {way: asdict(ran) for way, ran in ways.items()} for name, ways in took.items()}
     record = {"environment": where, "events": events, "bytes": size, "questions": questions}
     page = markdown(took, where, events, size)
-    return pages.write(RESULTS, f"larger-than-memory-{slug(where['machine'])}-{where['day']}", page, record)
+    return pages.write(RESULTS, name_on(where, "larger-than-memory"), page, record)
 
 
 if __name__ == "__main__":

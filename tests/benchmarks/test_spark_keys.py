@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from benchmarks.record import pages
+from benchmarks.record import arguments, machine, pages
 from benchmarks.spark import keys
 from benchmarks.spark.keys import Line, Taken
 
@@ -32,7 +32,7 @@ def test_keys_do_not_depend_on_the_others_that_are_asked() -> None:
 
 
 def test_a_run_adds_its_lines_to_the_record_of_its_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     monkeypatch.setattr(keys, "ask", asked)
     assert keys.main(["--keys", "10", "50", "--repeats", "2"]) == 0
     assert keys.main(["--keys", "1", "10", "--repeats", "3"]) == 0
@@ -47,7 +47,7 @@ def test_a_run_adds_its_lines_to_the_record_of_its_day(tmp_path: Path, monkeypat
 
 
 def test_other_numbers_of_events_or_rows_have_records_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     monkeypatch.setattr(keys, "ask", asked)
     for options in ([], ["--events", "400"], ["--rows", "500"], ["--events", "400", "--rows", "500"]):
         assert keys.main(["--keys", "1", *options]) == 0
@@ -59,10 +59,10 @@ def test_other_numbers_of_events_or_rows_have_records_of_their_own(tmp_path: Pat
 
 
 def test_a_run_with_other_packages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(keys, "RESULTS", tmp_path)
+    monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     monkeypatch.setattr(keys, "ask", asked)
     assert keys.main(["--keys", "1"]) == 0
-    monkeypatch.setattr(keys, "package_version", lambda package: "0")
+    monkeypatch.setattr(machine, "package_version", lambda package: "0")
     assert keys.main(["--keys", "10"]) == 2
     assert "move it away, or add --no-record" in capsys.readouterr().err
     assert keys.main(["--keys", "10", "--no-record"]) == 0

@@ -1,0 +1,18 @@
+"""The options that commands share which measure something and write a record of it."""
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.record.folders import RESULTS
+
+
+def measuring(about: str, events: int, repeats: int) -> argparse.ArgumentParser:
+    """A parser with ``--events`` and ``--repeats``, and ``--no-record`` for a command that writes nothing: its `folder` is None then."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--events", type=int, default=events)
+    parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument(
+        "--no-record", dest="folder", action="store_const", const=None, default=RESULTS, help="print the page, and write nothing"
+    )  # fmt: skip
+    return parser
