@@ -133,12 +133,13 @@ def explanation_of(
     from gpu_cep.engine.input.read_tables import is_resident, to_host
 
     counts = None if profile is None else dict(profile.counts)
-    if isinstance(plan, IntervalPlan):
-        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
-        return IntervalExplanation(query, plan, counts, () if profile is None else tuple(profile.joins.values()))
-    assert isinstance(query, Query), "a plan is of its query's kind"
     choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
     device = None if choice.device is None else choice.device.name
+    if isinstance(plan, IntervalPlan):
+        assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
+        joined = () if profile is None else tuple(profile.joins.values())
+        return IntervalExplanation(query, plan, counts, joined, device=device, reason=choice.reason)
+    assert isinstance(query, Query), "a plan is of its query's kind"
     searched = _phase_two(plan, choice)
     if profile is None:
         return Explanation(query, plan, device, choice.reason, phase_two=searched)

@@ -17,8 +17,7 @@ from benchmarks.gpu.phase_one import on_device, transferred_bytes
 from benchmarks.gpu.questions import QUESTIONS, Question
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.phase_one.engine_choice import FEWEST_EVENTS
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth
-from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.engine.phase_one.engine_costs import Calibration, break_even, calibrate, work_of
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
 
@@ -132,7 +131,5 @@ def turn(calls: Sequence[EndToEnd], auto: int | None) -> Turn:
 def threshold(question: Question, calibration: Calibration) -> int | None:
     """The number of events from which on ``engine="auto"`` takes the device; None: it never does."""
     plan = question.plan(LEAST, question.events(1).schema, "auto")
-    if isinstance(plan, IntervalPlan):
-        return None
-    found = break_even(calibration, Work(LEAST, bytes_per_event(plan), copies_worth(plan), available_threads()))
+    found = break_even(calibration, work_of(plan, LEAST, None, available_threads()))
     return None if found is None else max(FEWEST_EVENTS, found)

@@ -64,7 +64,6 @@ STAYS = {
     "`RETURN`, the result table": "Arrow's memory is the host's",
     f'fewer than {FEWEST_EVENTS:,} events, with `engine="auto"`': "no card is looked for",
     'plans that the CPU answers faster, with `engine="auto"`': "trials over the first events tell, and then the runs themselves",
-    'interval patterns, with `engine="auto"`': 'the card takes them with `engine="gpu"`; `drivers` above is such a pattern',
 }
 
 

@@ -5,6 +5,8 @@ This is how every run begins and ends: it opens the budget, reads the columns an
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
@@ -21,7 +23,7 @@ from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.intervals.results import interval_schema
-from gpu_cep.engine.intervals.run import OrderChooser, match_situations
+from gpu_cep.engine.intervals.run import OrderChooser, find_situations, result_of_situations
 from gpu_cep.engine.intervals.situations import events_in_contact
 from gpu_cep.engine.intervals.statistics import order_choice
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
@@ -31,6 +33,7 @@ from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
 from gpu_cep.engine.timeouts import match_starts, rows_of_open_runs
+from gpu_cep.engine.trials import find_timed
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
@@ -105,14 +108,16 @@ def answer(
     if own != WHOLE:
         refuse_slices(plan)
     profile, threads = profile or UNREAD, threads or available_threads()
-    # situations are found on the device only if the engine is asked for by name, and timeouts never
-    stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine == "gpu"
+    # the CPU finds situations of events on the host, and timeouts
+    stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
     with ending_in(EventError, "preparing the events", FEWER_EVENTS):
         columns = event_columns(plan, table if stays else to_host(table), origin, shared)
     profile.add("events", len(columns))
     with open_budget(plan.settings, lambda: result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):
-            return match_situations(IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends), choose)
+            situations = IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends)
+            find = partial(find_situations, choose=choose)
+            return result_of_situations(situations, find_timed(situations, find, find))
         run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)

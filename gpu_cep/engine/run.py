@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,18 @@ Result = TypeVar("Result")
 Found = list[tuple[Indices, Indices]] | Graph | Runs | Matches | SinglesInParts | OrderedMatches
 
 
+class Searched(NamedTuple):
+    """Phase 1 of a run, and what was found."""
+
+    first: PhaseOne
+    found: Found
+
+    @property
+    def device(self) -> Device | None:
+        """Return the device on which phase 1 ran; None: the CPU."""
+        return self.first.device
+
+
 def match_events(run: EventRun, choices: Choices) -> pa.Table:
     """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
 
@@ -63,24 +75,24 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     return _result(run, first.ordered, found)
 
 
-def _try(run: EventRun, chosen: Choice) -> tuple[PhaseOne, Found]:
+def _try(run: EventRun, chosen: Choice) -> Searched:
     """Return what :func:`_find` does; what few events tell of algorithms is not kept."""
     return _find(run, chosen, Choices(run.plan.contenders))
 
 
-def _find(run: EventRun, chosen: Choice, choices: Choices) -> tuple[PhaseOne, Found]:
+def _find(run: EventRun, chosen: Choice, choices: Choices) -> Searched:
     """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
     first = phase_one(run, chosen)
     late = first.ordered if first.found is not None else ending_late(run, first.ordered)
     if late is not first.ordered:
         first = replace(first, ordered=late)
     if run.plan.settings.output == "count" and run.plan.settings.after_match == "all":
-        return first, _limited(run.plan, _counts(run, first, choices))
+        return Searched(first, _limited(run.plan, _counts(run, first, choices)))
     graph = _graph(run, first)
     if graph is not None:
-        return first, graph
+        return Searched(first, graph)
     runs = _runs(run, first)
-    return first, _matches(run, first, choices) if runs is None else runs
+    return Searched(first, _matches(run, first, choices) if runs is None else runs)
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Found) -> pa.Table:

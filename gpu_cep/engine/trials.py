@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from gpu_cep.engine.accounting.profile import UNREAD
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -15,18 +15,28 @@ from gpu_cep.engine.input.read_tables import is_resident, to_host
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
-from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
+from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.records import record
+from gpu_cep_kernels.device.interface import Device
 
 clock = time.perf_counter
 
-Found = TypeVar("Found")
 
-# Finds what a run looks for, up to the result table, with the engine of a choice; returns its phase 1, too.
-Find = Callable[[EventRun, Choice], tuple[PhaseOne, Found]]
+class OnEngine(Protocol):
+    """What a run has found, and the `device` that found it (None: the CPU)."""
+
+    @property
+    def device(self) -> Device | None: ...
 
 
-def find_timed(run: EventRun, find: Find[Found], tried: Find[Found]) -> tuple[PhaseOne, Found]:
+RunT = TypeVar("RunT", EventRun, IntervalRun)
+Found = TypeVar("Found", bound=OnEngine)
+
+# Finds what a run looks for, up to the result table, with the engine of a choice.
+Find = Callable[[RunT, Choice], Found]
+
+
+def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> Found:
     """Return what `find` finds with the engine that is chosen for the run, and remember what it took.
 
     Where that is worth its time, engines are `tried` on the first events before.
@@ -41,19 +51,19 @@ def find_timed(run: EventRun, find: Find[Found], tried: Find[Found]) -> tuple[Ph
         run.plan, len(columns), threads=run.threads, resident=is_resident(columns.table), measure=Trial(run, tried).seconds
     )  # fmt: skip
     begin = clock()
-    first, found = find(run, chosen)
+    found = find(run, chosen)
     # unless the CPU took over from the device
-    if chosen.rates is not None and first.device is chosen.device:
+    if chosen.rates is not None and found.device is chosen.device:
         chosen.rates.record(chosen.way, len(columns), clock() - begin)
-    return first, found
+    return found
 
 
 @record()
 class Trial:
     """Tries engines on the first events of a run; what they find is let go."""
 
-    run: EventRun
-    find: Find[Any]
+    run: EventRun | IntervalRun
+    find: Callable[[Any, Choice], OnEngine]
 
     def seconds(self, choice: Choice, events: int) -> float | None:
         """Return the seconds that so many events take in the way of `choice`; None if its device could not answer.
@@ -66,19 +76,19 @@ class Trial:
         with self.run.profile.stage("trial"):
             part = first_events(self.run, events)
             begin = clock()
-            first, _ = self.find(part, choice)
+            found = self.find(part, choice)
             seconds = clock() - begin
-        return seconds if first.device is choice.device else None
+        return seconds if found.device is choice.device else None
 
 
-def first_events(run: EventRun, events: int) -> EventRun:
+def first_events(run: EventRun | IntervalRun, events: int) -> EventRun | IntervalRun:
     """Return a run over the first rows of another, which counts by itself."""
     columns = _first_rows(run, events)
-    tables, budget = matcher_tables(run.plan, columns), replace(run.budget)
-    return replace(run, columns=columns, tables=tables, budget=budget, profile=UNREAD, borders=None)
+    part = replace(run, columns=columns, budget=replace(run.budget), profile=UNREAD)
+    return replace(part, tables=matcher_tables(part.plan, columns), borders=None) if isinstance(part, EventRun) else part
 
 
-def _first_rows(run: EventRun, events: int) -> EventColumns:
+def _first_rows(run: EventRun | IntervalRun, events: int) -> EventColumns:
     """Return the columns of the first rows, converted anew."""
     columns = run.columns
     table, numbers = columns.table, columns.numbers

@@ -48,6 +48,7 @@ class IntervalExplanation:
     `query`: the query. `plan`: its plan; None without a schema.
     `counts`, `joined`: the counts and joins of a run, if the query was run to be explained.
     `source`: who reads the events under Spark, or how files are read in this process, and why.
+    `device`: what finds situations and their matches on this machine (None: the CPU). `reason`: why.
     """
 
     query: IntervalQuery
@@ -55,11 +56,13 @@ class IntervalExplanation:
     counts: Mapping[str, int] | None = None
     joined: tuple[Joined, ...] = ()
     source: str = ""
+    device: str | None = None
+    reason: str = ""
 
     def __str__(self) -> str:
         lines = [format_query(self.query)]
         if self.plan is not None:
-            lines += ["", *_plan_lines(self.plan)]
+            lines += ["", *_plan_lines(self.plan, "cpu" if self.device is None else "gpu"), *self._engine_lines()]
         if self.plan is not None and self.counts is not None:
             lines += ["", f"ran        {' → '.join(f'{name} {count:,}' for name, count in self.counts.items())}"]
             lines += [f"  {_joined_line(self.plan, each)}" for each in self.joined]
@@ -67,6 +70,10 @@ class IntervalExplanation:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _engine_lines(self) -> list[str]:
+        """Return the engine and the reason for it, if there is one."""
+        return [f"engine     {'cpu' if self.device is None else f'gpu ({self.device})'}: {self.reason}"] if self.reason else []
 
     def mermaid(self) -> str:
         """Refuse: situations have no automaton.
@@ -109,14 +116,13 @@ class IntervalExplanation:
         return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"
 
 
-def _plan_lines(plan: IntervalPlan) -> Iterator[str]:
+def _plan_lines(plan: IntervalPlan, engine: str) -> Iterator[str]:
     query = plan.query
     names = [variable.name for variable in query.variables]
     keys = ", ".join(query.column_name(column) for column in query.partition_by)
     timestamp = query.schema.attributes[query.timestamp]
     window = "none" if query.window is None else length_text(query.window.length, timestamp)
     yield f"streams    {keys or 'one'}{untimed_text(query)}"
-    engine = "gpu" if plan.settings.engine == "gpu" else "cpu"
     yield f"situations (phase 1, in bulk, {engine}): the longest runs of events of a stream that satisfy"
     for name, condition, duration in zip(names, query.conditions, query.durations, strict=True):
         yield f"  {name}: {condition.text}{_duration_text(duration, timestamp)}"

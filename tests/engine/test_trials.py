@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.engine import answers, trials
 from gpu_cep.engine import run as engine_run
-from gpu_cep.engine import trials
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.intervals.run import find_situations
 from gpu_cep.engine.phase_one import engine_choice, engine_rates
 from gpu_cep.engine.phase_one.engine_costs import Calibration
 from gpu_cep.engine.phase_one.engine_rates import Pace, Way
@@ -31,6 +32,7 @@ RISING = "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x WITHIN 20"
 PLAIN = "PATTERN SEQ(A a, B b+, C c) WITHIN 20"
 JOINED = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { a.x < b.x } WITHIN 5"
 KINK = "PATTERN SEQ(A a, B b+) WHERE partition_contiguity { b.x > a.x } WITHIN 20"
+SITUATIONS = "DEFINE X AS x > 5, Y AS x < 3 PATTERN X before Y WITHIN 20"
 FASTER = {Way.CPU: pace(5e4), Way.GPU: pace(2e4), Way.GPU_THEN_CPU: pace(3e4)}
 SLOWER = {Way.CPU: pace(5e4), Way.GPU: pace(9e4), Way.GPU_THEN_CPU: pace(9e4)}
 SEARCHED_BY_THE_CPU = {Way.CPU: pace(5e4), Way.GPU: pace(3e4), Way.GPU_THEN_CPU: pace(2e4)}
@@ -61,7 +63,13 @@ def machine(monkeypatch) -> Iterator[Machine]:
         found.now += found.paces[chosen.way].seconds(len(run.columns))
         return phase_one(run, chosen)
 
+    def timed_situations(run, chosen, choose):
+        found.runs.append((chosen.way, len(run.columns)))
+        found.now += found.paces[chosen.way].seconds(len(run.columns))
+        return find_situations(run, chosen, choose)
+
     monkeypatch.setattr(engine_run, "phase_one", timed)
+    monkeypatch.setattr(answers, "find_situations", timed_situations)
     monkeypatch.setattr(trials, "clock", lambda: found.now)
     monkeypatch.setattr(engine_choice, "open_device", lambda: device)
     monkeypatch.setattr(engine_choice, "calibrate", lambda device: Calibration(copy_rate=1e5, transfer_rate=1e9, latency=1e-9))
@@ -114,7 +122,27 @@ def test_the_whole_query_takes_the_engine_that_was_quickest_in_a_trial(machine, 
     assert profile.seconds["trial"] > 0
 
 
-@pytest.mark.parametrize("pattern", [RISING, PLAIN, KINK])
+@pytest.mark.parametrize("paces", ["faster", "slower"])
+@pytest.mark.parametrize("output", ["indices", "count"])
+def test_situations_are_found_by_the_engine_that_was_quickest_in_a_trial(machine, paces, output):
+    machine.paces, expected = WAYS[paces]
+    wanted = found(SITUATIONS, engine="cpu", output=output)
+    machine.runs.clear()
+    profile = cep.Profile()
+    assert found(SITUATIONS, output=output, profile=profile).equals(wanted)
+    assert wanted.num_rows > 1
+    few = TRIED // engine_rates.PARTS
+    assert machine.runs == [*((way, size) for way in (Way.CPU, Way.GPU) for size in (few, few, TRIED)), (expected, SIZE)]
+    assert profile.engines == {"cpu" if expected is Way.CPU else "gpu": 1}
+
+
+def test_a_card_without_room_leaves_situations_to_the_cpu(machine):
+    wanted = found(SITUATIONS, engine="cpu")
+    assert found(SITUATIONS, gpu_memory=1).equals(wanted)
+    assert machine.runs[-1] == (Way.CPU, SIZE)
+
+
+@pytest.mark.parametrize("pattern", [RISING, PLAIN, KINK, SITUATIONS])
 def test_trials_leave_no_trace_in_what_a_run_counts(machine, pattern):
     machine.paces, counted = SLOWER, []
     for engine in ("cpu", "auto"):

@@ -224,7 +224,7 @@ def test_what_does_not_fit_goes_on_on_the_host(detect, lacking):
 
 def test_a_failed_allocation_is_tried_again_with_less_memory():
     tried = []
-    original = intervals._found_on_device
+    original = intervals._find_on_device
 
     def failing_twice(plan, choose, run, memory):
         tried.append(memory.bytes)
@@ -235,7 +235,7 @@ def test_a_failed_allocation_is_tried_again_with_less_memory():
 
     profile = gpu_cep.Profile()
     wanted = on_cpu()
-    with memory(DeviceMemory(1 << 26)), patch.object(intervals, "_found_on_device", failing_twice):
+    with memory(DeviceMemory(1 << 26)), patch.object(intervals, "_find_on_device", failing_twice):
         found = on_gpu(max_matches=len(wanted), profile=profile)
     assert tried == [1 << 26, 1 << 25, 1 << 24]
     assert found.equals(wanted)
@@ -255,7 +255,7 @@ def test_matches_that_start_elsewhere_are_left_out(strict, detect, own):
 
 
 def test_allocations_that_never_succeed_are_an_error():
-    failing = patch.object(intervals, "_found_on_device", side_effect=MemoryError("2 GiB"))
+    failing = patch.object(intervals, "_find_on_device", side_effect=MemoryError("2 GiB"))
     with failing, pytest.raises(EngineUnavailable, match=r"memory.*2 GiB.*engine='cpu'"):
         on_gpu()
 
@@ -310,3 +310,14 @@ def test_explain_says_where_situations_are_found():
     text = str(gpu_cep.explain(LANES, LASTING, engine="gpu"))
     assert "situations (phase 1, in bulk, gpu)" in text
     assert "phase 2, gpu" in text
+    assert "engine     gpu (" in text
+
+
+@pytest.mark.parametrize("engine", ["auto", "cpu", "gpu"])
+def test_every_engine_finds_situations_of_events_on_a_device(device, engine):
+    """A simulated device is not taken by ``auto``: the CPU then downloads what it reads."""
+    events = {name: Foreign(device, LANES[name].fill_null(9).to_numpy()) for name in LANES.column_names}
+    options = {"partition_by": "k", "output": "indices"}
+    expected = gpu_cep.match(LANES.set_column(1, "k", LANES["k"].fill_null(9)), LASTING, engine="cpu", **options)
+    assert gpu_cep.match(events, LASTING, engine=engine, **options).equals(expected)
+    assert expected.num_rows > 9

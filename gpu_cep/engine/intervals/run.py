@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,12 +28,15 @@ from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
+from gpu_cep.engine.phase_one.engine_choice import Choice
 from gpu_cep.engine.phase_one.run import IntervalRun, Run
-from gpu_cep.engine.phase_one.run_phase_one import on_device
+from gpu_cep.engine.phase_one.run_phase_one import on_chosen
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread, threads_for
+from gpu_cep_kernels.device.interface import Device
 
 # Of so many situations at least, one must be recent for a join that begins with recent ones of each name in turn.
 _RECENT = 4
@@ -40,43 +44,50 @@ _RECENT = 4
 OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
 
 
-def match_situations(run: IntervalRun, choose: OrderChooser) -> pa.Table:
-    """Return the matches of a query over situations, or their numbers, as its plan asks.
-
-    `choose` returns the first order in which names are joined.
-    Raises as :func:`gpu_cep.engine.answers.answer`.
-    """
-    plan = run.plan
-    if plan.settings.engine == "gpu":
-        return _result(run, on_device(run, partial(_found_on_device, plan, choose)))
-    run.profile.count_run("cpu")
-    return _result(run, _join(plan, run, choose, derive(plan, run), cpu_workplace(run.threads)))
-
-
 @record()
-class _Found:
-    """The situations, and either their matches or the number of matches of each stream."""
+class FoundSituations:
+    """The situations, and either their matches or the number of matches of each stream; `device` found them (None: the CPU)."""
 
     derived: Derived
     matches: IntervalMatches | None = None
     counts: Indices | None = None
+    device: Device | None = None
 
 
-def _found_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> _Found:
+def find_situations(run: IntervalRun, chosen: Choice, choose: OrderChooser) -> FoundSituations:
+    """Return the matches of a query over situations, or their numbers, as its plan asks, found on the chosen engine.
+
+    `choose` returns the first order in which names are joined.
+    Raises as :func:`gpu_cep.engine.phase_one.run_phase_one.phase_one`.
+    """
+
+    def there(device: Device) -> FoundSituations:
+        return replace(run_in_pieces(run, device, partial(_find_on_device, run.plan, choose)), device=device)
+
+    return on_chosen(run, chosen, partial(_find_on_cpu, run, choose), there)
+
+
+def _find_on_cpu(run: IntervalRun, choose: OrderChooser) -> FoundSituations:
+    run.profile.count_run("cpu")
+    return _join(run.plan, run, choose, derive(run.plan, run), cpu_workplace(run.threads))
+
+
+def _find_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> FoundSituations:
     derived = derive_on_device(plan, run, memory)
     return _join(plan, run, choose, derived, device_workplace(run, derived, memory))
 
 
-def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> _Found:
+def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> FoundSituations:
     recent = _recent(derived, run.ends)
     join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own, recent)
     with run.profile.stage("matching"), _name_windows(run, derived):
         if plan.settings.output == "count" and run.ends == WHOLE:
-            return _Found(derived, counts=join.counts())
+            return FoundSituations(derived, counts=join.counts())
         found = matches_at_detection(derived, *join.configurations())
     if isinstance(run.ends, TimeSlice) and run.ends != WHOLE:
         found = found.reorder(np.flatnonzero(run.ends.holds(found.detected)))
-    return _Found(derived, found) if plan.settings.output != "count" else _Found(derived, counts=_counts_of(derived, found))
+    counted = plan.settings.output == "count"
+    return FoundSituations(derived, counts=_counts_of(derived, found)) if counted else FoundSituations(derived, found)
 
 
 def _recent(derived: Derived, ends: Ends) -> Flags | None:
@@ -98,7 +109,7 @@ def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:
     return name_windows(run.plan, run.columns, lambda start: int(derived.events.input_rows(np.array([start]))[0]))
 
 
-def _result(run: IntervalRun, found: _Found) -> pa.Table:
+def result_of_situations(run: IntervalRun, found: FoundSituations) -> pa.Table:
     """Return the matches or their numbers as a table, in the order of results."""
     plan, columns, derived = run.plan, run.columns, found.derived
     events, runs = derived.events, derived.runs

@@ -13,11 +13,12 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, calibrate, costs, work_of
 from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.ahead import compile_ahead
 from gpu_cep_kernels.compile.launch import available_threads
@@ -54,7 +55,7 @@ Measure = Callable[[Choice, int], float | None]
 
 
 def choose_engine(
-    plan: EventPlan, events: int, row_bytes: int | None = None, threads: int | None = None, *, resident: bool = False,
+    plan: AnyPlan, events: int, row_bytes: int | None = None, threads: int | None = None, *, resident: bool = False,
     measure: Measure | None = None,
 ) -> Choice:  # fmt: skip
     """Return the engine for `plan`.
@@ -83,12 +84,11 @@ def choose_engine(
         return Choice(require_device(), "engine='gpu'")
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
-    if not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
+    if isinstance(plan, EventPlan) and not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if events < FEWEST_EVENTS and not resident:
         return Choice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
-    work = Work(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads or available_threads())
-    return _choose_automatically(plan, work, resident, measure)
+    return _choose_automatically(plan, work_of(plan, events, row_bytes, threads or available_threads()), resident, measure)
 
 
 def has_device() -> bool:
@@ -123,15 +123,16 @@ def use_device(number: Callable[[int], int], promised: bool) -> None:
     select_device(number, promised)
 
 
-def ways_of(plan: EventPlan) -> tuple[Way, ...]:
+def ways_of(plan: AnyPlan) -> tuple[Way, ...]:
     """Return the ways in which `plan` can be answered; of equally quick ones the first is taken."""
     # the walk's kernels are not loaded where no device is found
     from gpu_cep.engine.phase_one.device.searched_plans import searches_windows
 
-    return (Way.CPU, Way.GPU, Way.GPU_THEN_CPU) if searches_windows(plan) else (Way.CPU, Way.GPU)
+    searched = isinstance(plan, EventPlan) and searches_windows(plan)
+    return (Way.CPU, Way.GPU, Way.GPU_THEN_CPU) if searched else (Way.CPU, Way.GPU)
 
 
-def _choose_automatically(plan: EventPlan, work: Work, resident: bool, measure: Measure | None) -> Choice:
+def _choose_automatically(plan: AnyPlan, work: Work, resident: bool, measure: Measure | None) -> Choice:
     """Return the engine that is expected to be faster."""
     try:
         device = open_device()

@@ -12,7 +12,8 @@ from operator import or_
 import numpy as np
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, HostArray
 from gpu_cep_kernels.phase_one.ordering import gather
 
@@ -23,6 +24,8 @@ KEEPING_SOME = 3.3  # stocks
 # Algorithms that look at no windows.
 _NEED_NO_WINDOWS = frozenset(("lazy_chain", "lazy_tree", "join_tree"))
 WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
+# Of situations a pass over events finds the few at which one begins or ends: no more than a copy, in favour of the CPU.
+SITUATIONS = 1.0
 
 # Share of phase 1 that threads do not divide. A second thread makes the median question 1.5 times as fast, which is a share of a third
 # (benchmarks/results/kinds-amd-epyc-2026-11-26.json): this is less, in favour of the CPU.
@@ -31,6 +34,8 @@ UNDIVIDED = 0.25
 # Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' questions make 15 to 27 calls of
 # kernels and array functions, and 5 to 8 waits (benchmarks/results/gpu-traffic.md); a sort and a scan are several launches.
 LAUNCHES = 50
+# The same for situations, whose joins take more calls the more names there are (`drivers` in that record).
+SITUATION_LAUNCHES = 150
 
 # Bytes that are copied to measure rates (into fresh memory, as the floors are measured), and how often: the quickest time counts.
 _SAMPLE = 1 << 26
@@ -56,13 +61,14 @@ class Calibration:
 class Work:
     """The size of phase 1 of a run: events, bytes read per event, and threads of the CPU.
 
-    `copies` is the time that it takes on one thread, as a multiple of copying these bytes.
+    `copies` is the time that it takes on one thread, as a multiple of copying these bytes. `launches` are those of a GPU.
     """
 
     events: int
     row_bytes: int
     copies: float
     threads: int
+    launches: int = LAUNCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +79,22 @@ class Costs:
     gpu: float
 
 
-def bytes_per_event(plan: EventPlan) -> int:
+def work_of(plan: AnyPlan, events: int, row_bytes: int | None, threads: int) -> Work:
+    """Return the work of a plan over so many events of `row_bytes` (None: as :func:`bytes_per_event`)."""
+    launches = SITUATION_LAUNCHES if isinstance(plan, IntervalPlan) else LAUNCHES
+    return Work(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads, launches)
+
+
+def bytes_per_event(plan: Plan) -> int:
     """Return the bytes per event that phase 1 of `plan` reads: 4 for a code of text, 8 for other values."""
     types = [attribute.type for attribute in plan.query.schema.attributes] + [computed.type for computed in plan.query.computed]
     return sum(4 if types[column].kind is Kind.STRING else 8 for column in plan.bulk_columns)
 
 
-def copies_worth(plan: EventPlan) -> float:
+def copies_worth(plan: AnyPlan) -> float:
     """Return the time of phase 1 on one thread, as a multiple of copying the columns that it reads."""
+    if isinstance(plan, IntervalPlan):
+        return SITUATIONS
     decided = reduce(or_, (planned.bits for planned in plan.properties), 0)
     # a variable without properties takes any event
     if "filter" not in plan.pruning or decided != (1 << len(plan.query.variables)) - 1:
@@ -98,13 +112,13 @@ def costs(calibration: Calibration, work: Work) -> Costs:
     size = work.events * work.row_bytes
     return Costs(
         cpu=size * _cpu_seconds(calibration, work),
-        gpu=LAUNCHES * calibration.latency + size / calibration.transfer_rate,
+        gpu=work.launches * calibration.latency + size / calibration.transfer_rate,
     )
 
 
 def break_even(calibration: Calibration, work: Work) -> int | None:
     """Return the number of events above which the GPU is faster; None if it never is."""
-    fixed = LAUNCHES * calibration.latency
+    fixed = work.launches * calibration.latency
     gained = work.row_bytes * (_cpu_seconds(calibration, work) - 1 / calibration.transfer_rate)
     return math.ceil(fixed / gained) if gained > 0 else None
 

@@ -1,6 +1,6 @@
 """Run phase 1 on the CPU or on a device, whichever is chosen for it.
 
-Other work that only a device can do is run from here, too.
+The same choice is made for other work that both can do.
 """
 
 from __future__ import annotations
@@ -8,18 +8,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from gpu_cep.engine.input.read_tables import is_resident
-from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
-from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
+from gpu_cep.engine.phase_one.device.card_memory import TooLittleMemory
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
-from gpu_cep.engine.phase_one.engine_choice import Choice, require_device
+from gpu_cep.engine.phase_one.engine_choice import Choice
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep_kernels.device.failures import DeviceLost
+from gpu_cep_kernels.device.interface import Device
 
 Result = TypeVar("Result")
 
@@ -37,29 +37,22 @@ def phase_one(run: EventRun, chosen: Choice) -> PhaseOne:
     EngineUnavailable
         The device cannot be used, and the CPU may not take over.
     """
+    return on_chosen(run, chosen, lambda: order_on_cpu(run), partial(phase_one_on_device, run, searches=chosen.searches))
+
+
+def on_chosen(run: Run, chosen: Choice, on_cpu: Callable[[], Result], there: Callable[[Device], Result]) -> Result:
+    """Return what `there` finds on the chosen device, or `on_cpu` on the CPU; the latter takes over as :func:`phase_one` says."""
     if chosen.device is None:
-        return order_on_cpu(run)
+        return on_cpu()
     try:
-        return phase_one_on_device(run, chosen.device, searches=chosen.searches)
+        return there(chosen.device)
     except (TooLittleMemory, DeviceLost) as fault:
         if run.plan.settings.engine == "gpu" or (is_resident(run.columns.table) and isinstance(fault, DeviceLost)):
             raise _unavailable(fault) from fault
         _log.warning("engine='auto' runs on the CPU: %s", _reason(fault))
         if chosen.rates is not None:
             chosen.rates.refuse(str(fault))
-        return order_on_cpu(run)
-
-
-def on_device(run: Run, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
-    """Return the result of `work` on the device; it never runs on the CPU.
-
-    Raises
-    ------
-    EngineUnavailable
-        The device cannot be used, its memory does not suffice, or CUDA failed.
-    """
-    with telling_why():
-        return run_in_pieces(run, require_device(), work)
+        return on_cpu()
 
 
 @contextmanager
