@@ -27,7 +27,7 @@ from tests.kernel_cases.calls import arrays_in, written
 # Of masks, windows and compaction a share of the copy's speed is asked for; of the primitives, that is "compaction".
 TARGETED = (
     "judge_events", "judge_further", "mark_kept", "span_lanes", "compact_events",
-    "find_faults", "mark_packs", "fill_windows", "window_ends",
+    "find_faults", "pack_events", "mark_packs", "fill_windows", "window_ends",
 )  # fmt: skip
 COMPARED_SIZES = (1, 300, 5_000)
 MOVED = 1 << 28  # bytes that a timed call moves, about

@@ -136,6 +136,18 @@ def _gathering(size: int, random: Random, slots: int, code: Any, word: Any, word
     return Call(len(places), (places, events, placed_events.PlacedEvents(*empty)))
 
 
+def _packing(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
+    events = _placed(size, random, code, np.int64, word, words, True)
+    columns = placed_events.FITTING + words * (np.dtype(word).itemsize > 2 or words > 1 or code is np.int32)
+    return Call(size, (events._replace(times=events.times.view(np.uint64)), np.zeros((size, columns), np.uint64)))
+
+
+def _gathering_packed(size: int, random: Random, slots: int, code: Any, word: Any, words: int = 1) -> Call:
+    events, packed = _packing(size, random, slots, code, word, words).arguments
+    placed_events.pack_events(0, size, events, packed)
+    return Call(size, (random.permutation(size), packed, placed_events.PlacedEvents(*map(np.zeros_like, events))))
+
+
 def _batch(size: int, random: Random, code: Any, time: Any, word: Any, words: int, tied: bool) -> window_tiles.BatchColumns:
     streams_of, times, _, labels = _placed(size, random, code, time, word, words, False)
     wanted = np.array([3] * words, word)
@@ -192,6 +204,12 @@ _BATCHES: Variants = {
     "uint16": {"code": np.uint16, "time": np.int64, "word": np.uint8, "tied": True},
     "int32": {"code": np.int32, "time": np.float64, "word": np.uint64, "words": 2, "tied": True},
     "one-stream": {"code": None, "time": np.int64, "word": np.uint16, "tied": False},
+}
+
+_PACKED: Variants = {
+    "uint16": {"code": np.uint16, "word": np.uint8},
+    "int32": {"code": np.int32, "word": np.uint8},
+    "one-stream": {"code": None, "word": np.uint64, "words": 2},
 }
 
 TILE_CASES: tuple[KernelCase, ...] = (
@@ -263,6 +281,8 @@ TILE_CASES: tuple[KernelCase, ...] = (
         {"uint16": {"code": np.uint16, "word": np.uint8}, "one-stream": {"code": None, "word": np.uint64, "words": 2}},
         ("places",),
     ),
+    *cases(placed_events.pack_events, _packing, _PACKED, ("events.streams", "events.times", "events.rows", "events.labels")),
+    *cases(placed_events.gather_packed, _gathering_packed, _PACKED, ("places", "packed")),
     *cases(window_tiles.mark_packs, _marking, _BATCHES, ("batch.streams", "batch.times", "batch.labels")),
     *cases(window_tiles.fold_bits, _folding_bits, {"": {}}),
     *cases(window_tiles.fill_windows, _filling, _BATCHES, ("table",)),

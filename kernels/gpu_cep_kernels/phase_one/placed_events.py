@@ -13,6 +13,8 @@ from gpu_cep_kernels.phase_one.ordering import earlier
 STREAMS_FALL, TIMES_FALL, TIED, OVERLAP = range(4)
 # Events in whose order a thread looks for faults.
 QUAD = 4
+# Words of a packed event with a label that fits into the second one, behind the bits of its row and of the code of its stream.
+FITTING, ROW_BITS, CODE_BITS = 2, 32, 16
 
 
 class PlacedEvents(NamedTuple):
@@ -150,3 +152,45 @@ def gather_events(low: int, high: int, places: Any, events: PlacedEvents, picked
         picked.rows[k] = events.rows[e]
         for w in range(events.labels.shape[0]):
             picked.labels[w, k] = events.labels[w, e]
+
+
+@rule
+def _rest_of(event: int, events: PlacedEvents, labels_fit: bool) -> Any:
+    """Return the row of an event and, above it, the code of its stream and, if that fits, its label, as a uint64."""
+    rest = np.uint64(events.rows[event])
+    if events.streams.size > 0:
+        rest |= np.uint64(events.streams[event]) << np.uint64(ROW_BITS)
+    return rest | (np.uint64(events.labels[0, event]) << np.uint64(ROW_BITS + CODE_BITS)) if labels_fit else rest
+
+
+@kernel(writes=("packed",))
+def pack_events(low: int, high: int, events: PlacedEvents, packed: Any) -> None:
+    """Write the columns of each event side by side, ``packed[e]``: its time, what :func:`_rest_of` returns, and labels that do not fit.
+
+    Times are uint64, whatever they stand for.
+    """
+    labels_fit = packed.shape[1] == FITTING
+    for e in range(low, high):
+        packed[e, 0], packed[e, 1] = events.times[e], _rest_of(e, events, labels_fit)
+        if not labels_fit:
+            for w in range(events.labels.shape[0]):
+                packed[e, FITTING + w] = events.labels[w, e]
+
+
+@kernel(writes=("picked",))
+def gather_packed(low: int, high: int, places: Any, packed: Any, picked: PlacedEvents) -> None:
+    """Write all columns of the events at some places, each of which :func:`pack_events` has written to one piece of memory."""
+    labels_fit = packed.shape[1] == FITTING
+    for k in range(low, high):
+        e = places[k]
+        # both are loaded before one is stored: for all the compiler knows, what is stored may change what is loaded
+        time, rest = packed[e, 0], packed[e, 1]
+        picked.times[k], picked.rows[k] = time, rest & np.uint64((1 << ROW_BITS) - 1)
+        if picked.streams.size > 0:
+            code = rest >> np.uint64(ROW_BITS)
+            picked.streams[k] = code & np.uint64((1 << CODE_BITS) - 1) if labels_fit else code
+        if labels_fit:
+            picked.labels[0, k] = rest >> np.uint64(ROW_BITS + CODE_BITS)
+        else:
+            for w in range(picked.labels.shape[0]):
+                picked.labels[w, k] = packed[e, FITTING + w]

@@ -77,6 +77,26 @@ def test_keys_of_all_kinds(keys, streams):
     assert sum(found["count"].to_pylist()) > 0
 
 
+@pytest.mark.parametrize("spread", [1, 2**20, 2**40], ids=["16 bits", "32 bits", "64 bits"])
+@pytest.mark.parametrize("variables", [2, 12, 40])
+@pytest.mark.parametrize("keys", [None, "k", "wide"])
+def test_many_events_are_sorted_by_way_of_packs(spread, variables, keys):
+    """Times of several widths, codes of streams of 16 and 32 bits, and labels that fit beside them, or do not."""
+    random = np.random.default_rng(variables)
+    table = events(600, random, 7, types="ABABC")
+    moved = random.permutation(600)
+    table = table.set_column(0, "ts", pa.array((table["ts"].to_numpy()[moved] - 40) * spread))
+    table = table.append_column("wide", pa.array(random.integers(0, 3, 600) * 10**6))
+    names = ", ".join(f"{'A' if v % 2 == 0 else 'B'} v{v}" for v in range(variables))
+    text = f"PATTERN SEQ(A a, B b) WITHIN {90 * spread}" if variables == 2 else f"PATTERN SEQ({names}) WITHIN {600 * spread}"
+    launched = SpoiltDevice.launch
+    with patch.object(order_events, "_MANY", 1), patch.object(SpoiltDevice, "launch", autospec=True, side_effect=launched) as launches:
+        found, expected = both(table, text, 5, partition_by=keys, output="indices")
+    assert found.equals(expected)
+    assert expected.num_rows > 0
+    assert {"pack_events", "gather_packed"} <= {call.args[1].__name__ for call in launches.call_args_list}
+
+
 def test_streams_that_are_in_order_are_not_sorted():
     random = np.random.default_rng(3)
     table = events(SEVERAL, random, 9).sort_by([("k", "ascending"), ("ts", "ascending")])

@@ -13,9 +13,25 @@ from gpu_cep.engine.phase_one.device.stream_codes import StreamCodes
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import stable_order
-from gpu_cep_kernels.phase_one.placed_events import OVERLAP, QUAD, STREAMS_FALL, TIED, TIMES_FALL, PlacedEvents, find_faults, gather_events
+from gpu_cep_kernels.phase_one.placed_events import (
+    FITTING,
+    OVERLAP,
+    QUAD,
+    STREAMS_FALL,
+    TIED,
+    TIMES_FALL,
+    PlacedEvents,
+    find_faults,
+    gather_events,
+    gather_packed,
+    pack_events,
+)
 
 _KINDS_OF_FAULTS = 4
+# Of so many events the columns do not lie in a card's cache: each that is gathered from anywhere takes a sector of memory for itself.
+_MANY = 1 << 20
+# Words of labels up to which a packed copy takes no more memory than the sort before.
+_MOST_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +80,33 @@ def _sort_by_time(device: Device, placed: PlacedEvents) -> tuple[PlacedEvents, H
 
 def _sort_by(device: Device, placed: PlacedEvents, *keys: Array) -> PlacedEvents:
     """Return the events sorted by stream, then by `keys`; the sort is stable."""
-    order = stable_order(device.xp, [key for key in (placed.streams, *keys) if key.size])
-    found = PlacedEvents(*(device.xp.empty(column.shape, column.dtype) for column in placed))
-    device.launch(gather_events, order.size, order, placed, found)
+    xp, many = device.xp, placed.rows.size >= _MANY
+    order = stable_order(xp, [_narrow(device, key) if many else key for key in (placed.streams, *keys) if key.size])
+    found = PlacedEvents(*(xp.empty(column.shape, column.dtype) for column in placed))
+    if many and len(placed.labels) <= _MOST_WORDS:
+        _gather_by_packs(device, order, placed, found)
+    else:
+        device.launch(gather_events, order.size, order, placed, found)
     return found
+
+
+def _gather_by_packs(device: Device, order: Array, placed: PlacedEvents, found: PlacedEvents) -> None:
+    """Write the events in an order to `found`, by way of a copy that has all of an event in one place."""
+    xp, size = device.xp, placed.rows.size
+    labels_fit = len(placed.labels) == 1 and placed.streams.dtype.itemsize * placed.streams.size <= 2 * size and placed.labels.itemsize <= 2
+    packed = xp.empty((size, FITTING if labels_fit else FITTING + len(placed.labels)), np.uint64)
+    device.launch(pack_events, size, placed._replace(times=placed.times.view(np.uint64)), packed)
+    device.launch(gather_packed, size, order, packed, found._replace(times=found.times.view(np.uint64)))
+
+
+def _narrow(device: Device, key: Array) -> Array:
+    """Return numbers in the same order as those of a key, of the narrowest type that has as many: fewer bits take fewer passes to sort."""
+    if key.dtype != np.int64:
+        return key
+    xp = device.xp
+    least, greatest = (int(value) for value in device.download(xp.stack([key.min(), key.max()])))
+    kind = next((kind for kind in (np.uint16, np.uint32) if greatest - least <= np.iinfo(kind).max), None)
+    return key if kind is None else (key - least).astype(kind)
 
 
 def _find_faults(device: Device, placed: PlacedEvents, ranks: Array | None = None) -> HostArray:
