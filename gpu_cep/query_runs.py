@@ -130,14 +130,21 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
     Raises any error of the query, and EventError if the events cannot be read.
     """
     from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.times import is_ready
+
+    if is_ready(events, options):
+        return make_plan(pattern, events.schema, options, settings), InputEvents(events)
+    source = open_source(events)
+    return _plan_table(events, pattern, options, settings) if source is None else _plan_source(source, pattern, options, settings)
+
+
+def _plan_table(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a query over events that are read as a whole, and these."""
+    from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.read_tables import read_events, to_host
-    from gpu_cep.engine.input.sources import source_of
     from gpu_cep.engine.input.times import lacks_times, type_times
 
-    source = source_of(events)
-    if source is not None and not lacks_times(source.schema, options):
-        return _plan_source(source, pattern, options, settings)
-    table = read_events(events if source is None else source)
+    table = read_events(events)
     if not table.num_rows or lacks_times(table.schema, options):
         table = type_times(to_host(table), as_query(pattern), options)
     return make_plan(pattern, table.schema, options, settings), InputEvents(table)
@@ -147,7 +154,10 @@ def _plan_source(source: Source, pattern: Pattern, options: Options, settings: S
     """Return the plan of a query over a source, and what it reads of this."""
     from gpu_cep.engine.input.event_filter import wanted_events
     from gpu_cep.engine.input.input_events import InputEvents, Origin
+    from gpu_cep.engine.input.times import lacks_times
 
+    if lacks_times(source.schema, options):
+        return _plan_table(source, pattern, options, settings)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     narrow = narrow_settings(settings, read)

@@ -26,9 +26,8 @@ def decode_table(table: pa.Table) -> pa.Table:
 
     Tables of polars have views.
     """
-    kinds = table.schema.types
-    encoded = [number for number, kind in enumerate(kinds) if kind.id == _DICTIONARY]
-    if all(map(_is_plain, kinds)) and not any(_hold_nulls(table.column(number)) for number in encoded):
+    encoded = plain_dictionaries(table.schema)
+    if encoded is not None and not hold_nulls(table, encoded):
         return table
     for number, field in enumerate(table.schema):
         given = table.column(number)
@@ -69,6 +68,17 @@ def _without_dictionaries(arrow: pa.DataType) -> pa.DataType:
     if pa.types.is_map(arrow):
         return pa.map_(*map(_without_dictionaries, (arrow.key_type, arrow.item_type)))
     return _with_fields(arrow, lambda field: field.with_type(_without_dictionaries(field.type)))
+
+
+def plain_dictionaries(schema: pa.Schema) -> tuple[int, ...] | None:
+    """Return the columns of dictionaries if :func:`decode_table` only looks for NULL among their values; None if it does more."""
+    kinds = schema.types
+    return tuple(number for number, kind in enumerate(kinds) if kind.id == _DICTIONARY) if all(map(_is_plain, kinds)) else None
+
+
+def hold_nulls(table: pa.Table, columns: tuple[int, ...]) -> bool:
+    """Return whether NULL is among the values of a dictionary in one of the `columns`."""
+    return any(_hold_nulls(table.column(number)) for number in columns)
 
 
 def _is_plain(arrow: pa.DataType) -> bool:

@@ -6,9 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.input.encodings import hold_nulls, plain_dictionaries
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.errors import EventError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
@@ -67,6 +69,20 @@ def lacks_times(schema: pa.Schema, options: Options) -> bool:
     """Return whether the timestamps have no type, since none has a value."""
     place = schema.get_field_index(options.timestamp)
     return place >= 0 and bool(pa.types.is_null(schema.field(place).type))
+
+
+def is_ready(events: object, options: Options) -> bool:
+    """Return whether events are a table that is read as it is: nothing is decoded, and its timestamps have a type."""
+    if not isinstance(events, pa.Table):
+        return False
+    encoded = _known_ready.of(
+        options.timestamp, events.schema, lambda own: None if lacks_times(own, options) else plain_dictionaries(own)
+    )  # fmt: skip
+    return encoded is not None and not hold_nulls(events, encoded)
+
+
+# Over few events to look at each column's type takes a sixtieth of the time.
+_known_ready: SchemaMemo[str, tuple[int, ...] | None] = SchemaMemo(1024, metadata=False)
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int, remedy: str = DROP) -> None:
