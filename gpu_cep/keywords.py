@@ -224,11 +224,13 @@ def checks_keywords(function: PublicFunction, shown: Signature | None = None) ->
     # a class is called by its own name
     called = function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
+    answering = ending_in(CepError, f"answering {called}()", "give it fewer events or columns")
+
     @wraps(function)
     def checked(*arguments: Any, **keywords: Any) -> Any:
         if not known.issuperset(keywords):
             raise TypeError(_unexpected(called, next(name for name in keywords if name not in known), visible.parameters))
-        with ending_in(CepError, f"answering {called}()", "give it fewer events or columns"):
+        with answering:
             return function(*arguments, **_tuned(keywords, known))
 
     checked.__signature__ = visible  # type: ignore[attr-defined]

@@ -41,6 +41,8 @@ from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.large import compile_beside
 from gpu_cep_kernels.compile.launch import available_threads
 
+_PREPARING = ending_in(EventError, "preparing the events", FEWER_EVENTS)
+
 
 def _no_result() -> Footprint:
     """Return what a run takes that makes no table."""
@@ -110,7 +112,7 @@ def answer(
     profile, threads = profile or UNREAD, threads or available_threads()
     # the CPU finds situations of events on the host, and timeouts
     stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
-    with ending_in(EventError, "preparing the events", FEWER_EVENTS):
+    with _PREPARING:
         columns = event_columns(plan, table if stays else to_host(table), origin, shared)
     profile.add("events", len(columns))
     with open_budget(plan.settings, lambda: result_footprint(plan, columns), concurrent, spent or Spent()) as budget:

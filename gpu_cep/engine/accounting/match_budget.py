@@ -169,14 +169,16 @@ def open_budget(
     return _OpenBudget(spent.budget(settings, measure_footprint, lambda: memory_for_results(concurrent)), spent)
 
 
+_MATCHING = ending_in(MatchLimitExceeded, "matching", LESS_MEMORY)
+
+
 class _OpenBudget(AbstractContextManager[Budget]):
     """The context of :func:`open_budget`; over few events a generator would cost more."""
 
-    __slots__ = ("budget", "ending", "spent")
+    __slots__ = ("budget", "spent")
 
     def __init__(self, budget: Budget, spent: Spent) -> None:
         self.budget, self.spent = budget, spent
-        self.ending = ending_in(MatchLimitExceeded, "matching", LESS_MEMORY)
 
     def __enter__(self) -> Budget:
         return self.budget
@@ -184,7 +186,7 @@ class _OpenBudget(AbstractContextManager[Budget]):
     def __exit__(self, kind: object, fault: BaseException | None, traceback: object) -> None:
         self.budget.close()
         self.spent.add(self.budget)
-        self.ending.__exit__(kind, fault, traceback)
+        _MATCHING.__exit__(kind, fault, traceback)
 
 
 @dataclass
