@@ -62,6 +62,13 @@ EVENTS = (
         ("tests/engine/events/test_stream_keys.py", CONFORMANCE),
     ),
     Fault(
+        "null-keys-equal-one-another",
+        "gpu_cep/engine/phase_one/label_events.py",
+        "self.events.type(column).kind is Kind.FLOAT or self.events.null_mask(column) is not None",
+        "self.events.type(column).kind is Kind.FLOAT",
+        ("tests/engine/phase_one", CONFORMANCE),
+    ),
+    Fault(
         "null-text-key-comes-last",
         "gpu_cep/engine/events/stream_keys.py",
         "ranks[-1] = 0",

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.machine_values import Array, dense_rank
+from gpu_cep.engine.input.few_texts import FewTexts
+from gpu_cep.engine.input.machine_values import Array, dense_rank, distinct_codes
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.text_codes import ascends
 from gpu_cep.engine.lowering.text_predicates import Values
@@ -80,9 +81,10 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for one key column."""
     if columns.type(column).kind is Kind.STRING:
         codes, distinct = columns.code_pieces(column)
-        count = len(distinct) + 1
         # the last code is NULL's
-        return StreamKeys(codes, count, text_ranks(distinct) if _are_ranked(count, len(columns)) or ascends(distinct) else None)
+        count, few = len(distinct) + 1, columns.few_texts(column, distinct)
+        ranked = _are_ranked(count, len(columns)) or ascends(distinct, few)
+        return StreamKeys(codes, count, text_ranks(distinct, few) if ranked else None)
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -93,10 +95,10 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     return StreamKeys(Pieces.of([codes]), count, np.arange(count), ascends=True)
 
 
-def text_ranks(values: Values) -> Indices:
-    """Return the rank of each of a dictionary's values and, last, of NULL, which comes first."""
+def text_ranks(values: Values, few: FewTexts | None = None) -> Indices:
+    """Return the rank of each of a dictionary's values and, last, of NULL, which comes first; `few` as for :func:`ascends`."""
     ranks = np.arange(1, len(values) + 2)
-    if not ascends(values):
+    if not ascends(values, few):
         ranks[:-1] = dense_rank(values) + 1
     ranks[-1] = 0
     return ranks
@@ -116,8 +118,8 @@ def shift_codes(xp: Any, values: Any, low: int, high: int, nulls: Any) -> tuple[
 
 
 def _by_dictionary(columns: EventColumns, column: int) -> StreamKeys:
-    """Return codes for the distinct values of a column."""
-    codes, values = columns.distinct_codes(column)
+    """Return codes for the distinct values of a column; NULL is one value, and so is NaN."""
+    codes, values = distinct_codes(columns.key_values(column), columns.null_mask(column))
     ranked = _are_ranked(len(values), len(columns))
     return StreamKeys(Pieces.of([codes]), len(values), dense_rank(values) if ranked else None)
 

@@ -16,13 +16,14 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import values_at
 from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
+from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.row_numbers import RowNumbers, take_numbers
-from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, codes_of, encode_text, plain_dictionary, share_dictionary
+from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, encode_text, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep_kernels.compile.launch import spread
@@ -57,6 +58,7 @@ class EventColumns:
     _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
     _codes: dict[int, Codes] = field(default_factory=dict)
     _coded: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
+    _few: dict[int, tuple[pa.Array, FewTexts | None]] = field(default_factory=dict)
     _own_codes: dict[int, Codes] = field(default_factory=dict)
     _shared: dict[int, SharedDictionary] = field(default_factory=dict)
     _found: dict[tuple[object, ...], Any] = field(default_factory=dict)
@@ -243,9 +245,16 @@ class EventColumns:
         if source is None or not is_long(source) or not pa.types.is_dictionary(source.type) or self._groups_of(column):
             return None
         chunks = chunks_of(source)
-        first, *others = chunks
-        same = plain_dictionary(first) is first and all(chunk.dictionary.equals(first.dictionary) for chunk in others)
+        values, *others = (chunk.dictionary for chunk in chunks)
+        same = are_distinct(values, self.few_texts(column, values)) and all(own.equals(values) for own in others)
         return chunks if same else None
+
+    def few_texts(self, column: int, values: pa.Array) -> FewTexts | None:
+        """Return what :func:`gpu_cep.engine.input.few_texts.few_texts` does for the values that a column's codes stand for."""
+        known = self._few.get(column)
+        if known is None or known[0] is not values:
+            known = self._few[column] = values, few_texts(values)
+        return known[1]
 
     def _convert(self, column: int) -> Array:
         """Return the machine representation."""
@@ -283,7 +292,6 @@ class EventColumns:
         return self._nulls[column]
 
     def _find_nulls(self, column: int) -> npt.NDArray[np.bool_] | None:
-        """Return where the column is NULL as :meth:`null_mask` does, which keeps that."""
         return self.arrow(column).is_null().to_numpy(zero_copy_only=False) if self.null_count(column) else None
 
     def null_count(self, column: int) -> int:
@@ -382,15 +390,6 @@ class EventColumns:
         """Return a column that is not text, with -0.0 as 0.0: equal keys have equal values."""
         values = self.values(column)
         return values + values.dtype.type(0) if values.dtype.kind == "f" else values
-
-    def distinct_codes(self, column: int) -> tuple[npt.NDArray[np.int32], pa.Array]:
-        """Return a code for each row, and the distinct values that codes stand for.
-
-        NULL is one value, and so is NaN.
-        """
-        values = self.key_values(column)
-        encoded = pa.array(values, mask=self.null_mask(column)).dictionary_encode(null_encoding="encode")
-        return machine_values(encoded.indices, self.name(column)), encoded.dictionary
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rank of each of `rows` by the column's value; equal values have one rank. NULL comes first, and NaN last."""

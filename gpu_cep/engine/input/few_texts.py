@@ -57,7 +57,7 @@ def ascend(few: FewTexts) -> bool:
 
 
 @lru_cache(maxsize=256)
-def are_distinct(few: FewTexts) -> bool:
+def few_are_distinct(few: FewTexts) -> bool:
     """Return whether no two texts are equal."""
     texts = few.listed()
     return len({*texts}) == len(texts)

@@ -77,6 +77,12 @@ def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
     return words[wide.offset : wide.offset + len(wide), 0].copy()
 
 
+def distinct_codes(values: Array, nulls: npt.NDArray[np.bool_] | None) -> tuple[npt.NDArray[np.int32], pa.Array]:
+    """Return a code for each of some numbers, and the distinct values that codes stand for; NULL is one value, and so is NaN."""
+    encoded = pa.array(values, mask=nulls).dictionary_encode(null_encoding="encode")
+    return _native_values(encoded.indices, _NATIVE[pa.int32()]), encoded.dictionary
+
+
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:
     """Return the rank of each value, from 0; equal values have one rank. NULL comes first, NaN last."""
     source = rankable(array)

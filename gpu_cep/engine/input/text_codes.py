@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.input.buffers import buffer_values, text_buffers
-from gpu_cep.engine.input.few_texts import MOST, are_distinct, ascend, few_texts
+from gpu_cep.engine.input.few_texts import MOST, FewTexts, ascend, few_are_distinct, few_texts
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.records import record
 from gpu_cep_kernels.phase_one.text import hash_texts
@@ -83,20 +83,23 @@ def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
 
 def plain_dictionary(array: pa.Array) -> pa.Array:
     """Return a dictionary array with NULLs among its indices only, and with distinct values."""
-    return array if _are_distinct(array.dictionary) else array.dictionary_decode().dictionary_encode()
+    distinct = are_distinct(array.dictionary, few_texts(array.dictionary))
+    return array if distinct else array.dictionary_decode().dictionary_encode()
 
 
-def _are_distinct(values: pa.Array) -> bool:
-    """Return whether no two values are equal, and none is NULL."""
-    few = few_texts(values)
+def are_distinct(values: pa.Array, few: FewTexts | None) -> bool:
+    """Return whether no two values are equal, and none is NULL; `few` is what :func:`few_texts` returns for them."""
     if few is not None:
-        return are_distinct(few)
+        return few_are_distinct(few)
     return values.null_count == 0 and (ascends(values) or len(values.unique()) == len(values))
 
 
-def ascends(values: pa.Array) -> bool:
-    """Return whether each of a dictionary's values is greater than the one before; none is NULL. To compare costs less than to hash."""
-    few = few_texts(values if len(values) <= MOST else values.slice(0, MOST))
+def ascends(values: pa.Array, few: FewTexts | None = None) -> bool:
+    """Return whether each of a dictionary's values is greater than the one before; none is NULL.
+
+    To compare costs less than to hash. `few` is what :func:`few_texts` returns for the values, if that is known.
+    """
+    few = few or few_texts(values if len(values) <= MOST else values.slice(0, MOST))
     if few is not None and (len(values) <= MOST or not ascend(few)):
         return ascend(few)
     return len(values) < 2 or bool(pc.all(pc.less(values.slice(0, len(values) - 1), values.slice(1))).as_py())

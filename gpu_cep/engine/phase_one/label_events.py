@@ -150,6 +150,10 @@ class HostLabelEngine:
 
         return mask, tuple(comparisons)
 
+    def tests_key(self, column: int) -> bool:
+        """Return whether a stream key is NULL or may be NaN in some event."""
+        return self.events.type(column).kind is Kind.FLOAT or self.events.null_mask(column) is not None
+
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`."""
         return run_program(program, table, bank)
@@ -276,7 +280,9 @@ def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
 def _row_numbers(span: tuple[int, int]) -> npt.NDArray[np.int32]:
     """Return the numbers of the rows [low, high)."""
     low, high = span
-    rows, first = new_values(high - low, np.int32), np.arange(min(BLOCK, high - low), dtype=np.int32)
+    if high - low <= BLOCK:
+        return np.arange(low, high, dtype=np.int32)
+    rows, first = new_values(high - low, np.int32), np.arange(BLOCK, dtype=np.int32)
     for start, end in blocks(low, high, BLOCK):
         np.add(first[: end - start], np.int32(start), out=rows[start - low : end - low])
     return rows

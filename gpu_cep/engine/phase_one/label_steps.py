@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words, words_for
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.few_texts import FewTexts, few_texts
+from gpu_cep.engine.input.few_texts import FewTexts
 from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
 from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, truth_of
 from gpu_cep.errors import EventError
@@ -113,6 +113,9 @@ class LabelEngine(Protocol):
         A comparison with NULL fails.
         """
 
+    def tests_key(self, column: int) -> bool:
+        """Return whether a stream key is NULL or NaN in some event, as far as is known."""
+
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`; `table` holds only this program."""
 
@@ -193,7 +196,7 @@ def _word_steps(plan: Plan, properties: _WordProperties, engine: LabelEngine, wo
     return [
         *(_comparison_step(column, own, engine, word) for column, own in comparisons.items()),
         *(_property_step(planned, engine, word) for planned in others),
-        *(_key_step(column, engine, word) for column in plan.derived if plan.settings.kind != TIMEOUT),
+        *(_key_step(column, engine, word) for column in plan.derived if plan.settings.kind != TIMEOUT and engine.tests_key(column)),
     ]
 
 
@@ -231,16 +234,16 @@ def _property_step(planned: Property, engine: LabelEngine, word: Word) -> Step:
 def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
     """Build the step that looks up the code of each row in a table of label words."""
     codes, values = engine.label_codes(planned)
-    mask, tables = engine.code_mask(label_table(planned, values, word), word)
+    few = engine.events.few_texts(planned.column, values)
+    mask, tables = engine.code_mask(label_table(planned, values, few, word), word)
     return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables, reads=Coded(planned.column, codes))
 
 
-def label_table(planned: CodeProperty, values: Values, word: Word) -> Words:
-    """Return the label word of each value, and of NULL last; that of constants, and that of few values, is remembered."""
+def label_table(planned: CodeProperty, values: Values, few: FewTexts | None, word: Word) -> Words:
+    """Return the label word of each value, and of NULL last; that of constants, and that of `few` values, is remembered."""
     constants = constants_of(Identity(planned.predicates))
     if constants is not None and values is constants.values:
         return _table_of_constants(Identity(planned), word)
-    few = few_texts(values)
     return _label_table(planned, values, word) if few is None else _table_of_few(Identity(planned), few, word)
 
 

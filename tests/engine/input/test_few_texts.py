@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.input.few_texts import MOST, are_distinct, ascend, few_texts
+from gpu_cep.engine.input.few_texts import MOST, ascend, few_are_distinct, few_texts
 
 TEXTS = st.lists(st.text("aé\0", max_size=3), min_size=1, max_size=5)
 TYPES = st.sampled_from([pa.string(), pa.large_string()])
@@ -19,7 +19,7 @@ def test_few_texts_are_those_of_the_array_however_it_is_sliced(texts, kind, data
     own = texts[first:]
     few = few_texts(pa.array(texts, kind).slice(first))
     assert few.array().to_pylist() == own
-    assert are_distinct(few) == (len({*own}) == len(own))
+    assert few_are_distinct(few) == (len({*own}) == len(own))
     assert ascend(few) == all(before.encode() < after.encode() for before, after in pairwise(own))
 
 

@@ -100,6 +100,10 @@ class DeviceLabelEngine:
         packed = _packed(labels.reshape(1, -1), tests)
         self.place.launch(judge_further, packed.shape[1], size, tests, packed)
 
+    def tests_key(self, column: int) -> bool:
+        """Return True: columns are looked at where labels are made."""
+        return True
+
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`."""
         place, rows = self.place, bank.ints.shape[1]
