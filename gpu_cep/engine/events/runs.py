@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +60,7 @@ class Runs:
     def bound(self) -> int:
         """Return how many events all matches bind together."""
         # two sums, so that nothing of their length is written
-        return int(self.last.sum() - self.first.sum()) + len(self)
+        return int(np.add.reduce(self.last) - np.add.reduce(self.first)) + len(self)
 
     @cached_property
     def offsets(self) -> Indices:
@@ -80,10 +81,10 @@ class Runs:
         if self.single:
             return bound_singles(self.rows_of_singles(rows, threads)[variables])
         places = binding_places(variables, AS_THEY_ARE, len(self), self, threads)
-        begins = np.concatenate([[0], places[:, -1].cumsum(dtype=np.int64)])
-        lists: Indices = new_values(int(begins[-1]), np.int64)
+        begins = [*accumulate(places[:, -1].tolist(), initial=0)]
+        lists: Indices = new_values(begins[-1], np.int64)
         first, counts = self.first, self.counts
-        over_slices(list_rows, len(self), threads, variables, first, counts, rows, places, begins, lists)
+        over_slices(list_rows, len(self), threads, variables, first, counts, rows, places, np.array(begins, np.int64), lists)
         return [(lists[low:high], own) for low, high, own in zip(begins, begins[1:], places, strict=False)]
 
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:

@@ -65,7 +65,13 @@ def masked_array(values: npt.NDArray[np.number[Any]], missing: npt.NDArray[np.bo
 def list_array(offsets: npt.NDArray[np.int32], values: pa.Array, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return the values [``offsets[k]``, ``offsets[k + 1]``) as list k, in the same memory, NULL where lists are `missing`."""
     buffers = [_validity(missing), pa.py_buffer(np.ascontiguousarray(offsets))]
-    return pa.Array.from_buffers(pa.list_(values.type), len(offsets) - 1, buffers, children=[values])
+    kind = _ROWS if values.type == _ROW else pa.list_(values.type)
+    return pa.Array.from_buffers(kind, len(offsets) - 1, buffers, children=[values])
+
+
+# What most lists hold: to make their type takes a fifth of the time.
+_ROW = pa.int64()
+_ROWS = pa.list_(_ROW)
 
 
 def _validity(missing: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Field
 from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, bound_singles
 from gpu_cep.engine.events.placed_matches import rows_of_match
@@ -16,6 +18,7 @@ from gpu_cep.engine.input.arrow_arrays import masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.ordered_values import OrderedValues
 from gpu_cep.engine.output.returns import BoundEvents, read_leaves
+from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import Plan
 
 # A variable, and whether its last event is meant, not its first.
@@ -29,9 +32,9 @@ class EventsRead(NamedTuple):
     values of columns that are held in the order of events.
     """
 
-    whole: list[int]
-    ends: list[End]
-    held: list[int]
+    whole: tuple[int, ...]
+    ends: tuple[End, ...] = ()
+    held: tuple[int, ...] = ()
 
 
 @dataclass
@@ -56,10 +59,9 @@ class MatchedEvents(BoundEvents):
 
     def gather(self, read: EventsRead) -> None:
         """Look events up together, by all threads: threads that make columns would wait for it."""
-        lists = [v for v in read.whole if self._has_list(v)]
+        lists, ends = _lookups(read.whole, read.ends, _quantified(self.columns.query) if not self.matches.single else frozenset())
         self._list(lists)
-        ends = {self._end(v, last) for v, last in [*((v, False) for v in read.whole), *read.ends] if v not in lists}
-        self._pick(sorted(ends))
+        self._pick(ends)
         for column in read.held if self.matches.single else ():
             self._bits_of_singles(column)
 
@@ -67,7 +69,7 @@ class MatchedEvents(BoundEvents):
         if self.matches.single:
             return bound_singles(self._row(v)[np.newaxis])[0]
         if v not in self._bindings:
-            self._list([v])
+            self._list((v,))
         return self._bindings[v]
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
@@ -78,7 +80,7 @@ class MatchedEvents(BoundEvents):
             return super().value(v, column, index)
         if self.matches.single:
             return self._as_column(column, pa.array(self._bits_of_singles(column)[v]))
-        (bits,) = self.matches.rows_of_ends(_asked([self._end(v, index == -1)]), self.held[column], self.threads)
+        (bits,) = self.matches.rows_of_ends(_asked((self._end(v, index == -1),)), self.held[column], self.threads)
         return self._as_column(column, masked_array(bits, self.absent(v)))
 
     def _bits_of_singles(self, column: int) -> Indices:
@@ -118,10 +120,10 @@ class MatchedEvents(BoundEvents):
         """Return the input row of the first or last event that v binds in each match; −1 where it binds none."""
         end = self._end(v, last)
         if end not in self._ends:
-            self._pick([end])
+            self._pick((end,))
         return self._ends[end]
 
-    def _pick(self, ends: list[End]) -> None:
+    def _pick(self, ends: tuple[End, ...]) -> None:
         """Look up the input rows of ascending ends."""
         if ends and self.matches.single:
             found = self.matches.rows_of_singles(self.rows, self.threads)
@@ -129,28 +131,45 @@ class MatchedEvents(BoundEvents):
         elif ends:
             self._ends.update(zip(ends, self.matches.rows_of_ends(_asked(ends), self.rows, self.threads), strict=True))
 
-    def _list(self, variables: list[int]) -> None:
+    def _list(self, variables: tuple[int, ...]) -> None:
         """Look up the input rows of all events of ascending variables that bind several."""
         if variables:
             found = self.matches.bound_rows(np.array(variables, np.int64), self.rows, self.threads)
             self._bindings.update(zip(variables, found, strict=True))
 
 
-def _asked(ends: list[End]) -> Ends:
-    """Return ends as arrays."""
+@while_alive
+def _quantified(query: BoundQuery) -> frozenset[int]:
+    """Return the variables that may bind several events."""
+    return frozenset(v for v, variable in enumerate(query.variables) if variable.quantified)
+
+
+@lru_cache(maxsize=256)
+def _lookups(
+    whole: tuple[int, ...], ends: tuple[End, ...], quantified: frozenset[int]
+) -> tuple[tuple[int, ...], tuple[End, ...]]:  # fmt: skip
+    """Return the variables of which all events are looked up, and the ends of others, given those that may bind several events."""
+    lists = tuple(v for v in whole if v in quantified)
+    asked = {(v, last and v in quantified) for v, last in [*((v, False) for v in whole), *ends] if v not in lists}
+    return lists, tuple(sorted(asked))
+
+
+@lru_cache(maxsize=256)
+def _asked(ends: tuple[End, ...]) -> Ends:
+    """Return ends as arrays, which are shared."""
     variables, last = zip(*ends, strict=True)
     return Ends(np.array(variables, np.int64), np.array(last, np.bool_))
 
 
 def all_events(plan: Plan) -> EventsRead:
     """Return that the rows of all events are read."""
-    return EventsRead(list(range(len(plan.query.positives))), [], [])
+    return EventsRead(tuple(range(len(plan.query.positives))))
 
 
 def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
     """Return what RETURN reads of the events, of which `held` columns need no rows; all if there is no RETURN."""
     if not plan.query.returns:
-        return all_events(plan)._replace(held=[*held])
+        return all_events(plan)._replace(held=tuple(held))
     items = zip(plan.query.returns, plan.returns, strict=True)
     whole: set[int] = set()
     ends: set[End] = set()
@@ -165,4 +184,4 @@ def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
                 ends.add((v, function == "last"))
             case Binding(variable=v) | Aggregation(variable=v, column=int()):
                 whole.add(v)
-    return EventsRead(sorted(whole), sorted(ends), sorted(columns))
+    return EventsRead(tuple(sorted(whole)), tuple(sorted(ends)), tuple(sorted(columns)))

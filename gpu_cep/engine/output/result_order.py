@@ -92,6 +92,8 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
         if len(ordered.offsets) > 2:
             streams_of(first, ordered.offsets, streams)
         return streams
+    if not plan.query.partition_by:
+        return streams
     if any(columns.resident(column) is not None for column in plan.query.partition_by):
         return rank_rows(columns, plan.query.partition_by, ordered.rows[first])
     codes = encode_keys(columns, plan.query.partition_by).codes
@@ -101,7 +103,7 @@ def _partition_streams(plan: Plan, columns: EventColumns, ordered: OrderedEvents
 def _stream_ranks(plan: Plan, columns: EventColumns, ordered: OrderedEvents, first: Indices, streams: Indices) -> tuple[Indices, int]:
     """Return the rank of each match's stream among the streams with matches, by key, and the number of these streams."""
     if not plan.query.partition_by:
-        return np.zeros(len(streams), np.int64), 1
+        return streams, 1
     if not plan.derived:
         # streams ascend
         heads = group_begins(streams)

@@ -186,8 +186,7 @@ def match_table(
     schema = result_schema(plan, columns.schema)
     threads = threads_for(len(matches) * len(plan.query.positives), threads)
     events = MatchedEvents(columns, rows, matches, threads, held or {})
-    carried = carried_columns(plan, columns.schema)
-    made = _TABLES[plan.settings.output](plan, events, streams, carried)
+    made = _TABLES[plan.settings.output](plan, events, streams)
     if beside is not None:
         made = with_kind_columns(plan, columns, len(matches), made, beside)
     made += _end_columns(plan, events, final)
@@ -213,8 +212,8 @@ def _rows_of_ends(plan: Plan, first: Indices, last: Indices, final: Flags | None
     return [*told[:-1], (plan.ends[-1], pa.array(last, mask=final))]
 
 
-def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    query = plan.query
+def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[ColumnOf]:
+    query, carried = plan.query, carried_columns(plan, events.columns.schema)
     events.gather(events_read(plan, events.held))
     ends = [(column, False) for column in query.partition_by] + [(query.timestamp, False), (query.timestamp, True)]
     columns: list[ColumnOf] = [partial(events.value_of_match, column, last=last) for column, last in ends]
@@ -224,8 +223,8 @@ def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried:
     return columns + [partial(events.whole, v, carried) for v in range(len(query.positives))]
 
 
-def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
-    matches = events.matches
+def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[ColumnOf]:
+    matches, carried = events.matches, carried_columns(plan, events.columns.schema)
     rows = events.rows[matches.events]
     numbers = event_number_columns(matches.counts, streams, [variable.name for variable in plan.query.positives])
     return numbers + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
@@ -245,7 +244,7 @@ def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices,
     return [lambda: pa.array(np.repeat(match_ids, counts.sum(axis=1))), of_rows.dictionary_decode, lambda: pa.array(index)]
 
 
-def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices, carried: tuple[str, ...]) -> list[ColumnOf]:
+def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[ColumnOf]:
     events.gather(all_events(plan))
     of_variables = (
         partial(events.indices if variable.quantified else events.event_row, v) for v, variable in enumerate(plan.query.positives)
@@ -264,7 +263,7 @@ def numbered(columns: EventColumns, of_rows: Iterable[ColumnOf]) -> list[ColumnO
     return [partial(number, rows) for rows in of_rows]
 
 
-_TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices, tuple[str, ...]], list[ColumnOf]]] = {
+_TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices], list[ColumnOf]]] = {
     "matches": _match_columns,
     "events": _event_columns,
     "indices": _index_columns,

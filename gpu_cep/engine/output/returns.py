@@ -93,14 +93,18 @@ class BoundEvents(ABC):
 
     def lists(self, v: int, values: pa.Array) -> pa.Array:
         """Return values of all events bound to v as one list for each match, NULL where v is absent."""
-        _, offsets = self.binding(v)
+        return self._listed(v, self.binding(v)[1], values)
+
+    def _listed(self, v: int, offsets: npt.NDArray[np.integer[Any]], values: pa.Array) -> pa.Array:
+        """Return values as :meth:`lists` does, given where those of each match begin."""
         if offsets[-1] > MOST_PLACES:
             raise EventError(too_many_rows(int(offsets[-1])))
         return list_array(offsets.astype(np.int32, copy=False), values, self.absent(v))
 
     def indices(self, v: int) -> pa.Array:
         """Return the input rows bound to v as one list for each match."""
-        return self.lists(v, masked_array(self.binding(v)[0]))
+        rows, offsets = self.binding(v)
+        return self._listed(v, offsets, masked_array(rows))
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
         """Return the events bound to v in each match, with the named columns; NULL where v is absent.
