@@ -15,6 +15,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound_expressions import Endpoint
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.arrow_arrays import list_array, masked_array
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
@@ -132,7 +133,7 @@ class MatchedSituations:
         rows, places = self.names[v].repeat(self.places[v])
         if places[-1] > np.iinfo(np.int32).max:
             raise EventError(too_many_rows(int(places[-1])))
-        return pa.ListArray.from_arrays(pa.array(places.astype(np.int32)), pa.array(rows))
+        return list_array(places.astype(np.int32), masked_array(rows))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """Return, for each match, an aggregate over a situation's events, its start or its end."""

@@ -22,12 +22,13 @@ _SAMPLE, _TESTED = 256, 1 << 16
 
 
 def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
-    """Return the first order of names: from a sample if every name has situations, else from table 3."""
+    """Return the first order of names: from a sample if every name has situations and more than two are joined, else from table 3."""
     constraints = plan.query.constraints
     sizes = np.diff(derived.runs.names)
     buffers = sizes * window_share(derived.runs.start, plan.query.window) / max(1, derived.streams)
     statistics = assume_statistics(constraints, buffers.tolist())
-    if sizes.all():
+    # the configurations of two names are as many in either order
+    if len(sizes) > 2 and sizes.all():
         shares = tuple(_share(constraint, plan, derived, float(buffers[constraint.right])) for constraint in constraints)
         statistics = replace(statistics, selectivities=shares)
     return OrderChoice(constraints, statistics)
