@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pyspark")
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.events import key_hashes
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
@@ -40,6 +41,13 @@ def test_each_stream_is_in_one_bucket(keys: list[tuple[str | None, float | None]
     low = data.draw(st.integers(0, len(keys)), "low")
     number = data.draw(st.integers(0, of - 1), "number")
     assert rows_of_bucket(columns_of(encoded.slice(low)), (1, 2), Bucket(number, of)).tolist() == marks[number, low:].tolist()
+
+
+def test_blocks_of_events_are_in_the_buckets_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = columns_of(pa.table({"ts": np.arange(100), "key": np.arange(100) % 7}))
+    whole = [rows_of_bucket(columns, (1,), Bucket(number, 3)).tolist() for number in range(3)]
+    monkeypatch.setattr(key_hashes, "BLOCK", 8)
+    assert [rows_of_bucket(columns, (1,), Bucket(number, 3)).tolist() for number in range(3)] == whole
 
 
 @pytest.mark.parametrize("of", [2, 3, 8])

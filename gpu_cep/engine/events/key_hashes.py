@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,8 @@ Hashes = npt.NDArray[np.uint64]
 # What NULL is hashed as: a constant that no likely value of a key has as its bits.
 _NULL = ~SPREAD
 _HALF = np.uint64(32)
+# Events of a block: their hashes, and what is made on the way, stay in the cache.
+BLOCK = 1 << 15
 
 
 def hash_keys(columns: EventColumns, keys: tuple[int, ...]) -> Hashes:
@@ -23,19 +27,36 @@ def hash_keys(columns: EventColumns, keys: tuple[int, ...]) -> Hashes:
 
     Equal keys have equal hashes, in every table. NULLs are one value, and so are NaNs.
     """
-    found = np.zeros(len(columns), np.uint64)
-    for column in keys:
-        found = (found ^ _hash_column(columns, column)) * SPREAD
-        found ^= found >> _HALF
+    found = np.empty(len(columns), np.uint64)
+    for low, hashes in hash_blocks(columns, keys):
+        found[low : low + len(hashes)] = hashes
     return found
 
 
-def _hash_column(columns: EventColumns, column: int) -> Hashes:
-    """Return a hash of each value of one column."""
+def hash_blocks(columns: EventColumns, keys: tuple[int, ...]) -> Iterator[tuple[int, Hashes]]:
+    """Give the hashes of :func:`hash_keys` for one block of events after the other, each with the number of its first event.
+
+    A block fits the cache, so that work on it does not wait for memory. Its array is the caller's.
+    """
+    of_columns = [_hashes_of_column(columns, column) for column in keys]
+    for low in range(0, len(columns), BLOCK):
+        found = np.zeros(min(BLOCK, len(columns) - low), np.uint64)
+        for hashes_of in of_columns:
+            found ^= hashes_of(low, low + BLOCK)
+            found *= SPREAD
+            found ^= found >> _HALF
+        yield low, found
+
+
+def _hashes_of_column(columns: EventColumns, column: int) -> Callable[[int, int], Hashes]:
+    """Return a function that gives a hash of each value of one column in some rows."""
     if columns.type(column).kind is Kind.STRING:
-        return hash_text(columns.arrow(column), _NULL)
-    bits, nulls = _bits(columns.key_values(column)), columns.null_mask(column)
-    return bits if nulls is None else np.where(nulls, _NULL, bits)
+        hashes = hash_text(columns.arrow(column), _NULL)
+        return lambda low, high: hashes[low:high]
+    values, nulls = columns.key_values(column), columns.null_mask(column)
+    if nulls is None:
+        return lambda low, high: _bits(values[low:high])
+    return lambda low, high: np.where(nulls[low:high], _NULL, _bits(values[low:high]))
 
 
 def _bits(values: Array) -> Hashes:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
+from gpu_cep.engine.events import key_hashes
 from gpu_cep.engine.events.key_hashes import hash_keys
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -27,6 +28,15 @@ def columns_of(*columns: pa.Array) -> EventColumns:
 
 def hashes_of(*columns: pa.Array) -> list[int]:
     return hash_keys(columns_of(*columns), tuple(range(1, len(columns) + 1))).tolist()
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_blocks_of_events_have_the_hashes_of_all(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    column = COLUMNS[name]
+    whole = hashes_of(column, column)
+    monkeypatch.setattr(key_hashes, "BLOCK", 3)
+    assert len(column) > 3
+    assert hashes_of(column, column) == whole
 
 
 @pytest.mark.parametrize("other", COLUMNS)
