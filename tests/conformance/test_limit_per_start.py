@@ -30,7 +30,8 @@ from tests.results import matches_of
 PATTERNS = ("SEQ(A a, B b+)", "SEQ(A a, B b+, A c)", "SEQ(A a, B b, A c?)", "SEQ(A a, OR(B b, SEQ(B b, A c)))", "SEQ(A a, AND(B b+, A c))",
             "SEQ(A a, NOT(X n), B b+)")  # fmt: skip
 RANKINGS = (None, "sum(b.x) desc", "count(b)", "a.x + max(b.y) desc", "last(b.y) ASC", "min(b.y)", "c.x desc", "first(b.type)",
-            "last(b.ts) desc", "last(b.ts)", "c.ts - a.ts", "last(b.ts) - a.ts", "a.x desc")  # fmt: skip
+            "last(b.ts) desc", "last(b.ts)", "c.ts - a.ts", "last(b.ts) - a.ts", "a.x desc",
+            "first(c.x)", "last(c.y) desc")  # fmt: skip
 
 
 @st.composite
