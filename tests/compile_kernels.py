@@ -5,10 +5,12 @@ Processes that run tests beside each other find them on disk then, and no two co
 
 from __future__ import annotations
 
+from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 from benchmarks.gpu.device_code import arguments_of
+from gpu_cep_kernels.compile.forms import form_of
 from gpu_cep_kernels.compile.launch import available_threads
 from tests.kernel_cases import CASES, KernelCase
 from tests.kernels.runs import leading
@@ -19,20 +21,28 @@ def types_of(case: KernelCase) -> tuple[Any, ...]:
     return tuple(map(case.kernel.compiled.typeof_pyval, (*leading(case, 0, 1, 0), *arguments_of(case))))
 
 
-def compile_case(number: int) -> None:
-    """The case of that number: kernels do not travel between processes."""
-    case = CASES[number]
-    case.kernel.compiled.compile(types_of(case))
+def compile_cases(numbers: list[int]) -> None:
+    """The cases of those numbers: kernels do not travel between processes."""
+    for case in map(CASES.__getitem__, numbers):
+        case.kernel.compiled.compile(types_of(case))
+
+
+def folders() -> list[list[int]]:
+    """The numbers of cases with distinct forms by the folder of their kernels, which share rules: each process compiles a rule once.
+
+    Those with most tables come first: they take longest, and no process should be left with one alone.
+    """
+    by_folder: dict[str, dict[str, int]] = defaultdict(dict)
+    for number, case in enumerate(CASES):
+        form = str(form_of(case.kernel, types_of(case), on_cpu=True))
+        by_folder[case.kernel.body.__module__.split(".")[1]].setdefault(form, number)
+    return [[*forms.values()] for forms in sorted(by_folder.values(), key=lambda forms: -len("".join(forms)))]
 
 
 def main() -> None:
-    """The kernels of most tables first: they take longest, and no process should be left with one alone."""
-    distinct: dict[tuple[str, str], int] = {}
-    for number, case in enumerate(CASES):
-        distinct.setdefault((case.kernel.__name__, str(types_of(case))), number)
-    order = [distinct[key] for key in sorted(distinct, key=lambda key: len(key[1]), reverse=True)]
+    """Compile the cases of a folder in one process each."""
     with ProcessPoolExecutor(available_threads()) as processes:
-        list(processes.map(compile_case, order))
+        list(processes.map(compile_cases, folders()))
 
 
 if __name__ == "__main__":
