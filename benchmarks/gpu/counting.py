@@ -36,6 +36,9 @@ class Counts(Ledger):
         arrays, found = [*_arrays(given)], [*_arrays(np.asarray(result) if isinstance(result, np.generic) else result)]
         if name in IDLE or (name != "setitem" and found and all(any(np.may_share_memory(new, old) for old in arrays) for new in found)):
             return
+        # an empty view shares no memory with anything
+        if name == "getitem" and len(arrays) == 1 and not any(array.size for array in found):
+            return
         by_flags = name == "getitem" and any(array.dtype == np.bool_ for array in arrays[1:])
         self.waits += name in SIZED or by_flags
         read = sum(array.nbytes for array in found) + sum(array.nbytes for array in arrays[1:]) if name in PICKING else None
@@ -67,11 +70,12 @@ class CountingDevice(StrictDevice):
     def __init__(self) -> None:
         self.counts = Counts()
         super().__init__(import_module("cupy") if find_spec("cupy") else None, self.counts)
-        self.up = self.down = self.launches = 0
+        self.up = self.down = self.launches = self.uploads = 0
 
     def upload(self, array: HostArray) -> StrictArray:
         """A copy, counted."""
         self.up += array.nbytes
+        self.uploads += 1
         return super().upload(array)
 
     def download(self, array: StrictArray) -> HostArray:

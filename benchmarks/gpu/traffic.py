@@ -33,6 +33,7 @@ LAST = "candidates back"
 class Traffic:
     """One question: bytes to the device and back, launches of kernels, the stages there and on the CPU after it, and their counts.
 
+    `uploads` are transfers to the device, of columns, tables, and numbers that the host has carried on.
     `calls` are launches of kernels and of array functions, `waits` those of the host for the device, `moved` the bytes that both read and
     write in the device's memory; all three are the least, as :class:`Counts` says.
     """
@@ -49,6 +50,7 @@ class Traffic:
     calls: int
     waits: int
     moved: int
+    uploads: int
 
 
 def traffic(question: Question, events: int) -> Traffic:
@@ -69,13 +71,13 @@ def traffic(question: Question, events: int) -> Traffic:
     after = stages.index(LAST) + 1 if LAST in stages else len(stages)
     sizes, counts = (device.up, device.down, device.launches), device.counts
     least = counts.launches, counts.waits, counts.moved
-    return Traffic(question.name, question.about, events, *sizes, stages[:after], stages[after:], profile.counts, *least)
+    return Traffic(question.name, question.about, events, *sizes, stages[:after], stages[after:], profile.counts, *least, device.uploads)
 
 
 def markdown(rows: Sequence[Traffic], versions: dict[str, str]) -> str:
     """The rows as a page."""
     head = ["question", "on the device", "then on the CPU", "counts", "kernels launched", "bytes per event to it", "and back"]
-    head += ["launches in all", "waits", "bytes per event in its memory"]
+    head += ["launches in all", "waits", "transfers to it", "bytes per event in its memory"]
     lines = [[row.question, *_stages(row), str(row.launches), *bytes_per_event(row), *_least(row)] for row in rows]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     parts = [
@@ -84,7 +86,7 @@ def markdown(rows: Sequence[Traffic], versions: dict[str, str]) -> str:
         f"Written by `python -m benchmarks.gpu.traffic` with {named}.",
         "Launches in all, waits of the host and bytes in the device's memory are the least: each array function, operator and kernel is "
         "one launch that passes once over its arrays.",
-        pages.table([head, *lines], figures=6),
+        pages.table([head, *lines], figures=7),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -95,7 +97,7 @@ def _stages(row: Traffic) -> list[str]:
 
 
 def _least(row: Traffic) -> list[str]:
-    return [str(row.calls), str(row.waits), f"{row.moved / row.events:.0f}"]
+    return [str(row.calls), str(row.waits), str(row.uploads), f"{row.moved / row.events:.0f}"]
 
 
 def bytes_per_event(row: Traffic) -> list[str]:

@@ -164,8 +164,7 @@ def sequence_over(place: Place, tables: MatcherTables, labels: LiftedLabels, fil
     until = place.xp.empty((len(quantified), labels.enters.size + 2), np.int32)
     for k, v in enumerate(quantified.tolist()):
         fill(labels.repeats, mask[v], until[k])
-    own = (to_device(place, table) for table in (mask, row, tables.pattern.minimum, tables.pattern.maximum))
-    mask, row, minimum, maximum = own
+    mask, row, minimum, maximum = to_device(place, (mask, row, tables.pattern.minimum, tables.pattern.maximum))
     return Sequence(labels.enters, mask, row, until, minimum, maximum)
 
 

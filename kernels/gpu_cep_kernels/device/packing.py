@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.device.interface import Array, Device, HostArray
+if TYPE_CHECKING:
+    from gpu_cep_kernels.device.interface import Array, Device, HostArray, Place
 
+# Bytes of an array up to which its copy beside others takes less time than a transfer of its own.
+_SMALL = 1 << 16
 # Arrays begin at multiples of so many bytes, which is enough for every type.
 _ALIGNED = 8
 
@@ -31,6 +34,18 @@ def pack(xp: Any, layouts: Sequence[Layout]) -> tuple[Array, list[Array]]:
 def download_packed(device: Device, buffer: Array, layouts: Sequence[Layout]) -> list[HostArray]:
     """Return the arrays that lie in `buffer` on the host, after one transfer."""
     return _views(device.download(buffer), layouts)
+
+
+def upload_packed(device: Place, arrays: Sequence[HostArray]) -> list[Array]:
+    """Return copies of host arrays on the device; the small ones, if there are several, lie in one array and travel in one transfer."""
+    small = [place for place, array in enumerate(arrays) if array.nbytes <= _SMALL]
+    if len(small) < 2:
+        return [device.upload(array) for array in arrays]
+    buffer, held = pack(np, [Layout(arrays[place].shape, arrays[place].dtype) for place in small])
+    for target, place in zip(held, small, strict=True):
+        target[...] = arrays[place]
+    copies = dict(zip(small, _views(device.upload(buffer), [Layout(each.shape, each.dtype) for each in held]), strict=True))
+    return [copies[place] if place in copies else device.upload(array) for place, array in enumerate(arrays)]
 
 
 def _size(layout: Layout) -> int:

@@ -98,8 +98,8 @@ def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
     nothing = np.empty(0, np.uint64)
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
-    criteria = to_device(device, chain_criteria(tables.pattern, conditions))
-    return WalkTables(tables, criteria, to_device(device, tables.chain))
+    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), tables.chain))
+    return WalkTables(tables, criteria, chain)
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:

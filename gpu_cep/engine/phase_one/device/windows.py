@@ -60,9 +60,10 @@ class DevicePattern:
 def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, source: EventSource, device: Device) -> DevicePattern:
     """Return the pattern with its table on the device, to be searched for in the events of `source`."""
     words = words_for(len(plan.query.variables))
-    wanted = device.upload(np.array([word.own(int(tables.minimal)) for word in words], words[0].kind))
+    wanted = np.array([word.own(int(tables.minimal)) for word in words], words[0].kind)
+    pattern, wanted = to_device(device, (tables.pattern, wanted))
     tied = plan.query.ties == "strict" and source.has_ties()
-    return DevicePattern(plan, tables, to_device(device, tables.pattern), own.on(device), wanted, tied)
+    return DevicePattern(plan, tables, pattern, own.on(device), wanted, tied)
 
 
 @record()
