@@ -66,7 +66,7 @@ EVENTS = (
         "gpu_cep/engine/phase_one/label_events.py",
         "self.events.type(column).kind is Kind.FLOAT or self.events.null_mask(column) is not None",
         "self.events.type(column).kind is Kind.FLOAT",
-        ("tests/engine/phase_one", CONFORMANCE),
+        ("tests/engine/events/test_stream_keys.py", CONFORMANCE),
     ),
     Fault(
         "null-text-key-comes-last",
