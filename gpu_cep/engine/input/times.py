@@ -81,8 +81,8 @@ def is_ready(events: object, options: Options) -> bool:
     return encoded is not None and not hold_nulls(events, encoded)
 
 
-# Over few events to look at each column's type takes a sixtieth of the time.
-_known_ready: SchemaMemo[str, tuple[int, ...] | None] = SchemaMemo(1024, metadata=False)
+# Over few events to look at the type of each column takes a sixtieth of the time. To look through many schemas takes longer.
+_known_ready: SchemaMemo[str, tuple[int, ...] | None] = SchemaMemo(64, metadata=False)
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int, remedy: str = DROP) -> None:
