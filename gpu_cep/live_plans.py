@@ -103,8 +103,8 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     sliced, sessions = None, in_sessions(plan, narrow, arrival.time_to_live, options.time_unit)
     if isinstance(plan, EventPlan) and (sessions is not None or needs_slices(settings)):
         sliced = plan_runs(text, narrow, options, chosen, sessions)
-        # those that end after a time must be told apart
-        sliced = sliced.counting_ones() if sliced.totals and not arrival.in_order else sliced
+        # those that end after a time, or that later ones may overrule, must be told apart
+        sliced = sliced.counting_ones() if sliced.totals and (sliced.takes or not arrival.in_order) else sliced
     timeouts = None if of_timeouts is None else make_plan(text, narrow, options, narrow_settings(of_timeouts, read))
     assert not isinstance(timeouts, IntervalPlan), "situations have no timeouts"
     decisive = None if arrival.in_order or arrival.by_window else decisive_of(plan, text, narrow, options, settings)

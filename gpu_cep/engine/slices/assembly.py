@@ -77,6 +77,8 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
 
 
 def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
+    if sliced.totals:
+        return int(rows.column(sliced.count_column).to_numpy().sum())
     if sliced.whole.settings.output != "events":
         return int(rows.num_rows)
     return int(_begins(rows.column(MATCH_ID).to_numpy()).sum())
@@ -131,8 +133,7 @@ def _begins(ids: Indices, streams: Indices | None = None) -> npt.NDArray[np.bool
 def total_of(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
     """Return the sum of the numbers of matches of each stream, in the order of streams."""
     keys = len(sliced.whole.query.partition_by)
-    # the numbers stand behind the keys, and behind the times of a match
-    places = [*range(keys), keys + 2 * sliced.of_ones]
+    places = [*range(keys), sliced.count_column]
     total: pa.Table | None = None
     for rows in tables:
         counts = rows.select(places)

@@ -68,6 +68,11 @@ class SlicedPlan:
         """Whether results of runs have a row of 1 for each match, rather than a number for each stream."""
         return self.totals and self.plan.settings.output == "matches"
 
+    @property
+    def count_column(self) -> int:
+        """The column of the number of matches in results of runs: behind the keys, and behind the times of a match."""
+        return len(self.whole.query.partition_by) + 2 * self.of_ones
+
     def counting_ones(self) -> SlicedPlan:
         """Return the same plan with a row of 1 for each match instead of counts."""
         assert isinstance(self.plan, EventPlan), "situations keep all matches"
@@ -133,8 +138,7 @@ def sliced_plan(whole: AnyPlan, plan: AnyPlan, added: tuple[str, ...]) -> Sliced
     keys = len(whole.query.partition_by) if whole.settings.output in ("events", "indices") else 0
     count = len(plan.query.schema.attributes)
     ends = replace(plan, ends=tuple(range(count - len(added), count)))
-    sliced = SlicedPlan(whole, ends, added, keys)
-    return sliced.counting_ones() if sliced.totals and sliced.takes else sliced
+    return SlicedPlan(whole, ends, added, keys)
 
 
 def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin]:

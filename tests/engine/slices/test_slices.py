@@ -191,6 +191,16 @@ def test_a_wrong_size_is_refused(steps, wrong):
         cep.match(steps, QUERY, memory=wrong)
 
 
+@pytest.mark.parametrize("keys", [None, "k"])
+def test_bounds_hold_for_counts_of_slices(steps, keys):
+    options = {"memory": 8_000, "after_match": "skip_past_last", "output": "count", "partition_by": keys}
+    whole = cep.match(STEPS, QUERY, after_match="skip_past_last", output="count", partition_by=keys)
+    kept = sum(whole["count"].to_pylist())
+    assert cep.match(steps, QUERY, max_matches=kept, **options).equals(whole)
+    with pytest.raises(cep.MatchLimitExceeded, match=f"more than max_matches={kept - 1:,} matches"):
+        cep.match(steps, QUERY, max_matches=kept - 1, **options)
+
+
 def test_bounds_hold_over_all_slices(steps):
     with pytest.raises(cep.MatchLimitExceeded, match="max_matches=150"):
         cep.match(steps, QUERY, memory=8_000, max_matches=150)
