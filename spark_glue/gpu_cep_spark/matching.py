@@ -33,7 +33,7 @@ from gpu_cep_spark.live_row_patterns import match_row_stream
 from gpu_cep_spark.narrow_frames import narrow
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.rare_choice import check_names, choose_rare, rare_names
-from gpu_cep_spark.rare_events import keep_near
+from gpu_cep_spark.rare_events import NearRare, keep_near
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
 from gpu_cep_spark.run_report import RunReport
@@ -217,7 +217,7 @@ def _near_rare(job: Job, rare: Sequence[str] | None) -> Job:
     variables, why = choose_rare(job.query.plan, job.query.events, job.df, rare)
     if job.report is not None:
         job.report.tell_rare(why, leaves_out=bool(variables))
-    return replace(job, df=keep_near(job.df, job.query.plan, job.query.events, variables)) if variables else job
+    return replace(job, df=keep_near(job.df, job.query.events, [NearRare(job.query.plan, variables)])) if variables else job
 
 
 def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:

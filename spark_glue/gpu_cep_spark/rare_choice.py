@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.timeouts import TIMEOUT
+from gpu_cep.rules import naming
+from gpu_cep_spark.narrow_queries import NarrowQuery
 from gpu_cep_spark.pushdown import read_columns, variable_filter
 from gpu_cep_spark.rare_events import BINS, BITS
 from gpu_cep_spark.slice_choice import AUTO, WINDOWS
@@ -132,14 +135,12 @@ def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: Sequenc
     """
     if wanted is None:
         return RareChoice((), "all events are shuffled: rare=None")
-    by_sample = tuple(wanted) == (AUTO,)
+    if tuple(wanted) != (AUTO,):
+        with _refusing(wanted):
+            return _as_named(_refuse_inexact(plan), events, df, wanted)
     try:
-        exact = _refuse_inexact(plan)
-        return _by_sample(exact, events, df) if by_sample else _as_named(exact, events, df, wanted)
+        return _by_sample(_refuse_inexact(plan), events, df)
     except _NoChoiceError as reason:
-        if not by_sample:
-            message, hint = f"rare={', '.join(wanted)} is not possible: {reason}", "rare=None shuffles all events"
-            raise UnsupportedError([Diagnostic(message, hint=hint)]) from None
         return RareChoice((), f"all events are shuffled: {reason}")
 
 
@@ -162,18 +163,60 @@ def _refuse_inexact(plan: AnyPlan) -> EventPlan:
     return plan
 
 
+def choose_for_all(queries: Mapping[str, NarrowQuery], df: DataFrame, wanted: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return for each pattern the numbers of its variables that `wanted` names.
+
+    Raises
+    ------
+    PatternError
+        No pattern has a variable of some name, or a match of one may bind none of those that are named.
+    UnsupportedError
+        The variables are to be chosen by a sample, or the events of a pattern cannot be left out; the message says why.
+    """
+    if tuple(wanted) == (AUTO,):
+        message, hint = "rare='auto' is not supported for many patterns", "name variables, such as rare=['h'], or give rare=None"
+        raise UnsupportedError([Diagnostic(message, hint=hint)])
+    known = list(dict.fromkeys(variable.name for query in queries.values() for variable in query.plan.query.variables))
+    for name in wanted:
+        if name not in known:
+            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the patterns", hint=nearest(name, known))])
+    with _refusing(wanted):
+        _refuse_other_sources(df, _REPEATABLE)
+    found: dict[str, tuple[int, ...]] = {}
+    for name, query in queries.items():
+        with naming(name), _refusing(wanted):
+            found[name] = _called(_refuse_inexact(query.plan), _read(df, query.events), wanted)
+    return found
+
+
+@contextmanager
+def _refusing(wanted: Sequence[str]) -> Iterator[None]:
+    """Raise UnsupportedError with the reason why all events are shuffled, if there is one."""
+    try:
+        yield
+    except _NoChoiceError as reason:
+        message = f"rare={', '.join(wanted)} is not possible: {reason}"
+        raise UnsupportedError([Diagnostic(message, hint="rare=None shuffles all events")]) from None
+
+
 def _as_named(plan: EventPlan, events: pa.Schema, df: DataFrame, names: Sequence[str]) -> RareChoice:
     """Return the variables called `names`, one of which each branch must bind."""
     _refuse_other_sources(df, _REPEATABLE)
+    variables = _called(plan, _read(df, events), names)
+    return RareChoice(variables, _told(plan, variables, "rare= names them"))
+
+
+def _called(plan: EventPlan, schema: StructType, names: Sequence[str]) -> tuple[int, ...]:
+    """Return the numbers of the variables called `names`, one of which each branch must bind."""
     variables = tuple(number for number, variable in enumerate(plan.query.variables) if variable.name in names)
     for branch in plan.branches:
         if not set(branch.positives) & set(variables):
             bound = ", ".join(plan.query.variables[number].name for number in branch.positives)
             raise PatternError([Diagnostic(f"rare={', '.join(names)} is not in every match: one may bind {bound} alone")])
     for number in variables:
-        if variable_filter(plan.query, _read(df, events), number) is None:
+        if variable_filter(plan.query, schema, number) is None:
             raise _NoChoiceError(f"no condition compares {plan.query.variables[number].name} with constants as Spark does")
-    return RareChoice(variables, _told(plan, variables, "rare= names them"))
+    return variables
 
 
 def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:

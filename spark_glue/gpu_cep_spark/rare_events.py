@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -29,38 +30,71 @@ BITS, WORD = 1 << 20, 64
 BINS = 3
 
 
-def keep_near(df: DataFrame, plan: Plan, events: pa.Schema, rare: Sequence[int]) -> DataFrame:
-    """Return the events that are near an event of a variable in `rare`, and those without a time.
+class NearRare(NamedTuple):
+    """A plan with a window of time, and the numbers of its rare variables.
+
+    Every match binds one of these, and each has a :func:`variable_filter`.
+    """
+
+    plan: Plan
+    variables: tuple[int, ...]
+
+    @property
+    def streams(self) -> tuple[int, tuple[int, ...]]:
+        """The columns of the times and of the keys of streams; plans that share them share a bitmap."""
+        return self.plan.query.timestamp, self.plan.stream_keys
+
+
+def keep_near(df: DataFrame, events: pa.Schema, rare: Sequence[NearRare]) -> DataFrame:
+    """Return the events that are near a rare event of some plan, and those without a time.
+
+    What is near an event of another plan is kept too many, which changes no match.
 
     Parameters
     ----------
     df
-        The events; read twice, so both readings must give the same rows.
-    plan
-        A plan with a window of time over events of the schema `events`.
+        The events; read once more for each bitmap, so all readings must give the same rows.
+    events
+        The schema of the events of all plans.
     rare
-        The numbers of variables with a :func:`variable_filter`, one of which every match binds.
+        The plans with their rare variables.
     """
-    read, query = read_columns(df, events.names), plan.query
+    read = read_columns(df, events.names)
+    alike: dict[tuple[int, tuple[int, ...]], list[NearRare]] = {}
+    for each in rare:
+        alike.setdefault(each.streams, []).append(each)
+    return read.filter(reduce(or_, [_is_near(read, events, group) for group in alike.values()]))
+
+
+def _is_near(read: DataFrame, events: pa.Schema, rare: Sequence[NearRare]) -> Column:
+    """Return whether an event is near a rare one, or has no time, for plans with the same times and keys."""
+    longest = max((each.plan for each in rare), key=_window)
+    query = longest.query
     missing = untimed(query, read.schema)
-    home, first, last = slices_of(column(events.names[query.timestamp]), query.schema.attributes[query.timestamp].type.kind, _bins(plan))
-    keys = [column(events.names[key]) for key in plan.stream_keys]
-    filters = [variable_filter(query, read.schema, variable) for variable in rare]
+    home, first, last = slices_of(column(events.names[query.timestamp]), query.schema.attributes[query.timestamp].type.kind, _bins(longest))
+    keys = [column(events.names[key]) for key in longest.stream_keys]
+    filters = [variable_filter(each.plan.query, read.schema, variable) for each in rare for variable in each.variables]
     any_rare = reduce(or_, [each for each in filters if each is not None])
     named = [key.alias(f"k{number}") for number, key in enumerate(keys)]
     reached = read.filter(any_rare & ~missing).select(*named, F.explode(F.sequence(first, last)).alias("bin"))
     bitmap = _bitmap(reached.select(_bit(map(F.col, reached.columns)).alias("bit")))
     bit = _bit([*keys, home])
     word = F.element_at(bitmap.scalar(), (_word(bit) + 1).cast("int"))
-    return read.filter(missing | (F.getbit(word, _place(bit)) == 1))
+    return missing | (F.getbit(word, _place(bit)) == 1)
 
 
 def _bins(plan: Plan) -> Slicing:
     """Return bins of time as slices of a window's length, of which each needs the events of its neighbours."""
+    length = _window(plan)
+    floats = plan.query.schema.attributes[plan.query.timestamp].type.kind is Kind.FLOAT
+    return Slicing((length or 1.0) if floats else max(length, SHORTEST), length, looks_back=True)
+
+
+def _window(plan: Plan) -> int | float:
+    """Return the length of the window in ticks."""
     window = plan.query.window
     assert isinstance(window, TimeWindow), "choose_rare refuses others"
-    floats = plan.query.schema.attributes[plan.query.timestamp].type.kind is Kind.FLOAT
-    return Slicing((window.length or 1.0) if floats else max(window.length, SHORTEST), window.length, looks_back=True)
+    return window.length
 
 
 def _bit(values: Sequence[Column] | map[Column]) -> Column:

@@ -18,6 +18,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
 from gpu_cep.plan.columns_read import narrow_settings
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.query_plans import make_plan
@@ -32,6 +33,8 @@ from gpu_cep_spark.matching import check_settings, gpu_match, known_of, refuse_o
 from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.rapids import warn_of_types
+from gpu_cep_spark.rare_choice import choose_for_all, rare_names
+from gpu_cep_spark.rare_events import NearRare, keep_near
 from gpu_cep_spark.rule_shuffles import RuleShuffle, choose_shuffles
 from gpu_cep_spark.rule_worker import RuleWork
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
 _MOST_FILTERS = 256
 
 
-
 @takes_keywords(match, SparkOptions)
 def gpu_match_all(
     df: DataFrame,
@@ -56,6 +58,7 @@ def gpu_match_all(
     failures: MutableMapping[str, CepError] | None = None,
     split: bool = False,
     worker_memory: int | str | None = None,
+    rare: str | Sequence[str] | None = None,
     **keywords: Unpack[SparkOptions],
 ) -> Any:
     """Find the matches of many patterns among the events of a Spark DataFrame.
@@ -81,6 +84,10 @@ def gpu_match_all(
         a job that uses several shuffles the events once for those whose streams have keys.
     worker_memory
         As in :func:`gpu_match`.
+    rare
+        Variables of which each match of each pattern binds one, and of which there are few events.
+        Only events near these are shuffled, as in :func:`gpu_match`. A shuffle has those of all its patterns.
+        By default a shuffle that patterns share has all events.
     **keywords
         As in :func:`gpu_match`; ``output="compressed"`` is not supported.
 
@@ -94,6 +101,9 @@ def gpu_match_all(
     ------
     PatternError
         `patterns` is no mapping of names to patterns, or the results have not the same columns and cannot be one DataFrame.
+        Or a match of a pattern may bind none of the variables that `rare` names.
+    UnsupportedError
+        `rare` is ``auto``, or events of a pattern cannot be left out.
     CepError
         Any error that :func:`gpu_match` raises. The message names the pattern.
     """
@@ -111,13 +121,18 @@ def gpu_match_all(
     if not split:
         same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
-    job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"))
+    named = rare_names(rare)
+    chosen = {} if named is None else choose_for_all(queries, df, named)
+    job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"), chosen)
     shuffles = choose_shuffles(queries, partial(known_of, df))
     # Spark shuffles slices once for each DataFrame, so that there is nothing to share
     shared = [shuffle for shuffle in shuffles.shared if shuffle.slicing is None or not split]
     together = {name for shuffle in shared for name in shuffle.queries}
     own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in queries if name not in together}
-    alone = {name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **rule.options) for name, rule in own.items()}
+    near: dict[str, Any] = {name: {"rare": _names_of(queries[name], variables)} for name, variables in chosen.items()}
+    alone = {
+        name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **near.get(name, {}), **rule.options) for name, rule in own.items()
+    }
     if split:
         found = {name: frame for shuffle in shared for name, frame in job.match_each(shuffle).items()} | alone
         return {name: found[name] for name in queries}
@@ -155,11 +170,15 @@ class _Shuffled:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One call of :func:`gpu_match_all`: its events, the session's time zone and the worker's memory."""
+    """One call of :func:`gpu_match_all`: its events, the session's time zone, the worker's memory, and the rare variables of patterns.
+
+    `rare` is empty if all events are shuffled.
+    """
 
     df: DataFrame
     zone: str
     memory: int | None
+    rare: Mapping[str, tuple[int, ...]]
 
     def match(self, shared: RuleShuffle) -> DataFrame:
         """Return the matches of rules after one shuffle, with the name of the pattern first; their results have the same columns."""
@@ -174,8 +193,10 @@ class _Job:
     def _shuffled(self, shared: RuleShuffle) -> _Shuffled:
         """Return the events that rules share, as workers get them."""
         events = events_of_rules(shared.queries.values(), arrow_schema(self.df.schema, self.zone))
-        plans = [_query_over(query, events).plan for query in shared.queries.values()]
-        given = self._narrow(plans, events)
+        of_rules = {name: _query_over(query, events).plan for name, query in shared.queries.items()}
+        plans = list(of_rules.values())
+        near = [NearRare(plan, self.rare[name]) for name, plan in of_rules.items() if name in self.rare and isinstance(plan, EventPlan)]
+        given = self._narrow(plans, events, near)
         if shared.slicing is None:
             places = tuple(number for number, name in enumerate(events.names) if name in shared.keys)
             return _Shuffled(shuffle(given, [F.col(f"c{key}") for key in places]), events, places)
@@ -210,9 +231,12 @@ class _Job:
             return self._total(found.select(found.columns[0], found.columns[-1]), rules)
         return assemble(found, first.plan, output, names, beside=1)
 
-    def _narrow(self, plans: Sequence[AnyPlan], events: pa.Schema) -> DataFrame:
-        """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, …."""
-        read = read_columns(self.df, events.names)
+    def _narrow(self, plans: Sequence[AnyPlan], events: pa.Schema, near: Sequence[NearRare]) -> DataFrame:
+        """Return the events that a variable of some rule may bind, in the columns that rules read, called c0, c1, ….
+
+        If there are rare variables, events far from their events are left out.
+        """
+        read = keep_near(self.df, events, near) if near else read_columns(self.df, events.names)
         dropped = [untimed(plan.query, read.schema) for plan in plans if plan.query.drops_untimed]
         if len(dropped) == len(plans) and len({plan.query.timestamp for plan in plans}) == 1:
             read = read.filter(~dropped[0])
@@ -230,6 +254,10 @@ class _Job:
         whole = [(rule.name, 0) for rule in parted if not rule.plan.query.partition_by]
         counted = found.unionAll(self.df.sparkSession.createDataFrame(whole, found.schema)) if whole else found
         return total_counts(counted, counted.columns[:-1])
+
+
+def _names_of(query: NarrowQuery, variables: Iterable[int]) -> list[str]:
+    return [query.plan.query.variables[number].name for number in variables]
 
 
 def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Schema:

@@ -23,7 +23,7 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
 from gpu_cep_spark import rare_choice
 from gpu_cep_spark.rare_choice import Expected
-from gpu_cep_spark.rare_events import BITS, keep_near
+from gpu_cep_spark.rare_events import BITS, NearRare, keep_near
 from tests.drawn.queries import Case, whole_language
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
@@ -135,7 +135,7 @@ def kept_of(frame: DataFrame, query: str, rare: tuple[int, ...] = (1,), **roles:
     """The column `id` of the events that are kept."""
     schema = frame.limit(0).toArrow().schema
     plan = make_plan(query, schema, Options(**roles), Settings())
-    return {row.id for row in keep_near(frame, plan, schema, rare).select("id").collect()}
+    return {row.id for row in keep_near(frame, schema, [NearRare(plan, rare)]).select("id").collect()}
 
 
 def test_infinite_and_missing_times(spark: SparkSession) -> None:
@@ -228,6 +228,69 @@ def test_timeouts_are_of_all_events(spark: SparkSession) -> None:
     assert assert_same(frame, query, rare="auto", partition_by="s", timeouts=True).num_rows
     with pytest.raises(UnsupportedError, match="timeouts are of starts without a rare event"):
         cep.gpu_match(frame, query, rare="r", timeouts=True)
+
+
+TOGETHER = {name: QUERIES[name] for name in ("next", "any", "contiguity", "contiguity of partitions", "trailing", "at once")}
+LONGER = "PATTERN SEQ(A a, R r, B b) WITHIN 30"
+
+
+@pytest.mark.parametrize("options", [{"partition_by": "s"}, {"partition_by": "s", "output": "count"}, {}], ids=str)
+def test_many_patterns_have_all_matches(spark: SparkSession, options: Any) -> None:
+    frame = spark.createDataFrame(bursts(9, rare=40))
+    rules = {name: f"{query} RETURN r.id AS id" for name, query in (TOGETHER | {"longer": LONGER}).items()}
+    if "output" in options:
+        rules = TOGETHER
+    found, expected = (cep.gpu_match_all(frame, rules, order_by="id", rare=rare, **options).toArrow() for rare in ("r", None))
+    assert as_set(found) == as_set(expected)
+    assert set(expected["pattern"].to_pylist()) == set(rules)
+
+
+def test_patterns_of_other_times_and_keys_have_all_matches(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(bursts(9, rare=40)).selectExpr("*", "IF(id % 2 = 0, NULL, 2 * ts) AS other")
+    rules = {
+        "longer": LONGER,
+        "other times": cep.Rule("PATTERN SEQ(A a, R r) WITHIN 3", {"timestamp": "other", "nulls": "drop"}),
+        "other keys": cep.Rule("PATTERN SEQ(A a, R r, NOT(C c)) WITHIN 8", {"partition_by": ["s", "k"]}),
+    }
+    found, expected = (cep.gpu_match_all(frame, rules, partition_by="s", order_by="id", rare=rare, split=True) for rare in ("r", None))
+    for name, own in expected.items():
+        assert as_set(found[name].toArrow()) == as_set(own.toArrow()) != set()
+
+
+def test_many_patterns_share_what_is_near(spark: SparkSession) -> None:
+    """Of plans with the same times and keys, events within the longest window are kept; of others, those within their own."""
+    frame = spark.createDataFrame(bursts(5, rare=3))
+    table, schema = frame.toArrow(), frame.limit(0).toArrow().schema
+    times, rare = table["ts"].to_numpy(), table["type"].to_numpy(zero_copy_only=False) == "R"
+    for windows in ((8, 200), (200, 8), (8,)):
+        plans = [make_plan(f"PATTERN SEQ(A a, R r) WITHIN {window}", schema, Options(), Settings()) for window in windows]
+        kept = {row.id for row in keep_near(frame, schema, [NearRare(plan, (1,)) for plan in plans]).select("id").collect()}
+        assert set(table.filter(near_mask(times, rare, max(windows)))["id"].to_pylist()) <= kept
+        assert len(kept) < table.num_rows / 2
+    # the plans of other keys have a bitmap of their own
+    keyed = make_plan("PATTERN SEQ(C c, R r) WITHIN 8", schema, Options(partition_by="s"), Settings())
+    both = {row.id for row in keep_near(frame, schema, [NearRare(plans[0], (1,)), NearRare(keyed, (1,))]).select("id").collect()}
+    assert both >= kept
+
+
+@pytest.mark.parametrize(
+    ("rules", "rare", "error", "message"),
+    [
+        ({"x": QUERIES["next"], "y": "PATTERN SEQ(A a, B b) WITHIN 8"}, "r", PatternError, "pattern 'y'.*rare=r is not in every match"),
+        ({"x": QUERIES["next"]}, ["r", "rr"], PatternError, "rare='rr' is no variable of the patterns.*did you mean 'r'"),
+        ({"x": QUERIES["next"]}, "auto", UnsupportedError, "rare='auto' is not supported for many patterns.*name variables"),
+        (
+            {"x": QUERIES["next"], "y": "PATTERN SEQ(A a, R r)"},
+            "r",
+            UnsupportedError,
+            "pattern 'y'.*rare=r is not possible: the query has no",
+        ),
+        ({"x": QUERIES["next"]}, 5, PatternError, "rare=5 names no variables"),
+    ],
+)
+def test_what_cannot_be_left_out_of_a_set_is_an_error(spark: SparkSession, rules: Any, rare: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=f"(?s){message}"):
+        cep.gpu_match_all(spark.createDataFrame(bursts(1)), rules, partition_by="s", output="count", rare=rare)
 
 
 def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
