@@ -6,6 +6,13 @@ from tests.mutants.fault import Fault
 
 SPARK = (
     Fault(
+        "rare-events-of-many-patterns-reach-the-shortest-window",
+        "spark_glue/gpu_cep_spark/rare_events.py",
+        "longest = max(",
+        "longest = min(",
+        ("tests/spark/test_rare_events.py",),
+    ),
+    Fault(
         "rare-events-reach-their-own-bin-only",
         "spark_glue/gpu_cep_spark/rare_events.py",
         "F.sequence(first, last)",
@@ -15,8 +22,8 @@ SPARK = (
     Fault(
         "events-without-a-time-are-near-none",
         "spark_glue/gpu_cep_spark/rare_events.py",
-        "read.filter(missing | (",
-        "read.filter(~missing & (",
+        "return missing | (",
+        "return ~missing & (",
         ("tests/spark/test_rare_events.py",),
     ),
     Fault(
