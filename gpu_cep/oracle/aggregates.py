@@ -79,8 +79,8 @@ AGGREGATES: Mapping[str, Callable[[Values], Value]] = {
     "min": _extreme(min),
     "max": _extreme(max),
     "count": _count,
-    "first": lambda values: values[0],
-    "last": lambda values: values[-1],
+    "first": lambda values: values[0] if values else None,
+    "last": lambda values: values[-1] if values else None,
     "median": _median,
     "count_distinct": _distinct,
 }
