@@ -208,7 +208,7 @@ def test_faults_of_calls(condition: str, error: type[Exception], message: str) -
     [
         ("SEQ(A a, B b) WHERE root(a.x - 5) < 9", "an exception of root(), or integer overflow, in root(a.x - 5) at input row 0"),
         ("SEQ(A a, B b) WHERE root(a.x - b.x) < 9", "in root(a.x - b.x) < 9, in the window that starts at ts="),
-        ("SEQ(A a, B b) RETURN root(a.x - b.x) AS r", "an exception of root(), or integer overflow, in a RETURN item"),
+        ("SEQ(A a, B b) RETURN root(a.x - b.x) AS r", "an exception of root(), or integer overflow, in RETURN item 'r'"),
     ],
 )
 def test_exceptions_are_errors_of_events(query: str, message: str) -> None:

@@ -265,3 +265,9 @@ def test_values_of_every_encoding_rank_matches(values, direction):
     text, ranked = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { }", {"limit_per_start": 2, "order_matches_by": f"b.v{direction}"}
     kept = gpu_cep.match(events, text, output="indices", **ranked).to_pylist()
     assert kept == [{"a": 0, "b": 1 if direction else 3}, {"a": 0, "b": 4}]
+
+
+def test_a_ranking_that_overflows_is_named():
+    events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [2**62, 2**62]})
+    with pytest.raises(gpu_cep.EventError, match="integer overflow in order_matches_by"):
+        gpu_cep.match(events, "PATTERN SEQ(A a, B b)", limit_per_start=1, order_matches_by="a.x + b.x")

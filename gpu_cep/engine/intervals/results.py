@@ -90,7 +90,9 @@ def _match_columns(
     made += [partial(times_of, columns, matches.end, matches.is_open), partial(times_of, columns, matches.detected, None)]
     if query.returns:
         items = zip(query.returns, plan.returns, strict=True)
-        return made + [partial(return_array, item.expression, planned, situations, carried) for item, planned in items]
+        return made + [
+            partial(return_array, f"RETURN item {item.name!r}", item.expression, planned, situations, carried) for item, planned in items
+        ]
     return made + [partial(situations.whole, v, carried) for v in range(len(query.variables))]
 
 

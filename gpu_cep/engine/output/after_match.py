@@ -50,7 +50,7 @@ def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     order = numbers
     if isinstance(plan, EventPlan) and plan.query.ranking is not None:
         events = MatchedEvents(columns, ordered.rows, matches)
-        values = rankable(item_values(plan.query.ranking.expression, plan.ranking, events, ()))
+        values = rankable(item_values("order_matches_by", plan.query.ranking.expression, plan.ranking, events, ()))
         ranked = pa.table({"start": np.cumsum(begins), "value": values, "number": numbers})
         direction = "descending" if plan.query.ranking.descending else "ascending"
         order = pc.sort_indices(ranked, sort_keys=[("start", "ascending"), ("value", direction), ("number", "ascending")]).to_numpy()

@@ -219,7 +219,9 @@ def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[
     columns: list[ColumnOf] = [partial(events.value_of_match, column, last=last) for column, last in ends]
     if query.returns:
         items = zip(query.returns, plan.returns, strict=True)
-        return columns + [partial(return_array, item.expression, planned, events, carried) for item, planned in items]
+        return columns + [
+            partial(return_array, f"RETURN item {item.name!r}", item.expression, planned, events, carried) for item, planned in items
+        ]
     return columns + [partial(events.whole, v, carried) for v in range(len(query.positives))]
 
 

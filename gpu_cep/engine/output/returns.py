@@ -170,32 +170,34 @@ def read_leaves(expression: Bound, planned: ReturnProgram | None) -> tuple[Bound
     return (expression,) if planned is None else (*planned.ints, *planned.floats, *planned.vectors, *planned.texts)
 
 
-def return_array(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
-    """Return the values of one RETURN item as they are given out; `carried` are the columns of a whole event.
+def return_array(called: str, expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
+    """Return the values of one RETURN item as they are given out.
+
+    Errors name it as `called`; `carried` are the columns of a whole event.
 
     Raises
     ------
     EventError
         An integer overflowed, a decimal has more digits than its type, or the caller's function raised an exception.
     """
-    found = item_values(expression, planned, events, carried)
+    found = item_values(called, expression, planned, events, carried)
     is_computed = isinstance(expression, Operation) or (isinstance(expression, Aggregation) and expression.function == "sum")
     if is_computed and pa.types.is_decimal(found.type):
-        _refuse_long_decimals(found)
+        _refuse_long_decimals(called, found)
     return found
 
 
-def _refuse_long_decimals(computed: pa.Array) -> None:
+def _refuse_long_decimals(called: str, computed: pa.Array) -> None:
     """Raise EventError for a decimal with more digits than its type holds, which Arrow would pass on."""
     kind, values = computed.type, machine_values(computed, "RETURN")
     limit = 10**kind.precision
     too_long = ((values >= limit) | (values <= -limit)) & computed.is_valid().to_numpy(zero_copy_only=False)
     if too_long.any():
         shown = Decimal(int(values[too_long.argmax()])).scaleb(-kind.scale)
-        raise EventError(f"a RETURN item is {shown}, which has more digits than {kind} holds; add 0e0 to it for a float")
+        raise EventError(f"{called} is {shown}, which has more digits than {kind} holds; add 0e0 to it for a float")
 
 
-def item_values(expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
+def item_values(called: str, expression: Bound, planned: ReturnProgram | None, events: ReturnSource, carried: tuple[str, ...]) -> pa.Array:
     """Return the values of one RETURN item, as :func:`return_array`; decimals may have more digits than their type."""
     match expression:
         case Binding(variable=v, column=None):
@@ -205,7 +207,7 @@ def item_values(expression: Bound, planned: ReturnProgram | None, events: Return
         case Field() | Aggregation() | Endpoint():
             return events.leaf(expression)
         case Constant() | Operation() if planned is not None:
-            return _compute_item(planned, expression.type, events)
+            return _compute_item(called, planned, expression.type, events)
         case Constant(value=value):
             return pa.array([value] * len(events), pa.string())
     raise TypeError(f"no RETURN value for {type(expression).__name__}")
@@ -321,7 +323,7 @@ def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Rows) 
     return totals, present
 
 
-def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource) -> pa.Array:
+def _compute_item(called: str, planned: ReturnProgram, result: DataType, events: ReturnSource) -> pa.Array:
     """Return the values of an item that is computed by a program.
 
     The program's leaves become columns of a bank with one row for each match.
@@ -338,7 +340,7 @@ def _compute_item(planned: ReturnProgram, result: DataType, events: ReturnSource
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:
-        raise EventError(f"{failure(planned.program)} in a RETURN item")
+        raise EventError(f"{failure(planned.program)} in {called}")
     if planned.texts:
         return pc.choose(pa.array(values, mask=nulls), *(_text(text, events) for text in planned.texts))
     return arrow_array(values, nulls, result)

@@ -103,8 +103,8 @@ def _rows_of(
     source.finder.prepare()
     numbers = pa.array(ordered.numbers(shown.rows))
     keys, others = plan.bound.key_columns, plan.bound.returned_columns
-    kinds = [schema.field(len(keys) + number).type for number in range(len(plan.measures))]
+    fields = [schema.field(len(keys) + number) for number in range(len(plan.measures))]
     taken = [partial(columns.take, each, numbers) for each in (*keys, *others)]
-    measured = [partial(measure_array, each, source, kind) for each, kind in zip(plan.measures, kinds, strict=True)]
+    measured = [partial(measure_array, to.name, each, source, to.type) for each, to in zip(plan.measures, fields, strict=True)]
     found = spread(lambda column: column(), [*taken[: len(keys)], *measured, *taken[len(keys) :]], threads)
     return pa.table(found, schema=schema)

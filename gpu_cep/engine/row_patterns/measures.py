@@ -106,7 +106,7 @@ class MeasureSource:
         return found
 
 
-def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataType | None = None) -> pa.Array:
+def measure_array(name: str, measure: PlannedMeasure, source: MeasureSource, kind: pa.DataType | None = None) -> pa.Array:
     """Return a measure at each row of the result, in the type `kind` if it is given; NULL where the row belongs to no match.
 
     Raises
@@ -114,7 +114,7 @@ def measure_array(measure: PlannedMeasure, source: MeasureSource, kind: pa.DataT
     EventError
         An integer overflowed, or the caller's function raised an exception.
     """
-    found = return_array(measure.expression, measure.program, source, ())
+    found = return_array(f"measure {name!r}", measure.expression, measure.program, source, ())
     found = found.dictionary_decode() if pa.types.is_dictionary(found.type) else found
     found = found if kind in (None, found.type) else found.cast(kind)
     unmatched = source.finder.shown.unmatched

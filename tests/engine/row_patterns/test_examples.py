@@ -39,7 +39,7 @@ def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[Re
     if query.rows == "with unmatched":
         shown = with_unmatched(shown, np.flatnonzero(~covered_rows(matches, len(ordered))))
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, 1))
-    arrays = [measure_array(each, source) for each in plan.measures]
+    arrays = [measure_array("m", each, source) for each in plan.measures]
     measures = zip(*(array.to_pylist() for array in arrays), strict=True)
     unmatched = np.zeros(len(shown), np.bool_) if shown.unmatched is None else shown.unmatched
     return [
