@@ -1,6 +1,6 @@
 """The kernels that take longest to compile for the CPU, which are compiled beside the first query that needs them.
 
-``python -m benchmarks.suite.large_kernels`` runs what ``gpu-cep warmup`` does and a row pattern, compiles each kernel that ran, and writes
+``python -m benchmarks.suite.large_kernels`` runs what ``gpu-cep warmup`` does, compiles each kernel that ran, and writes
 those that take a second or more to kernels/gpu_cep_kernels/compile/large.json: each for the types that it is called with most.
 """
 
@@ -13,21 +13,13 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.gpu.ahead import seconds_on_cpu
-from gpu_cep import api
-from gpu_cep.cli.warmup import Trial, events_of, run_trial, trials
+from gpu_cep.cli.warmup import run_trial, trials
 from gpu_cep_kernels.compile.forms import form_of, write_forms
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.compile.large import FORMS
 
 # Seconds of processor time, rules that other kernels have brought along not among them: another process takes half of that to start.
 LARGE = 0.8
-# One whose conditions read the match, and one that leaves no choice besides; warmup runs no row patterns.
-ROW_PATTERNS = (
-    "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES last(b.price) AS p AFTER MATCH SKIP TO NEXT ROW PATTERN (a b+ c)"
-    " DEFINE b AS b.price > avg(b.price), c AS c.price < a.price)",
-    "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES last(b.price) AS p PATTERN (a b+) DEFINE b AS b.price > a.price)",
-)
-
 Called = Counter[tuple[Kernel[..., Any], tuple[Any, ...]]]
 
 
@@ -45,12 +37,10 @@ def noting_calls() -> Iterator[Called]:
 
 
 def used() -> Called:
-    """Return how often each kernel is called with which types, by what ``gpu-cep warmup`` runs and by row patterns."""
+    """Return how often each kernel is called with which types, by what ``gpu-cep warmup`` runs."""
     with noting_calls() as called:
         for trial in trials():
             run_trial(trial)
-        for pattern in ROW_PATTERNS:
-            api.match(events_of(Trial(pattern)), pattern, engine="cpu")
     return called
 
 

@@ -53,6 +53,16 @@ _SITUATIONS = (
     "DEFINE hot AS price > 60, busy AS volume > 4 PATTERN hot before busy WITHIN 100 RETURN avg(hot.price) AS mean, start(busy) AS since",
     "PARTITION BY k DEFINE a AS price > 60, b AS volume > 4, c AS price < 30 AT LEAST 2 PATTERN a overlaps b AND b before c WITHIN 500",
 )
+# Conditions that read the match are judged by a search, or by a walk where the pattern leaves no choice, others by whole columns.
+_ROW_PATTERNS = tuple(
+    f"MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES first(a.price) AS high, last(b.price) AS low {rows} PATTERN {pattern})"
+    for rows in ("ONE ROW PER MATCH", "ALL ROWS PER MATCH")
+    for pattern in (
+        "(a b+ c) DEFINE b AS b.price >= avg(b.price), c AS c.price < a.price",
+        "(a b+) DEFINE b AS b.price > a.price",
+        "(a b+ c+) DEFINE b AS b.price < prev(b.price), c AS c.price > prev(c.price)",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,8 @@ def trials() -> list[Trial]:
         *(Trial(query, keyed, key=key) for query in (_TREND, _PAIR) for key in ("int32", "text", "dictionary", "nulls")),
         *(Trial(query, keyed, kind=kind) for query in (_TREND, *_PROPERTIES) for kind in ("text", "large")),
         Trial(_ROWS_OUT, keyed),
+        Trial(_TREND, {**keyed, "timeouts": True}),
+        *map(Trial, _ROW_PATTERNS),
     ]
 
 

@@ -57,8 +57,10 @@ def test_times_of_every_type_are_answered(trial):
 
 def test_most_of_what_is_run_can_be_answered():
     def is_answered(trial: warmup.Trial) -> bool:
+        # explain tells of a match's plan, with timeouts or without
+        asked = {name: value for name, value in trial.asked.items() if name != "timeouts"}
         try:
-            api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **trial.asked)
+            api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **asked)
         except CepError:
             return False
         return True

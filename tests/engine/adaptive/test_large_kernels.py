@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.suite.large_kernels import ROW_PATTERNS, noting_calls
+from benchmarks.suite.large_kernels import noting_calls
 from gpu_cep import api
 from gpu_cep.cli.warmup import Trial, events_of
 from gpu_cep_kernels.compile import large
@@ -15,6 +15,9 @@ PAIR = "PATTERN SEQ(A a, B b, C c) WHERE b.price > a.price + 50 WITHIN 300"
 SETS = "PATTERN SEQ(AND(A a, B b), C c) WHERE a.price < c.price WITHIN 100"
 NEGATED = "PATTERN SEQ(A a, NOT(B n), C c) WHERE n.price > a.price AND a.price < c.price WITHIN 100"
 PLAIN = "PATTERN SEQ(A a, B b) WITHIN 100"
+ROWS = "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES last(b.price) AS p PATTERN {}"
+SEARCHED = ROWS.format("(a b+ c) DEFINE b AS b.price >= avg(b.price), c AS c.price < a.price)")
+WALKED = ROWS.format("(a b+) DEFINE b AS b.price > a.price)")
 ANY = {"strategy": "skip_till_any_match"}
 QUERIES = [
     (RISING, {}, ["walk_chains"]),
@@ -31,8 +34,8 @@ QUERIES = [
     (RISING, {"algorithm": "nfab"}, ["grow_runs", "enumerate_paths"]),
     (PLAIN, {}, []),
     (PAIR, {"strategy": "strict_contiguity"}, []),
-    (ROW_PATTERNS[0], {}, ["search_row_matches"]),
-    (ROW_PATTERNS[1], {}, ["walk_row_matches"]),
+    (SEARCHED, {}, ["search_row_matches"]),
+    (WALKED, {}, ["walk_row_matches"]),
 ]
 
 
@@ -47,7 +50,7 @@ def named(monkeypatch):
 
 @pytest.mark.parametrize(("query", "asked", "expected"), QUERIES)
 def test_kernels_are_named_that_run_for_the_types_that_are_listed(named, query, asked, expected):
-    keyed = {} if query in ROW_PATTERNS else {"partition_by": ["k"]}
+    keyed = {} if query in (SEARCHED, WALKED) else {"partition_by": ["k"]}
     with noting_calls() as called:
         api.match(events_of(Trial(query)), query, engine="cpu", **keyed, **asked)
     assert named == expected
