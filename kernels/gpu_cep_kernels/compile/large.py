@@ -1,6 +1,6 @@
 """Compile large kernels beside a query that has nothing compiled yet: one takes seconds, and one thread compiles at a time.
 
-large.json lists them with the types of their arguments. ``python -m benchmarks.suite.large_kernels`` writes it.
+large.json lists them with the types of their arguments. ``python -m benchmarks.gpu.large_kernels`` writes it.
 A run names those that it may launch as soon as it knows them. Processes compile them while the run compiles what it
 launches before. It waits for what they have begun, and compiles itself what they have not.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.suite.large_kernels import noting_calls
+from benchmarks.gpu.large_kernels import noting_calls
 from gpu_cep import api
 from gpu_cep.cli.warmup import Trial, events_of
 from gpu_cep_kernels.compile import large

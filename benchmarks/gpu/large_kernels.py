@@ -1,6 +1,6 @@
 """The kernels that take longest to compile for the CPU, which are compiled beside the first query that needs them.
 
-``python -m benchmarks.suite.large_kernels`` runs what ``gpu-cep warmup`` does, compiles each kernel that ran, and writes
+``python -m benchmarks.gpu.large_kernels`` runs what ``gpu-cep warmup`` does, compiles each kernel that ran, and writes
 those that take a second or more to kernels/gpu_cep_kernels/compile/large.json: each for the types that it is called with most.
 """
 
