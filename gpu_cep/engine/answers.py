@@ -123,7 +123,7 @@ def answer(
         run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
-        compile_beside(large_kernels(plan, run.tables))
+        compile_beside(large_kernels(plan, run.tables), threads)
         return match_events(run, choices or Choices(plan.contenders))
 
 

@@ -66,7 +66,7 @@ def answer_row_pattern(
     threads = available_threads() if threads is None else threads
     profile = UNREAD if profile is None else profile
     if plan.search is not None:
-        compile_beside((walk_row_matches if plan.automaton.leaves_no_choice else search_row_matches,))
+        compile_beside((walk_row_matches if plan.automaton.leaves_no_choice else search_row_matches,), threads)
     with profile.stage("columns"):
         columns = row_columns(plan, table)
     with profile.stage("order"):

@@ -34,14 +34,13 @@ def forms() -> dict[str, Form]:
 
 
 @cache
-def compile_beside(kernels: tuple[jit.Kernel[..., Any], ...]) -> None:
-    """Start processes that compile those kernels of the list that are not on disk, on the cores that this one leaves.
+def compile_beside(kernels: tuple[jit.Kernel[..., Any], ...], threads: int) -> None:
+    """Start processes that compile those kernels of the list that are not on disk: one less than the run has threads, at most.
 
-    Each tuple of kernels is looked at once in a process. Nothing happens in the simulator, where nothing can be
-    kept, or where this process has one core.
+    Each tuple of kernels is looked at once in a process. Nothing happens in the simulator, or where nothing can be kept.
     """
-    processes = 0 if jit.simulated() or not sys.executable else available_threads() - 1
-    asked = missing(kernels) if processes else []
+    processes = 0 if jit.simulated() or not sys.executable else min(threads, available_threads()) - 1
+    asked = missing(kernels) if processes > 0 else []
     if asked:
         with suppress(OSError):
             # what is not compiled there is compiled by the query

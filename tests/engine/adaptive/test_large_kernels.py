@@ -44,7 +44,7 @@ def named(monkeypatch):
     """The names of the kernels that runs expect to launch."""
     found: list[str] = []
     for module in ("gpu_cep.engine.answers", "gpu_cep.engine.row_patterns.answers"):
-        monkeypatch.setattr(f"{module}.compile_beside", lambda kernels: found.extend(each.__name__ for each in kernels))
+        monkeypatch.setattr(f"{module}.compile_beside", lambda kernels, _: found.extend(each.__name__ for each in kernels))
     return found
 
 

@@ -63,18 +63,25 @@ def test_a_process_compiles_what_it_is_told_and_leaves_what_fails(tmp_path, proc
 
 def test_processes_are_started_once_on_the_cores_that_are_left(begun):
     for _ in range(2):
-        large.compile_beside((FIRST, SECOND))
-    large.compile_beside((SECOND,))
-    large.compile_beside((count_labels, fill_buffers))
+        large.compile_beside((FIRST, SECOND), 16)
+    large.compile_beside((SECOND,), 2)
+    large.compile_beside((count_labels, fill_buffers), 16)
     assert begun == [(2, *NAMES[:2]), (1, NAMES[1])]
+
+
+def test_a_run_of_one_thread_starts_none(begun):
+    large.compile_beside((FIRST, SECOND), 1)
+    assert begun == []
+    large.compile_beside((FIRST, SECOND), 2)
+    assert begun == [(1, *NAMES[:2])]
 
 
 @pytest.mark.parametrize("ending", ["", ".lock"])
 def test_what_is_kept_or_being_compiled_is_left_out(begun, tmp_path, ending):
     (tmp_path / f"{file_of(FIRST)}{ending}").touch()
-    large.compile_beside((FIRST,))
+    large.compile_beside((FIRST,), 16)
     assert begun == []
-    large.compile_beside((FIRST, SECOND))
+    large.compile_beside((FIRST, SECOND), 16)
     assert begun == [(1, NAMES[1])]
 
 
@@ -83,7 +90,7 @@ def test_what_is_kept_or_being_compiled_is_left_out(begun, tmp_path, ending):
 )
 def test_nothing_is_started_in_the_simulator_on_one_core_or_where_nothing_can_be_kept(begun, monkeypatch, module, name, found):
     monkeypatch.setattr(module, name, lambda *_: found)
-    large.compile_beside((FIRST,))
+    large.compile_beside((FIRST,), 16)
     assert begun == []
 
 
@@ -92,5 +99,5 @@ def test_a_query_goes_on_where_no_process_can_be_started(begun, monkeypatch):
         raise BlockingIOError("no more processes")
 
     monkeypatch.setattr(large, "start_process", refuse)
-    large.compile_beside((FIRST,))
+    large.compile_beside((FIRST,), 16)
     assert begun == []
