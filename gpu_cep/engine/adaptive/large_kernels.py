@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.automaton.ses_automaton import first_kernel
+from gpu_cep.engine.matchers.automaton.ses_automaton import walks, walks_chains
 from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_kernels.automaton.chain_runs import walk_chains
+from gpu_cep_kernels.automaton.enumeration import enumerate_matches
+from gpu_cep_kernels.automaton.single_runs import walk_windows
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.joins.table_joins import filter_partners, judge_rows
 from gpu_cep_kernels.lazy.chain import enumerate_chain, enumerate_negated_chain
@@ -37,7 +40,14 @@ def _branch_kernels(plan: EventPlan, tables: MatcherTables) -> tuple[_AnyKernel,
         case "join_tree":
             return (filter_partners, judge_rows) if tables.branch.negations else (filter_partners,)
     labels_decide = tables.reads_directly or ("lift" in plan.pruning and tables.branch.lifted is not None)
-    return () if labels_decide else (first_kernel(plan, tables),)
+    return () if labels_decide else (_first_search(plan, tables),)
+
+
+def _first_search(plan: EventPlan, tables: MatcherTables) -> _AnyKernel:
+    """Return the kernel with which the automaton begins."""
+    if not walks(plan, tables):
+        return enumerate_matches
+    return walk_chains if walks_chains(plan, tables) else walk_windows
 
 
 def _lazy_kernels(tables: MatcherTables) -> tuple[_AnyKernel, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,6 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortc
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
 from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
-from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -158,7 +156,7 @@ class _Enumeration:
             jumps=indexes.none(),
             dead_ends=allocate_dead_ends(search.state_keys, starts, ends),
             run=_new_path(search, conditions),
-            walks=_walks(search.plan, search.tables),
+            walks=walks(search.plan, search.tables),
         )
 
     def find(self) -> Matches:
@@ -362,14 +360,12 @@ def _depth(pattern: Identity[PatternTable]) -> int:
     return _PATH * _LONGER if (pattern.value.maximum == UNBOUNDED).any() else _PATH
 
 
-def first_kernel(plan: EventPlan, tables: MatcherTables) -> Kernel[..., Any]:
-    """Return the kernel with which the search through windows begins."""
-    if not _walks(plan, tables):
-        return enumerate_matches
-    return walk_windows if tables.chain is None or plan.strategy not in _CHAINED else walk_chains
+def walks_chains(plan: EventPlan, tables: MatcherTables) -> bool:
+    """Return whether the windows that are walked are walked as a chain, until searches jump."""
+    return tables.chain is not None and plan.strategy in _CHAINED
 
 
-def _walks(plan: EventPlan, tables: MatcherTables) -> bool:
+def walks(plan: EventPlan, tables: MatcherTables) -> bool:
     """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
     if plan.strategy == _ROBUST:
         return tables.chain is not None and tables.of_singles
