@@ -23,6 +23,7 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.settings import Settings
 from gpu_cep.query_plans import make_plan
+from gpu_cep_kernels.device import packing
 from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.conformance.expectation import answered
 from tests.drawn.queries import whole_language
@@ -236,6 +237,8 @@ def test_joins_read_numbers_where_they_lie(device, monkeypatch, resident):
         return upload(self, array)
 
     monkeypatch.setattr(type(strict), "upload", recorded)
+    # each array travels by itself
+    monkeypatch.setattr(packing, "_SMALL", -1)
     text, options = "PATTERN SEQ(A a, B b) WHERE a.y < b.y WITHIN 90 s", {"algorithm": "join_tree", "strategy": "skip_till_any_match"}
     events = on_device(device, TABLE) if resident else TABLE
     with patch("gpu_cep.engine.run.DEVICE_BATCH", 20):
