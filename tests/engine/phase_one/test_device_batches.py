@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import gpu_cep
 from gpu_cep.engine.events.batches import cut_streams
+from gpu_cep.engine.phase_one.device.card_memory import LARGEST_CHUNK, DeviceMemory, Labelling
 from tests.effort import examples
 from tests.gpu.pieces import Pieces
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
@@ -50,3 +51,9 @@ def test_matches_are_those_of_the_cpu(query, seed, size, batch, keys):
 def batches_of(source, size):
     """Batches of so many own events, however far their last windows reach."""
     return cut_streams(source.offsets, source.window_end, size) if source.total else []
+
+
+@pytest.mark.parametrize(("travels", "expected"), [(True, LARGEST_CHUNK), (False, (1 << 36) // 4 // 40)])
+def test_chunks_of_events_on_a_card_are_bounded_by_its_memory_alone(travels, expected):
+    takes = Labelling(row_bytes=40, tables=0, arrays=1, rows=1 << 30, travels=travels)
+    assert DeviceMemory(1 << 36).chunk_rows(takes) == expected

@@ -27,6 +27,8 @@ from gpu_cep_kernels.device.interface import Device
 MEMORY_SHARE = 0.8
 # Rows of a chunk: enough to keep a card busy, few enough that copies of the next overlap with its kernels.
 LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 25, 1 << 8
+# Rows of a chunk of events that lie on the card: kernels number them in 32 bits.
+_MOST_ROWS = 1 << 30
 SMALLEST_BATCH = 1 << 8
 # Allocators give out memory in pieces of so many bytes; of arrays that do not grow with the events there are a dozen.
 PIECE = 512
@@ -71,13 +73,14 @@ class Labelling:
     """The memory that labelling takes.
 
     `row_bytes` are the bytes per row of a chunk. `tables` are the bytes of tables. `arrays` is the
-    number of arrays that hold rows, and `rows` the number of all rows.
+    number of arrays that hold rows, and `rows` the number of all rows. `travels`: whether rows are copied to the device.
     """
 
     row_bytes: int
     tables: int
     arrays: int
     rows: int
+    travels: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +107,17 @@ class DeviceMemory:
         if not self._suffices(labelling):
             least = bisect_left(range(_LARGEST), True, key=lambda size: replace(self, bytes=size)._suffices(labelling))
             raise TooLittleMemory(f"the query takes {least:,} bytes at least, and {self.bytes:,} may be taken")
-        return self._rows(labelling.row_bytes)
+        return self._rows(labelling)
 
-    def _rows(self, row_bytes: int) -> int:
-        """Return the rows of a chunk that takes `row_bytes` per row."""
-        return min(LARGEST_CHUNK, self.bytes // 4 // max(1, row_bytes))
+    def _rows(self, labelling: Labelling) -> int:
+        """Return the rows of a chunk; where none travels, no copy is to overlap with kernels."""
+        return min(LARGEST_CHUNK if labelling.travels else _MOST_ROWS, self.bytes // 4 // max(1, labelling.row_bytes))
 
     def _suffices(self, labelling: Labelling) -> bool:
         """Return whether tables, and chunks and batches of the smallest size, fit."""
         return (
             self._tables(labelling) <= self.bytes // 8
-            and self._rows(labelling.row_bytes) >= min(SMALLEST_CHUNK, labelling.rows)
+            and self._rows(labelling) >= min(SMALLEST_CHUNK, labelling.rows)
             and self._batch_of(labelling.rows) >= min(SMALLEST_BATCH, labelling.rows)
         )
 

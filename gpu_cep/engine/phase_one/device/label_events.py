@@ -138,6 +138,7 @@ def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
         tables=columns.tables + sum(in_pieces(*(table.nbytes for table in step.tables)) for step in steps.all()),
         arrays=3 * len(plan.bulk_columns),
         rows=len(columns.columns),
+        travels=any(columns.columns.resident(column) is None for column in plan.bulk_columns),
     )
     return DeviceLabelling(steps, takes)
 
