@@ -63,7 +63,7 @@ DEVICE = (
     Fault(
         "what-the-cpu-did-counts-for-the-gpu",
         "gpu_cep/engine/trials.py",
-        "return seconds if first.device is choice.device else None",
+        "return seconds if found.device is choice.device else None",
         "return seconds",
         (TRIALS,),
     ),
@@ -182,8 +182,8 @@ DEVICE = (
     Fault(
         "falls-across-tiles-are-not-seen",
         "kernels/gpu_cep_kernels/phase_one/label_tiles.py",
-        "spans[FALLS, t] | (spans[LEAST, t] < greatest)",
-        "spans[FALLS, t]",
+        "(np.uint32(0xFFFFFFFE) << np.uint32(place))), later)",
+        "(np.uint32(0xFFFFFFFE) << np.uint32(place))), NOWHERE)",
         (TILES,),
     ),
     Fault(
@@ -202,7 +202,7 @@ DEVICE = (
     ),
     Fault(
         "keys-that-fall-within-a-chunk-are-not-seen",
-        "gpu_cep/engine/phase_one/device/label_events.py",
+        "gpu_cep/engine/phase_one/device/kept_events.py",
         "falls.any() or (least[1:] < before).any()",
         "falls.any()",
         (TILES,),

@@ -10,7 +10,7 @@ _CARRIED, _SITUATIONS = "gpu_cep/engine/slices/carried_events.py", ("tests/engin
 _LOADING = "gpu_cep/engine/slices/loading.py"
 _SLICED, _ANSWERS = ("tests/engine/input/test_time_cut.py",), ("tests/engine/slices/test_slices.py",)
 _GROUPS = ("tests/engine/input/test_parquet_files.py",)
-_SETTLING, _SETTLED = "gpu_cep/engine/events/settling.py", ("tests/engine/events/test_settling.py",)
+_SETTLING, _SETTLED = "kernels/gpu_cep_kernels/matches/flat_matches.py", ("tests/engine/events/test_settling.py",)
 
 FILES = (
     Fault(
@@ -103,11 +103,17 @@ FILES = (
         "still_open[:0]",
         _ANSWERS,
     ),
-    Fault("slices-settle-what-earlier-ones-may-overlap", _SETTLING, "alone = begins_late.copy()", "alone = ~begins", _SETTLED),
-    Fault("slices-settle-what-ends-in-a-later-one", _SETTLING, "decided & ends_early", "decided", _SETTLED),
-    Fault("slices-settle-chains-that-hang-together", _SETTLING, "((first + number)[1:] > reached[:-1])", "True", _SETTLED),
-    Fault("slices-settle-a-stream-by-the-one-before", _SETTLING, "np.where(begins, before - alone, 0)", "0 * before", _SETTLED),
-    Fault("slices-keep-what-overlaps-a-settled-match", _SETTLING, "first[pending] <= last[latest]", "first[pending] < 0", _SETTLED),
+    Fault("slices-settle-what-earlier-ones-may-overlap", _SETTLING, "decided |= late[m] and", "decided |=", _SETTLED),
+    Fault("slices-settle-what-ends-in-a-later-one", _SETTLING, "sure = decided and early[m]", "sure = decided", _SETTLED),
+    Fault("slices-settle-chains-that-hang-together", _SETTLING, "late[m] and first[m] > reached", "late[m]", _SETTLED),
+    Fault(
+        "slices-settle-a-stream-by-the-one-before",
+        _SETTLING,
+        "stream, reached, taken, decided = streams[m], -1, -1, False",
+        "stream = streams[m]",
+        _SETTLED,
+    ),
+    Fault("slices-keep-what-overlaps-a-settled-match", _SETTLING, "not decided or first[m] > taken", "True", _SETTLED),
     Fault(
         "settled-matches-counted-once",
         "gpu_cep/engine/output/result_tables.py",

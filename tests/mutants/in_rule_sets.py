@@ -48,7 +48,7 @@ RULE_SETS = (
     Fault("slices-of-the-shortest-window", _SHUFFLES, "longest = max(", "longest = min(", _SPARK),
     Fault("slices-that-do-not-look-back", _SHUFFLES, "looks_back=any(", "looks_back=all(", _SPARK),
     Fault("copies-start-matches", _RUNS, "OwnRows(own.marks[rows])", "OwnRows(own.marks[rows] | True)", _SPARK),
-    Fault("numbered-over-all-patterns", "spark_glue/gpu_cep_spark/assembly.py", "given[:beside]), *keys]", "given[:0]), *keys]", _SPARK),
+    Fault("numbered-over-all-patterns", "spark_glue/gpu_cep_spark/assembly.py", "given[:beside]), *(", "given[:0]), *(", _SPARK),
     Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
 )

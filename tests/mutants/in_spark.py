@@ -112,9 +112,9 @@ SPARK = (
     ),
     Fault(
         "pieces-of-files-know-nothing-of-earlier-ones",
-        "spark_glue/gpu_cep_spark/file_reading.py",
-        "times > share.reached",
-        "times >= share.own.begin",
+        "spark_glue/gpu_cep_spark/worker.py",
+        "Borders.of_times(part.time, part.reached)",
+        "Borders.of_times(part.time, None)",
         ("tests/spark/test_files.py",),
     ),
     Fault(
