@@ -19,9 +19,9 @@ from gpu_cep.errors import (
 )
 from gpu_cep.keywords import Tuning
 from gpu_cep.progress_tables import progress
-from gpu_cep.rule_files import load_rules
-from gpu_cep.rule_sets import explain_all, match_all
-from gpu_cep.rules import Rule
+from gpu_cep.rule_sets.files import load_rules
+from gpu_cep.rule_sets.matching import explain_all, match_all
+from gpu_cep.rule_sets.rules import Rule
 
 if TYPE_CHECKING:
     from gpu_cep.display.plotting import Picture, Timeline, plot, waterfall
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         sum,
         var,
     )
-    from gpu_cep.rule_streams import RuleStream, stream_all
+    from gpu_cep.rule_sets.streams import RuleStream, stream_all
     from gpu_cep.sql_answers import sql
     from gpu_cep.streams import Stream, stream
     from gpu_cep_spark import (
@@ -164,7 +164,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(streams, name)
     if name in ("RuleStream", "stream_all"):
-        from gpu_cep import rule_streams
+        from gpu_cep.rule_sets import streams as rule_streams
 
         return getattr(rule_streams, name)
     if name == "sql":

@@ -42,8 +42,8 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.query_plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
-from gpu_cep.query_runs import check_engine
+from gpu_cep.queries.plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
+from gpu_cep.queries.runs import check_engine
 from gpu_cep.result_forms import handed_over, result_form
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.engine.compressed.compressed import Compressed
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 __all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse"]
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gpu_cep.plan.explain import Explanation
     from gpu_cep.plan.interval_explain import IntervalExplanation
     from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
     from gpu_cep_spark.bound_events import SparkEvents
 
 

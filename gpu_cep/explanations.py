@@ -14,21 +14,21 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.live.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
-from gpu_cep.query_runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
-from gpu_cep.sliced_plans import DecidedReading, decide_reading, make_run
-from gpu_cep.sliced_rows import RowReading, decide_row_reading, make_row_run, read_row_slices
-from gpu_cep.sliced_runs import read_slices
+from gpu_cep.queries.plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
+from gpu_cep.queries.runs import open_source, plan_events, read_rows, run_engine, run_row_pattern
+from gpu_cep.queries.sliced_plans import DecidedReading, decide_reading, make_run
+from gpu_cep.queries.sliced_runs import read_slices
 
 if TYPE_CHECKING:
     from gpu_cep.plan.interval_plan import AnyPlan
-    from gpu_cep.query_plans import AnyQuery, Pattern
+    from gpu_cep.queries.plans import AnyQuery, Pattern
 
 
 def explain_run(

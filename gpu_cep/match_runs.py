@@ -12,8 +12,8 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.query_plans import is_row_pattern
-from gpu_cep.query_runs import as_reader, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
+from gpu_cep.queries.plans import is_row_pattern
+from gpu_cep.queries.runs import as_reader, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
-    from gpu_cep.query_plans import Pattern
-    from gpu_cep.sliced_rows import RowSlices
+    from gpu_cep.live.sliced_rows import RowSlices
+    from gpu_cep.queries.plans import Pattern
 
 Result = TypeVar("Result")
 
@@ -79,7 +79,7 @@ def find_matches(call: Call, events: Any) -> pa.Table:
 
 def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns."""
-    from gpu_cep.sliced_rows import match_row_slices
+    from gpu_cep.live.sliced_rows import match_row_slices
 
     sliced = _row_slices(call, pattern, events)
     return _rows_at_once(call, pattern, events) if sliced is None else match_row_slices(sliced)
@@ -89,7 +89,7 @@ def _read_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Re
     """Return a reader of the rows that MATCH_RECOGNIZE returns, batch by batch or slice by slice where that can be."""
     import pyarrow as pa
 
-    from gpu_cep.sliced_rows import read_row_slices
+    from gpu_cep.live.sliced_rows import read_row_slices
 
     sliced = _row_slices(call, pattern, events)
     if sliced is not None:
@@ -100,7 +100,7 @@ def _read_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Re
 
 def _row_slices(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowSlices | None:
     """Return how rows are read in slices of time; None if they are read at once."""
-    from gpu_cep.sliced_rows import decide_row_reading, make_row_run
+    from gpu_cep.live.sliced_rows import decide_row_reading, make_row_run
 
     refused = [
         Diagnostic(f"{argument}= is not supported for MATCH_RECOGNIZE", hint=hint)
@@ -119,7 +119,7 @@ def _row_slices(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowS
 def _rows_at_once(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns over rows that are read at once."""
     if call.memory is not None and (is_path(events) or open_source(events) is not None):
-        from gpu_cep.sliced_plans import refuse_large
+        from gpu_cep.queries.sliced_plans import refuse_large
 
         events = read_rows(events, pattern, call.options)
         refuse_large(events, call.memory)
@@ -128,7 +128,7 @@ def _rows_at_once(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa
 
 def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
     """Return a reader of what is certain of events that are complete until a time, or that come in batches; None for others."""
-    from gpu_cep.live_runs import match_live
+    from gpu_cep.live.runs import match_live
 
     return match_live(
         events, call.pattern, call.options, call.settings, call.complete_until, call.memory, call.threads, call.profile
@@ -153,14 +153,14 @@ def _find_once(call: Call, events: Any) -> pa.Table:
 
 
 def _run_slices(sliced: SlicedRun) -> pa.Table:
-    from gpu_cep.sliced_runs import run_slices
+    from gpu_cep.queries.sliced_runs import run_slices
 
     return run_slices(sliced)
 
 
 def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result of a call for rows of one kind."""
-    from gpu_cep.sliced_runs import read_slices
+    from gpu_cep.queries.sliced_runs import read_slices
 
     return _once(call, events, read_slices, read_run)
 
@@ -177,7 +177,7 @@ def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_
 
 def _sliced(call: Call, source: Source) -> SlicedRun | None:
     """Return the run over slices of a source's files; None if they are read at once."""
-    from gpu_cep.sliced_plans import plan_slices
+    from gpu_cep.queries.sliced_plans import plan_slices
 
     sliced = plan_slices(source, call.pattern, call.options, call.settings, call.memory)
     return None if sliced is None else replace(sliced, threads=call.threads, profile=call.profile)
@@ -187,7 +187,7 @@ def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any
     """Return the plan over events that are read at once, and these."""
     plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if call.memory is not None and (source is not None or is_path(events)):
-        from gpu_cep.sliced_plans import refuse_large
+        from gpu_cep.queries.sliced_plans import refuse_large
 
         refuse_large(read.table, call.memory)
     return plan, read

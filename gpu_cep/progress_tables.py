@@ -13,12 +13,12 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.keywords import ProgressOptions, takes_keywords
 from gpu_cep.lang.ast import Aggregate, And, Gap, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
 from gpu_cep.lang.ast_intervals import IntervalQuery
-from gpu_cep.query_plans import as_query
+from gpu_cep.queries.plans import as_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # The last columns of the result; no variable may be called so.
 REACHED, COMPLETED = "reached", "completed"

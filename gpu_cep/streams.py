@@ -25,11 +25,11 @@ from gpu_cep.engine.streaming.state import (
 )
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
-from gpu_cep.live_plans import Arrival, plan_live, text_of
-from gpu_cep.stream_steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of, with_tags
+from gpu_cep.live.plans import Arrival, plan_live, text_of
+from gpu_cep.live.steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of, with_tags
 
 if TYPE_CHECKING:
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")

@@ -11,7 +11,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.display.plotting import found
 from gpu_cep.keywords import read_keywords
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.queries.plans import as_query, make_plan
 
 EVENTS = pa.table(
     {

@@ -89,7 +89,7 @@ def worker_modules() -> list[str]:
     """What a Python worker loads when its first task begins; Spark's tests fork their workers with all of it loaded."""
     daemon = ast.parse((ROOT / "tests" / "spark" / "warm_daemon.py").read_text(encoding="utf-8"))
     loaded = [name.name for node in ast.walk(daemon) if isinstance(node, ast.Import) for name in node.names]
-    assert "gpu_cep_spark.worker" in loaded
+    assert "gpu_cep_spark.tasks.worker" in loaded
     return loaded
 
 
@@ -97,7 +97,7 @@ def worker_modules() -> list[str]:
     ("module", "absent"),
     [
         ("gpu_cep_spark.matching", {"pandas", "matplotlib", "duckdb"}),
-        *((module, DRIVERS | ({"pandas"} if module != "gpu_cep_spark.live_processor" else set())) for module in worker_modules()),
+        *((module, DRIVERS | ({"pandas"} if module != "gpu_cep_spark.streaming.processor" else set())) for module in worker_modules()),
     ],
 )
 def test_spark_loads_what_it_needs(module: str, absent: set[str]) -> None:

@@ -23,9 +23,10 @@ SOURCES = {
 ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
-        "choices", "errors", "lang", "analysis", "plan", "engine", "query_plans", "query_runs", "sliced_plans", "sliced_runs",
-        "live_queries", "stream_steps", "live_plans", "live_runs", "sliced_rows", "match_runs", "explanations", "result_forms", "api",
-        "rules", "rule_files", "rule_plans", "rule_families", "rule_runs", "rule_explain", "rule_tables", "rule_sets",
+        "choices", "errors", "lang", "analysis", "plan", "engine", "queries.plans", "queries.runs", "queries.sliced_plans",
+        "queries.sliced_runs", "live.queries", "live.steps", "live.plans", "live.runs", "live.sliced_rows", "match_runs", "explanations",
+        "result_forms", "api", "rule_sets.rules", "rule_sets.files", "rule_sets.plans", "rule_sets.families", "rule_sets.runs",
+        "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
     )
 ]  # fmt: skip
 # The folders of the engine and of the kernels: each imports only those before it.
@@ -45,7 +46,13 @@ KERNELS = [
         "row_patterns",
     )
 ]  # fmt: skip
-MOST_FLOORS = {"gpu_cep.engine": 9, "gpu_cep_kernels": 5}
+# The folders above the engine, whose files ROAD lists.
+ABOVE = ["gpu_cep.queries", "gpu_cep.live", "gpu_cep.rule_sets"]
+# The folders of the glue: they and the files beside them import each other in no circle.
+SPARK = [
+    f"gpu_cep_spark.{folder}" for folder in ("slices", "narrowing", "files", "reports", "tasks", "streaming", "rule_sets")
+]  # fmt: skip
+MOST_FLOORS = {"gpu_cep.engine": 9, "gpu_cep_kernels": 5, "gpu_cep_spark": 11}
 
 DISPLAY = "gpu_cep.display"
 # What the modules of a layer may import of the project; a layer is named by the longest prefix that fits.
@@ -58,7 +65,7 @@ BELOW |= {
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
     "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity", "gpu_cep.records"},
     "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels", "gpu_cep.records"},
-    "gpu_cep.query_plans": {*ROAD[:6], "gpu_cep.identity"},
+    "gpu_cep.queries.plans": {*ROAD[:6], "gpu_cep.identity"},
 }
 BELOW |= {
     folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"}
@@ -78,19 +85,19 @@ BELOW |= {
         *ROAD, "gpu_cep.keywords", "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
-    "gpu_cep.sliced_rows": {*ROAD[:14], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rules": {*ROAD[:18], "gpu_cep.keywords"},
-    "gpu_cep.rule_files": {"gpu_cep.errors", "gpu_cep.rules"},
-    "gpu_cep.rule_plans": {*ROAD[:21], "gpu_cep.keywords"},
-    "gpu_cep.rule_families": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_runs": {*ROAD[:23], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_explain": {*ROAD[:24], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets": {*ROAD[:26], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.live.sliced_rows": {*ROAD[:14], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.rules": {*ROAD[:18], "gpu_cep.keywords"},
+    "gpu_cep.rule_sets.files": {"gpu_cep.errors", "gpu_cep.rule_sets.rules"},
+    "gpu_cep.rule_sets.plans": {*ROAD[:21], "gpu_cep.keywords"},
+    "gpu_cep.rule_sets.families": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.runs": {*ROAD[:23], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.explain": {*ROAD[:24], "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.matching": {*ROAD[:26], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
     "gpu_cep.streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
     "gpu_cep.progress_tables": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.rule_lookups": {*ROAD},
-    "gpu_cep.rule_streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_lookups", "gpu_cep.streams", "gpu_cep.__version__"},
+    "gpu_cep.rule_sets.lookups": {*ROAD},
+    "gpu_cep.rule_sets.streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_sets.lookups", "gpu_cep.streams", "gpu_cep.__version__"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
@@ -99,7 +106,7 @@ BELOW |= {
     },
     "gpu_cep": {
         *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
-        "gpu_cep.rule_streams",
+        "gpu_cep.rule_sets.streams",
     },
     "gpu_cep_spark": {
         *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_statements", "gpu_cep.__version__",
@@ -111,7 +118,7 @@ BELOW |= {folder: set(KERNELS[:number]) for number, folder in enumerate(KERNELS)
 LAZY = {
     "gpu_cep": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
     "gpu_cep.bound_events": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting", "gpu_cep_spark"},
-    "gpu_cep.rule_sets": {"gpu_cep_spark"},
+    "gpu_cep.rule_sets.matching": {"gpu_cep_spark"},
     "gpu_cep.sql_answers": {"gpu_cep_spark"},
     "gpu_cep_spark": {f"{DISPLAY}.plotting", f"{DISPLAY}.reporting"},
 }
@@ -126,11 +133,11 @@ HOMES = {
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},
     "duckdb": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep.sql_answers"},
-    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep_spark.live_buckets", "gpu_cep_spark.live_packing"},
+    "pandas": {"gpu_cep.engine.output.frames", "gpu_cep.api", "gpu_cep_spark.streaming.buckets", "gpu_cep_spark.streaming.packing"},
     "polars": {"gpu_cep.engine.output.frames", "gpu_cep.api"},
     "pyspark": {"gpu_cep_spark", "gpu_cep.bound_events", "gpu_cep.sql_answers"},
-    "yaml": {"gpu_cep.rule_files"},
-    "rich": {"gpu_cep.cli", "gpu_cep_spark.progress"},
+    "yaml": {"gpu_cep.rule_sets.files"},
+    "rich": {"gpu_cep.cli", "gpu_cep_spark.reports.progress"},
     "sqlglot": {"gpu_cep.sql_statements"},
     "typer": {"gpu_cep.cli"},
     "pyarrow": {
@@ -141,19 +148,19 @@ HOMES = {
         "gpu_cep.oracle",
         "gpu_cep.match_runs",
         "gpu_cep.progress_tables",
-        "gpu_cep.query_plans",
-        "gpu_cep.query_runs",
+        "gpu_cep.queries.plans",
+        "gpu_cep.queries.runs",
         "gpu_cep.result_forms",
-        "gpu_cep.rule_families",
-        "gpu_cep.rule_lookups",
-        "gpu_cep.rule_plans",
-        "gpu_cep.rule_runs",
-        "gpu_cep.rule_sets",
-        "gpu_cep.rule_streams",
-        "gpu_cep.rule_tables",
-        "gpu_cep.sliced_plans",
-        "gpu_cep.sliced_rows",
-        "gpu_cep.sliced_runs",
+        "gpu_cep.rule_sets.families",
+        "gpu_cep.rule_sets.lookups",
+        "gpu_cep.rule_sets.plans",
+        "gpu_cep.rule_sets.runs",
+        "gpu_cep.rule_sets.matching",
+        "gpu_cep.rule_sets.streams",
+        "gpu_cep.rule_sets.tables",
+        "gpu_cep.queries.sliced_plans",
+        "gpu_cep.live.sliced_rows",
+        "gpu_cep.queries.sliced_runs",
         "gpu_cep.sql_answers",
         "gpu_cep_spark",
         # where tables come in …
@@ -174,10 +181,10 @@ HOMES = {
         "gpu_cep.engine.rule_sets",
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
-        "gpu_cep.live_plans",
-        "gpu_cep.live_queries",
-        "gpu_cep.live_runs",
-        "gpu_cep.stream_steps",
+        "gpu_cep.live.plans",
+        "gpu_cep.live.queries",
+        "gpu_cep.live.runs",
+        "gpu_cep.live.steps",
         "gpu_cep.streams",
     },
 }
@@ -287,7 +294,7 @@ def test_few_floors_and_no_circle(root: str) -> None:
     assert max(floor.values()) <= MOST_FLOORS[root], floor
 
 
-@pytest.mark.parametrize("folder", [*ENGINE, *MATCHERS, *KERNELS, "gpu_cep.oracle", DISPLAY])
+@pytest.mark.parametrize("folder", [*ENGINE, *MATCHERS, *KERNELS, *SPARK, *ABOVE, "gpu_cep.oracle", DISPLAY])
 def test_a_folder_says_in_one_sentence_what_happens_inside(folder: str) -> None:
     tree = ast.parse(SOURCES[f"{folder}.__init__"].read_text(encoding="utf-8"))
     assert len(tree.body) == 1, "nothing else happens there"
@@ -296,11 +303,11 @@ def test_a_folder_says_in_one_sentence_what_happens_inside(folder: str) -> None:
     assert sentence.endswith("."), sentence
 
 
-@pytest.mark.parametrize("folder", [*ENGINE, *KERNELS])
+@pytest.mark.parametrize("folder", [*ENGINE, *KERNELS, *SPARK])
 def test_the_lists_name_every_folder(folder: str) -> None:
     root = folder.rpartition(".")[0]
     path = SOURCES[f"{root}.__init__"].parent
-    listed = {name.rpartition(".")[2] for name in (*ENGINE, *KERNELS) if name.rpartition(".")[0] == root}
+    listed = {name.rpartition(".")[2] for name in (*ENGINE, *KERNELS, *SPARK) if name.rpartition(".")[0] == root}
     assert {each.name for each in path.iterdir() if (each / "__init__.py").exists()} == listed
 
 

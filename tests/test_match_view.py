@@ -13,7 +13,7 @@ import gpu_cep as cep
 from gpu_cep.display.event_texts import event_texts
 from gpu_cep.display.match_view import MatchView, view_matches
 from gpu_cep.keywords import read_keywords
-from gpu_cep.query_plans import as_query, make_plan
+from gpu_cep.queries.plans import as_query, make_plan
 
 _DRAW = np.random.default_rng(16)
 EVENTS = pa.table(

@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
 

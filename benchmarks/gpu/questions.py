@@ -14,7 +14,7 @@ from benchmarks.workloads.questions import DEFAULT_EVENTS, WORKLOADS, Workload, 
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 OUTPUT = "count"
 

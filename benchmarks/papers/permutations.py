@@ -16,7 +16,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.keywords import make_options
 from gpu_cep.lang.ast import And, Equivalence, PatternNode, Query, Seq, Variable
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 
 def sets_of(query: Query) -> list[tuple[PatternNode, ...]]:

@@ -31,7 +31,7 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 COUNTING = {"output": "count"}
 REPORTS = (1_000_000, 2_000_000, 5_000_000, 10_000_000)  # of 100 M

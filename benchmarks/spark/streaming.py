@@ -27,10 +27,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 import gpu_cep
 from benchmarks.record import pages
 from benchmarks.spark.keys import cpu_seconds
-from gpu_cep_spark.handshake import send
-from gpu_cep_spark.live_checks import ROCKS, STORE
-from gpu_cep_spark.live_packing import PACKED, Packing, pack_partition
 from gpu_cep_spark.schemas import batch_schema
+from gpu_cep_spark.streaming.checks import ROCKS, STORE
+from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition
+from gpu_cep_spark.tasks.handshake import send
 
 ROWS, BATCHES, KEYS, WINDOWS = 500_000, 6, (10, 1_000, 100_000, 1_000_000), 40
 # The seconds of events in a micro-batch, in a window, and by which events come too late.

@@ -28,9 +28,9 @@ from benchmarks.record.memory import peak_bytes
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema
-from gpu_cep_spark.worker import Work, match_partition
+from gpu_cep_spark.tasks.worker import Work, match_partition
 
 QUERY = "PARTITION BY user PATTERN SEQ(A a, B b+, C c) WHERE b.x > a.x AND c.x < a.x WITHIN 500000"
 STREAMS, BATCH = 5_000, 10_000

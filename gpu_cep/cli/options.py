@@ -24,7 +24,7 @@ from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, ALGORITHMS, ENGINES, OUTPUTS
-from gpu_cep.query_plans import are_swapped
+from gpu_cep.queries.plans import are_swapped
 
 Command = Callable[..., None]
 

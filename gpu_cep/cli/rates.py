@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from gpu_cep import api
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.columns_read import columns_read
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 Result = TypeVar("Result")
 

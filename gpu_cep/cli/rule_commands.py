@@ -16,10 +16,10 @@ from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import print_json_lines, print_rows
 from gpu_cep.cli.whole_files import print_line
 from gpu_cep.errors import CepError, DiagnosedError
-from gpu_cep.rule_files import load_rules
-from gpu_cep.rule_plans import plan_rules
-from gpu_cep.rule_sets import match_all
-from gpu_cep.rules import Rule, united
+from gpu_cep.rule_sets.files import load_rules
+from gpu_cep.rule_sets.matching import match_all
+from gpu_cep.rule_sets.plans import plan_rules
+from gpu_cep.rule_sets.rules import Rule, united
 
 if TYPE_CHECKING:
     from gpu_cep.engine.input.sources import Source
@@ -72,8 +72,8 @@ def validate_rules(events: str | None, source: str, asked: Mapping[str, Any], fo
 
 def _parse_faults(rules: Mapping[str, Rule]) -> dict[str, CepError]:
     """Return the errors of queries that can be seen without events, by name."""
-    from gpu_cep.query_plans import as_query, is_row_pattern
-    from gpu_cep.rules import named
+    from gpu_cep.queries.plans import as_query, is_row_pattern
+    from gpu_cep.rule_sets.rules import named
 
     failed: dict[str, CepError] = {}
     for name, rule in rules.items():

@@ -16,7 +16,7 @@ from gpu_cep.lang.ast import Aggregate, Reference, ReturnItem
 from gpu_cep.plan.columns_read import condition_readers
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
-from gpu_cep.query_plans import AnyQuery
+from gpu_cep.queries.plans import AnyQuery
 
 _START = "match_start"
 

@@ -8,14 +8,14 @@ from gpu_cep.errors import EngineUnavailable
 
 if TYPE_CHECKING:
     from gpu_cep_spark.bound_events import SparkEvents
-    from gpu_cep_spark.heartbeat_rows import heartbeats
     from gpu_cep_spark.matching import gpu_match
     from gpu_cep_spark.progress_tables import gpu_progress
     from gpu_cep_spark.rapids import rapids_conf
-    from gpu_cep_spark.rule_matching import gpu_match_all
-    from gpu_cep_spark.run_report import RunReport
+    from gpu_cep_spark.reports.run_report import RunReport
+    from gpu_cep_spark.rule_sets.matching import gpu_match_all
     from gpu_cep_spark.sql import register
     from gpu_cep_spark.sql_extension import sql_conf
+    from gpu_cep_spark.streaming.heartbeat_rows import heartbeats
 
 __all__ = [
     "RunReport",
@@ -32,12 +32,12 @@ __all__ = [
 # as in pyproject.toml
 _OLDEST = (4, 1)
 _MODULES = {
-    "RunReport": "run_report",
+    "RunReport": "reports.run_report",
     "SparkEvents": "bound_events",
     "gpu_match": "matching",
-    "gpu_match_all": "rule_matching",
+    "gpu_match_all": "rule_sets.matching",
     "gpu_progress": "progress_tables",
-    "heartbeats": "heartbeat_rows",
+    "heartbeats": "streaming.heartbeat_rows",
     "rapids_conf": "rapids",
     "register": "sql",
     "sql_conf": "sql_extension",

@@ -19,8 +19,8 @@ from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_spark.pushdown import quote
-from gpu_cep_spark.worker import RESULT_ROWS
+from gpu_cep_spark.narrowing.pushdown import quote
+from gpu_cep_spark.tasks.worker import RESULT_ROWS
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 ENDS = 4  # columns: time and position of a match's first event, and of its last

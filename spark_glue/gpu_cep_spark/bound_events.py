@@ -14,11 +14,11 @@ from gpu_cep.bound_events import Events
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices, takes_keywords
-from gpu_cep_spark.failures import workers_errors
 from gpu_cep_spark.matching import gpu_match
-from gpu_cep_spark.run_report import RunReport
+from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.slice_choice import AUTO
+from gpu_cep_spark.slices.choice import AUTO
+from gpu_cep_spark.tasks.failures import workers_errors
 
 if TYPE_CHECKING:
     from gpu_cep.display.plotting import Timeline
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpu_cep.plan.explain import Explanation
     from gpu_cep.plan.interval_explain import IntervalExplanation
     from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # The most events that are brought to this process to be drawn.
 MOST_DRAWN = 1_000_000

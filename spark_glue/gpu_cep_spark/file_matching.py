@@ -15,17 +15,17 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
-from gpu_cep_spark.file_footers import Footers, read_footers
-from gpu_cep_spark.file_pieces import Numbers, Piece, Pieces, divide
-from gpu_cep_spark.file_places import NoScanError
-from gpu_cep_spark.file_reading import FilePart, Reading, Share
-from gpu_cep_spark.file_scans import FileScan, find_scan, scan_of_paths
+from gpu_cep_spark.files.footers import Footers, read_footers
+from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, divide
+from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.reading import FilePart, Reading, Share
+from gpu_cep_spark.files.scan_filters import NoFilterError
+from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
-from gpu_cep_spark.narrow_queries import SlicedQuery
-from gpu_cep_spark.pushdown import read_columns
-from gpu_cep_spark.scan_filters import NoFilterError
-from gpu_cep_spark.worker import without_rows
-from gpu_cep_spark.worker_memory import WORKING
+from gpu_cep_spark.narrowing.narrow_queries import SlicedQuery
+from gpu_cep_spark.narrowing.pushdown import read_columns
+from gpu_cep_spark.tasks.worker import without_rows
+from gpu_cep_spark.tasks.worker_memory import WORKING
 
 # Of fewer rows, reading footers takes as long as it spares.
 FEWEST_ROWS = 1 << 16

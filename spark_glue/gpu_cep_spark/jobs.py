@@ -13,19 +13,19 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import AnyPlan
-from gpu_cep.query_plans import as_query
-from gpu_cep_spark.codes import Codes
-from gpu_cep_spark.file_reading import Reading
-from gpu_cep_spark.handshake import make_stage
-from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep.queries.plans import as_query
+from gpu_cep_spark.files.reading import Reading
+from gpu_cep_spark.narrowing.codes import Codes
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.rapids import warn_of_types
-from gpu_cep_spark.row_worker import RowWork
-from gpu_cep_spark.run_report import RunReport, add_figures_column
+from gpu_cep_spark.reports.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.worker import Work
+from gpu_cep_spark.tasks.handshake import make_stage
+from gpu_cep_spark.tasks.row_worker import RowWork
+from gpu_cep_spark.tasks.worker import Work
 
 if TYPE_CHECKING:
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # Characters of a query that errors show.
 LONGEST_TEXT = 500

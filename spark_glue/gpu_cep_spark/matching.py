@@ -18,34 +18,34 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
-from gpu_cep.live_plans import Arrival, check_choices
+from gpu_cep.live.plans import Arrival, check_choices
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.query_plans import is_row_pattern, refuse_swapped
+from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
 from gpu_cep_spark.assembly import assemble, total_counts
-from gpu_cep_spark.codes import coded_columns
 from gpu_cep_spark.file_matching import match_files
-from gpu_cep_spark.heartbeat_rows import without_heartbeats
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
-from gpu_cep_spark.live_checks import refuse_for_batch, refuse_keywords
-from gpu_cep_spark.live_frames import ZONE, match_stream
-from gpu_cep_spark.live_row_patterns import match_row_stream
-from gpu_cep_spark.narrow_frames import narrow
-from gpu_cep_spark.narrow_queries import NarrowQuery, SlicedQuery, time_kind
-from gpu_cep_spark.rare_choice import check_names, choose_rare, rare_names
-from gpu_cep_spark.rare_events import NearRare, keep_near
+from gpu_cep_spark.narrowing.codes import coded_columns
+from gpu_cep_spark.narrowing.narrow_frames import narrow
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
+from gpu_cep_spark.narrowing.rare_choice import check_names, choose_rare, rare_names
+from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
+from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
-from gpu_cep_spark.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.shuffle_tasks import cores_of, shuffle, tasks_behind
-from gpu_cep_spark.slice_choice import AUTO, Known, choose_slicing
-from gpu_cep_spark.slices import Slicing, in_slices, number_of
-from gpu_cep_spark.statistics import count_rows, stream_shares, time_span
-from gpu_cep_spark.worker import without_rows
+from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing
+from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of
+from gpu_cep_spark.slices.shuffle_tasks import cores_of, shuffle, tasks_behind
+from gpu_cep_spark.slices.statistics import count_rows, stream_shares, time_span
+from gpu_cep_spark.streaming.checks import refuse_for_batch, refuse_keywords
+from gpu_cep_spark.streaming.frames import ZONE, match_stream
+from gpu_cep_spark.streaming.heartbeat_rows import without_heartbeats
+from gpu_cep_spark.streaming.row_patterns import match_row_stream
+from gpu_cep_spark.tasks.worker import without_rows
 
 if TYPE_CHECKING:
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # How Spark reads files with a suffix; others are taken for Parquet.
 _CSV, _JSON = "csv({!r}, header=True, inferSchema=True)", "json({!r})"

@@ -15,13 +15,13 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import SparkProgressOptions, takes_keywords
 from gpu_cep.plan.timeouts import MATCH
 from gpu_cep.progress_tables import COMPLETED, OF_STARTS, REACHED, REPLACED, query_of_starts
-from gpu_cep.query_plans import refuse_swapped
+from gpu_cep.queries.plans import refuse_swapped
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.roads import Paths
-from gpu_cep_spark.slice_choice import AUTO
+from gpu_cep_spark.slices.choice import AUTO
 
 if TYPE_CHECKING:
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 
 @takes_keywords(match, SparkProgressOptions)

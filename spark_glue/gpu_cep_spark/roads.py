@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from gpu_cep.choices import Scan
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
 from gpu_cep_spark.file_matching import Found, find_pieces
-from gpu_cep_spark.file_places import NoScanError
+from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.jobs import Job
-from gpu_cep_spark.slice_choice import AUTO
+from gpu_cep_spark.slices.choice import AUTO
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 

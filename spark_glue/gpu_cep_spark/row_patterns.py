@@ -18,18 +18,18 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_call
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import bind_rows, check_row_settings, check_rows, columns_of_rows, make_row_plan
+from gpu_cep.queries.plans import bind_rows, check_row_settings, check_rows, columns_of_rows, make_row_plan
 from gpu_cep_spark.jobs import pattern_text, run_stage
-from gpu_cep_spark.pushdown import column, read_columns
+from gpu_cep_spark.narrowing.pushdown import column, read_columns
+from gpu_cep_spark.narrowing.ties import has_order
 from gpu_cep_spark.rapids import warn_of_types
-from gpu_cep_spark.row_slices import assemble_rows, choose_row_slicing
-from gpu_cep_spark.row_worker import RowWork
-from gpu_cep_spark.run_report import RunReport
+from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.schemas import spark_schema
-from gpu_cep_spark.shuffle_tasks import shuffle
-from gpu_cep_spark.slice_choice import AUTO
-from gpu_cep_spark.slices import in_slices, number_of
-from gpu_cep_spark.ties import has_order
+from gpu_cep_spark.slices.choice import AUTO
+from gpu_cep_spark.slices.cut import in_slices, number_of
+from gpu_cep_spark.slices.row_slices import assemble_rows, choose_row_slicing
+from gpu_cep_spark.slices.shuffle_tasks import shuffle
+from gpu_cep_spark.tasks.row_worker import RowWork
 
 RowPattern = str | RowPatternQuery
 

@@ -20,21 +20,21 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep.query_plans import is_row_pattern
-from gpu_cep.rule_plans import PlannedRule
-from gpu_cep.rule_tables import same_columns
-from gpu_cep.rules import Rule, as_rules, united
-from gpu_cep_spark.handshake import Stage, make_stage
+from gpu_cep.queries.plans import is_row_pattern
+from gpu_cep.rule_sets.plans import PlannedRule
+from gpu_cep.rule_sets.rules import Rule, as_rules, united
+from gpu_cep.rule_sets.tables import same_columns
 from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
 from gpu_cep_spark.matching import check_settings
-from gpu_cep_spark.narrow_queries import NarrowQuery
-from gpu_cep_spark.pushdown import quote
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.narrowing.pushdown import quote
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.row_worker import RowWork
-from gpu_cep_spark.rule_matching import events_of_rules, plan_over, plan_spark_rules, result_of_rules
-from gpu_cep_spark.rule_worker import RuleWork
+from gpu_cep_spark.rule_sets.matching import events_of_rules, plan_over, plan_spark_rules, result_of_rules
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
-from gpu_cep_spark.worker import Work
+from gpu_cep_spark.tasks.handshake import Stage, make_stage
+from gpu_cep_spark.tasks.row_worker import RowWork
+from gpu_cep_spark.tasks.rule_worker import RuleWork
+from gpu_cep_spark.tasks.worker import Work
 
 # Buckets of streams for each partition of a shuffle, enough that hashing spreads them evenly.
 BUCKETS_PER_PARTITION = 4

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError
 from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, with_queries, written
 from gpu_cep_spark.matching import gpu_match
-from gpu_cep_spark.pushdown import quote
+from gpu_cep_spark.narrowing.pushdown import quote
 
 # How statements begin that may have queries listed before them.
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "INSERT"})

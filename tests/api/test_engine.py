@@ -15,7 +15,7 @@ from gpu_cep.engine.phase_one.engine_choice import Choice
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.device.interface import NoDevice
 from gpu_cep_kernels.device.selection import SimulatedDevice
 

@@ -21,7 +21,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.lowering import user_functions
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 OFFSET = 0.5
 TABLE = np.array([0.0, 1.0, 4.0, 9.0])

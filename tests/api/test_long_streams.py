@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep import stream_steps
 from gpu_cep.engine.intervals import join, run
 from gpu_cep.engine.streaming import decisive, event_tags, moving_streams
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.keywords import read_keywords
-from gpu_cep.live_plans import Arrival, plan_live
-from gpu_cep.stream_steps import certain_matches, hold_events
+from gpu_cep.live import steps as stream_steps
+from gpu_cep.live.plans import Arrival, plan_live
+from gpu_cep.live.steps import certain_matches, hold_events
 
 EVENTS = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64(), "x": pa.int64()})
 HIGH_AND_LOW = "PARTITION BY k DEFINE H AS x > 5, L AS x <= 5 PATTERN H meets L"

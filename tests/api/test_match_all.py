@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep import rule_families, rule_runs
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.rule_sets.compact_texts import compact_texts
 from gpu_cep.keywords import read_keywords
-from gpu_cep.query_plans import make_plan
-from gpu_cep.rules import as_rules, named
+from gpu_cep.queries.plans import make_plan
+from gpu_cep.rule_sets import families as rule_families
+from gpu_cep.rule_sets import runs as rule_runs
+from gpu_cep.rule_sets.rules import as_rules, named
 from tests.drawn.rule_sets import RuleCase, families, rule_sets, typed_rule_sets
 from tests.effort import examples
 

@@ -12,7 +12,7 @@ import gpu_cep as cep
 from gpu_cep import errors
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 TEXT = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 10"
 EVENTS = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [1, 2]})

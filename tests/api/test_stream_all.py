@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep import rule_streams
 from gpu_cep.plan.interval_plan import INTERVAL_PLAN_VERSION, IntervalPlan
+from gpu_cep.rule_sets import streams as rule_streams
 from tests.drawn.rule_sets import families, typed_rule_sets
 from tests.effort import examples
 

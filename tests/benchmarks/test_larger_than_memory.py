@@ -10,7 +10,7 @@ import pytest
 import gpu_cep as cep
 from benchmarks.record import large_files
 from benchmarks.suite import larger_than_memory as large
-from gpu_cep import sliced_plans
+from gpu_cep.queries import sliced_plans
 
 
 def test_chunks_are_in_order_and_the_same_each_time() -> None:

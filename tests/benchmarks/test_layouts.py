@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.suite import layouts
 from benchmarks.suite.files import made
-from gpu_cep import sliced_plans
+from gpu_cep.queries import sliced_plans
 
 
 def test_layouts_have_the_same_matches(tmp_path: Path, monkeypatch) -> None:

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 import gpu_cep as cep
-from gpu_cep import sliced_plans
 from gpu_cep.cli import files, main
+from gpu_cep.queries import sliced_plans
 
 EVENTS = pa.table({"ts": range(400), "type": ["A", "B"] * 200, "x": [*range(399), 2**63 - 1]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS low, b.ts AS at"

@@ -16,7 +16,7 @@ from gpu_cep.engine.events.own_events import TimeSlice, events_to_keep
 from gpu_cep.errors import EventError, MatchLimitExceeded, PatternError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.conformance import test_intervals as situations
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import Case, trend_cases, whole_language

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gpu_cep.lang.ast import STRATEGIES
-from gpu_cep.rules import Rule
+from gpu_cep.rule_sets.rules import Rule
 from tests.drawn.patterns import ALL_OPERATORS, ALPHABETS
 from tests.drawn.queries import AFTER_MATCH, _options, queries
 from tests.drawn.tables import CLOCKS, event_tables, scattered_table

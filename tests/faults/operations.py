@@ -14,7 +14,7 @@ import gpu_cep as cep
 from gpu_cep.cli import main
 from gpu_cep.cli.files import WRITERS, table_target
 from gpu_cep_kernels.compile import kernel_cache
-from gpu_cep_spark.spill import Room, whole_streams
+from gpu_cep_spark.tasks.spill import Room, whole_streams
 from tests.faults.steps import Steps, failing_writes
 
 EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.errors import CepError
-from gpu_cep_spark.spill import Room, whole_streams
+from gpu_cep_spark.tasks.spill import Room, whole_streams
 from tests.faults.steps import each_step, failing_writes, full_disk
 
 KEYS = 5

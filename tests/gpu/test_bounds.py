@@ -19,7 +19,7 @@ from gpu_cep.engine.phase_one.device import direct_matches, in_pieces, label_and
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 SIZE = 600
 EVENTS = pa.table(

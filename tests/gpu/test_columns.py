@@ -20,7 +20,7 @@ from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.gpu.foreign import strict_if_simulated
 
 DAYS = st.dates(date(1900, 1, 1), date(2100, 1, 1))

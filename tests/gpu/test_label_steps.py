@@ -15,7 +15,7 @@ from gpu_cep.engine.phase_one.label_steps import label_steps
 from gpu_cep.errors import EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.gpu.foreign import strict_if_simulated
 
 SIZE = 60

@@ -22,7 +22,7 @@ from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EngineUnavailable
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.gpu.foreign import Foreign, strict_if_simulated
 from tests.gpu.strict_arrays import StrictDevice
 

@@ -22,7 +22,7 @@ from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.device import packing
 from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.conformance.expectation import answered

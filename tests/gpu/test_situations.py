@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.errors import EngineUnavailable, EventError, MatchLimitExceeded
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.compile.jit import Kernel
 from tests.conformance.test_intervals import ALGORITHMS, OUTPUTS, answered, expected, expected_or_failing, outcome
 from tests.drawn.queries import Case

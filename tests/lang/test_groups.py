@@ -9,7 +9,7 @@ from gpu_cep.lang.ast import Repeat, Seq, Variable
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.groups import expand_groups
 from gpu_cep.lang.parser import parse
-from gpu_cep.query_plans import as_query
+from gpu_cep.queries.plans import as_query
 
 B, C = Variable("b", "B"), Variable("c")
 

@@ -45,7 +45,7 @@ ROW_PATTERNS = (
     ),
     Fault(
         "rows-alike-stay-as-spark-had-them",
-        "spark_glue/gpu_cep_spark/row_worker.py",
+        "spark_glue/gpu_cep_spark/tasks/row_worker.py",
         "rows, work.settings.max_steps, threads=cores, profile=profile, ties=work.ties)\n",
         "rows, work.settings.max_steps, threads=cores, profile=profile)\n",
         _SPARK,
@@ -150,7 +150,7 @@ ROW_PATTERNS = (
     ),
     Fault(
         "rows-spilled-by-one-key",
-        "spark_glue/gpu_cep_spark/row_worker.py",
+        "spark_glue/gpu_cep_spark/tasks/row_worker.py",
         "columns), keys)",
         "columns), range(len(rows.schema)))",
         _SPARK,

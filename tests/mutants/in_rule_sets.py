@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-_RUNS, _VALUES = "gpu_cep/rule_runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
+_RUNS, _VALUES = "gpu_cep/rule_sets/runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
-_ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_matching.py", "spark_glue/gpu_cep_spark/rule_shuffles.py"
+_ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_sets/matching.py", "spark_glue/gpu_cep_spark/rule_sets/shuffles.py"
 _MATCH_ALL, _SPARK = ("tests/api/test_match_all.py",), ("tests/spark/test_rule_sets.py",)
 
-_STREAMS, _STREAM_ALL = "gpu_cep/rule_streams.py", ("tests/api/test_stream_all.py",)
+_STREAMS, _STREAM_ALL = "gpu_cep/rule_sets/streams.py", ("tests/api/test_stream_all.py",)
 
 _PART = "        with suppress(CepError):\n            pairs = pair_rows("
 _CROWDED, _LISTS = "gpu_cep/engine/rule_sets/crowded_rows.py", "gpu_cep/engine/rule_sets/row_lists.py"
@@ -28,7 +28,13 @@ RULE_SETS = (
     Fault("negated-variables-need-no-rows", _VALUES, "range(len(query.variables))", "range(len(query.positives))", _MATCH_ALL),
     Fault("values-of-any-test", _VALUES, "reduce(or_,", "reduce(and_,", _MATCH_ALL),
     Fault("groups-of-rows-unsorted", _LISTS, "np.sort(np.concatenate(", "(np.concatenate(", _MATCH_ALL),
-    Fault("part-that-fails-fails-all", "gpu_cep/rule_families.py", _PART, _PART.replace("with suppress(CepError)", "if True"), _MATCH_ALL),
+    Fault(
+        "part-that-fails-fails-all",
+        "gpu_cep/rule_sets/families.py",
+        _PART,
+        _PART.replace("with suppress(CepError)", "if True"),
+        _MATCH_ALL,
+    ),
     Fault("pairs-that-hold-are-cleared", _PAIRS, "labels[~holds] &=", "labels[holds] &=", _MATCH_ALL),
     Fault("null-holds-for-a-pair", _PAIRS, "holds &= ~nulls[rows]", "holds &= True", _MATCH_ALL),
     Fault("strongest-of-all-constants", _PAIRS, '"gt": min, "ge": min', '"gt": max, "ge": max', _MATCH_ALL),

@@ -7,15 +7,15 @@ from tests.mutants.fault import Fault
 _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = "gpu_cep/plan/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
 _OPEN = f"{_STREAMING}/certainty.py"
-_STEPS, _LAST = "gpu_cep/stream_steps.py", "gpu_cep/engine/phase_one/last_variables.py"
+_STEPS, _LAST = "gpu_cep/live/steps.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/engine/timeouts.py"
 _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
 _TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
 _STREAM = ("tests/api/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
-_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/live_buckets.py", ("tests/spark/test_live_buckets.py",)
-_BUCKET_STATE = "spark_glue/gpu_cep_spark/live_state.py"
+_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests/spark/test_live_buckets.py",)
+_BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
 _LONG_STREAMS, _CLOCK = ("tests/api/test_long_streams.py",), ("tests/api/test_stream_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/test_silent_keys.py",)
 _OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
@@ -31,7 +31,7 @@ STREAMS = (
     Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
     Fault("quantified-last-variable-forgotten", _LAST, " and pattern.maximum[v] == 1", "", _OUTPUTS),
     Fault("rows-of-batches-in-any-order", _STEPS, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
-    Fault("what-is-not-certain-yet", "gpu_cep/live_runs.py", "watermark=watermark)), threads", "finished=True)), threads", _BATCHES),
+    Fault("what-is-not-certain-yet", "gpu_cep/live/runs.py", "watermark=watermark)), threads", "finished=True)), threads", _BATCHES),
     Fault("numbered-matches-counted-twice", _STEPS, "numbering.total - before", "numbering.total", _OUTPUTS),
     Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
@@ -73,7 +73,7 @@ STREAMS = (
     Fault("buckets-called-late", _BUCKET_STATE, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
     Fault(
         "heartbeats-taken-for-events",
-        "spark_glue/gpu_cep_spark/heartbeat_rows.py",
+        "spark_glue/gpu_cep_spark/streaming/heartbeat_rows.py",
         "df.filter(behind_watermark(~column(HEARTBEAT), timestamp)).drop",
         "df.drop",
         ("tests/spark/test_streaming.py",),
@@ -92,7 +92,7 @@ STREAMS = (
     Fault("ruled-out-is-completed", _PROGRESS, 'found.column("kind"), "match")', "rows.column(REACHED), len(names))", _HOW_FAR),
     Fault(
         "filters-pass-the-watermark",
-        "spark_glue/gpu_cep_spark/narrow_frames.py",
+        "spark_glue/gpu_cep_spark/narrowing/narrow_frames.py",
         " and df.isStreaming:",
         " and not df:",
         ("tests/spark/test_streaming.py",),
@@ -177,14 +177,14 @@ STREAMS = (
     ),
     Fault(
         "timeouts-of-neighbours-are-given-up",
-        "gpu_cep/live_plans.py",
+        "gpu_cep/live/plans.py",
         "None if settings.kind is not None else decided_by_streams(plan)",
         "decided_by_streams(plan)",
         _LONG_STREAMS,
     ),
     Fault(
         "buckets-spread-as-they-are-numbered",
-        "spark_glue/gpu_cep_spark/live_packing.py",
+        "spark_glue/gpu_cep_spark/streaming/packing.py",
         "order[(begins[:, None] + np.arange(each)).ravel()].astype(np.int32)",
         "np.arange(each * partitions, dtype=np.int32)",
         _OF_BUCKETS,

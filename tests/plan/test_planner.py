@@ -16,7 +16,7 @@ from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, PlannedNegation, ProgramProperty, Spread
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 ROOT = Path(__file__).parents[2]
 EVENTS = pa.table(

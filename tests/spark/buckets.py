@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep_spark.jobs import keys_of_shuffle
-from gpu_cep_spark.live_buckets import match_bucket
-from gpu_cep_spark.live_frames import packing_of
-from gpu_cep_spark.live_packing import pack_partition, unpack_partition
-from gpu_cep_spark.live_state import TICKS
-from gpu_cep_spark.live_work import LiveWork
-from gpu_cep_spark.spill import stream_hashes
+from gpu_cep_spark.streaming.buckets import match_bucket
+from gpu_cep_spark.streaming.frames import packing_of
+from gpu_cep_spark.streaming.packing import pack_partition, unpack_partition
+from gpu_cep_spark.streaming.state import TICKS
+from gpu_cep_spark.streaming.work import LiveWork
+from gpu_cep_spark.tasks.spill import stream_hashes
 
 
 @dataclass

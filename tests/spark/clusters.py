@@ -16,7 +16,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from gpu_cep_kernels.device import selection
-from gpu_cep_spark.devices import use_device_of_task
+from gpu_cep_spark.tasks.devices import use_device_of_task
 
 SPARK_CLASS = Path(pyspark.__file__).parent / "bin" / "spark-class"
 DEPLOY = "org.apache.spark.deploy"

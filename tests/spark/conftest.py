@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gpu_cep_spark import sql_conf
-from gpu_cep_spark.live_checks import ROCKS, STORE
+from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
 from tests.spark.live_sources import CHANGELOG
 

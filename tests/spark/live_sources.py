@@ -17,7 +17,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark.live_checks import ROCKS, STORE
+from gpu_cep_spark.streaming.checks import ROCKS, STORE
 
 SECOND, START = 1_000_000, 1_800_000_000_000_000
 INSTANT = pa.timestamp("us", "UTC")

@@ -16,10 +16,10 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.slice_choice import Known, choose_slicing
-from gpu_cep_spark.slices import Slicing
+from gpu_cep_spark.slices.choice import Known, choose_slicing
+from gpu_cep_spark.slices.cut import Slicing
 from gpu_cep_spark.sql import Registration, analyze_call
 from tests.spark.samples import as_set
 

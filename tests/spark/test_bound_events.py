@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import gpu_cep as cep
 from gpu_cep.errors import EventError, MatchLimitExceeded, PatternError, UnsupportedError
 from gpu_cep_spark import bound_events
-from gpu_cep_spark.failures import workers_errors
+from gpu_cep_spark.tasks.failures import workers_errors
 from tests.spark.samples import streams
 
 pytestmark = pytest.mark.surface

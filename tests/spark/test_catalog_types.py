@@ -14,8 +14,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark.pushdown import event_filter, read_columns
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark.narrowing.pushdown import event_filter, read_columns
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.samples import as_set
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 import gpu_cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark.codes import coded_columns
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark.narrowing.codes import coded_columns
 from tests.spark.samples import as_set, streams
 
 EVENTS = streams(300, seed=5)

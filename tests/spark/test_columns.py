@@ -11,7 +11,7 @@ from gpu_cep.engine.input.read_tables import schema_of
 from gpu_cep.lang.parser import parse
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.ties import tie_breakers
+from gpu_cep_spark.narrowing.ties import tie_breakers
 from tests.spark.samples import streams
 
 pytestmark = pytest.mark.surface

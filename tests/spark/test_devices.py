@@ -9,7 +9,7 @@ import pytest
 
 from gpu_cep.engine.phase_one import engine_choice
 from gpu_cep_kernels.device import selection
-from gpu_cep_spark.devices import device_index, use_device_of_task
+from gpu_cep_spark.tasks.devices import device_index, use_device_of_task
 from tests.spark.conftest import ROOT
 
 
@@ -52,8 +52,8 @@ def test_without_spark_devices_are_not_touched(monkeypatch: pytest.MonkeyPatch) 
 NO_CUDA = """
 import sys
 
-import gpu_cep_spark.worker
-from gpu_cep_spark.devices import use_device_of_task
+import gpu_cep_spark.tasks.worker
+from gpu_cep_spark.tasks.devices import use_device_of_task
 
 use_device_of_task(None, {})
 print("cupy" in sys.modules, "libcuda" in open("/proc/self/maps").read())

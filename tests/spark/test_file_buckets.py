@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import UnsupportedError
-from gpu_cep_spark import file_matching, file_pieces
+from gpu_cep_spark import file_matching
+from gpu_cep_spark.files import pieces as file_pieces
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.test_slices import QUERIES, streams

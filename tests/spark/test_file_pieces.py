@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Reach
-from gpu_cep_spark import file_pieces
-from gpu_cep_spark.file_pieces import choose_cut, wanted_pieces
-from gpu_cep_spark.file_places import NoScanError
+from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.files.pieces import choose_cut, wanted_pieces
+from gpu_cep_spark.files.places import NoScanError
 from tests.effort import examples
 
 MILLION, WIDTH = 1_000_000, 20

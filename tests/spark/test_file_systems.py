@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, UnsupportedError
-from gpu_cep_spark.file_footers import read_footers
-from gpu_cep_spark.file_places import NoScanError, open_place, places_of
-from gpu_cep_spark.file_scans import find_scan
+from gpu_cep_spark.files.footers import read_footers
+from gpu_cep_spark.files.places import NoScanError, open_place, places_of
+from gpu_cep_spark.files.scans import find_scan
 from tests.spark.conftest import CONNECT
 from tests.spark.test_files import assert_same, in_order, small_pieces
 from tests.spark.test_slices import QUERIES

@@ -18,9 +18,9 @@ from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.input import parquet_files
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.keywords import read_keywords
-from gpu_cep_spark.file_footers import fingerprint
-from gpu_cep_spark.file_reading import READ_GROUPS, READ_ROWS, FilePart, Reading, Share, read_share
-from gpu_cep_spark.narrow_queries import NarrowQuery
+from gpu_cep_spark.files.footers import fingerprint
+from gpu_cep_spark.files.reading import READ_GROUPS, READ_ROWS, FilePart, Reading, Share, read_share
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from tests.effort import examples
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("type", pa.string()), ("x", pa.int64())])

@@ -21,14 +21,14 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import WHOLE
-from gpu_cep_spark.file_footers import read_footers
 from gpu_cep_spark.file_matching import _share
-from gpu_cep_spark.file_pieces import Piece
-from gpu_cep_spark.file_places import NoScanError
-from gpu_cep_spark.file_reading import Reading, read_share
-from gpu_cep_spark.file_scans import find_scan
-from gpu_cep_spark.pushdown import read_columns
-from gpu_cep_spark.scan_filters import NoFilterError
+from gpu_cep_spark.files.footers import read_footers
+from gpu_cep_spark.files.pieces import Piece
+from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.reading import Reading, read_share
+from gpu_cep_spark.files.scan_filters import NoFilterError
+from gpu_cep_spark.files.scans import find_scan
+from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set

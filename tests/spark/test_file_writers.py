@@ -16,8 +16,10 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, UnsupportedError
-from gpu_cep_spark import file_matching, file_pieces, file_scans
-from gpu_cep_spark.file_places import NoScanError
+from gpu_cep_spark import file_matching
+from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.files import scans as file_scans
+from gpu_cep_spark.files.places import NoScanError
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 

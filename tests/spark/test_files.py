@@ -18,7 +18,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
-from gpu_cep_spark import file_footers, file_pieces
+from gpu_cep_spark.files import footers as file_footers
+from gpu_cep_spark.files import pieces as file_pieces
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan

@@ -15,7 +15,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark.handshake import send
+from gpu_cep_spark.tasks.handshake import send
 from tests.spark.samples import QUERIES, streams
 
 ABSENT = """

@@ -14,8 +14,8 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.events import key_hashes
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark.key_buckets import Bucket, rows_of_bucket
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark.files.key_buckets import Bucket, rows_of_bucket
 
 KEYS = st.tuples(st.none() | st.sampled_from(["", "a", "b", "ü"]), st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan")]))
 

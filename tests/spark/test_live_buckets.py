@@ -21,15 +21,16 @@ from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.keywords import read_keywords
-from gpu_cep.live_plans import Arrival
-from gpu_cep.live_queries import LiveQuery
+from gpu_cep.live.plans import Arrival
+from gpu_cep.live.queries import LiveQuery
+from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.stream_steps import certain_matches, push_events
-from gpu_cep_spark import live_packing, live_state
-from gpu_cep_spark.live_frames import live_work
-from gpu_cep_spark.live_state import TICKS
-from gpu_cep_spark.narrow_queries import NarrowQuery
-from gpu_cep_spark.worker import as_promised
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.streaming import packing as live_packing
+from gpu_cep_spark.streaming import state as live_state
+from gpu_cep_spark.streaming.frames import live_work
+from gpu_cep_spark.streaming.state import TICKS
+from gpu_cep_spark.tasks.worker import as_promised
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.drawn.situations import situation_queries, situation_tables

@@ -18,15 +18,16 @@ from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, UnsupportedError
 from gpu_cep.keywords import read_keywords
-from gpu_cep.live_plans import Arrival
-from gpu_cep.stream_steps import certain_matches, push_events
-from gpu_cep_spark import live_packing, live_state
-from gpu_cep_spark.live_marks import in_order_of_ties
-from gpu_cep_spark.live_row_patterns import live_row_work
-from gpu_cep_spark.live_state import TICKS
+from gpu_cep.live.plans import Arrival
+from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.row_worker import match_rows
-from gpu_cep_spark.worker import as_promised
+from gpu_cep_spark.streaming import packing as live_packing
+from gpu_cep_spark.streaming import state as live_state
+from gpu_cep_spark.streaming.marks import in_order_of_ties
+from gpu_cep_spark.streaming.row_patterns import live_row_work
+from gpu_cep_spark.streaming.state import TICKS
+from gpu_cep_spark.tasks.row_worker import match_rows
+from gpu_cep_spark.tasks.worker import as_promised
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.spark.buckets import Operator
 from tests.spark.samples import as_set

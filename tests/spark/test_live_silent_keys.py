@@ -12,8 +12,9 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.errors import EventError, UnsupportedError
-from gpu_cep_spark import live_packing, live_state
-from gpu_cep_spark.live_state import TICKS
+from gpu_cep_spark.streaming import packing as live_packing
+from gpu_cep_spark.streaming import state as live_state
+from gpu_cep_spark.streaming.state import TICKS
 from tests.conformance.expectation import expected
 from tests.drawn.queries import whole_language
 from tests.effort import examples

@@ -19,12 +19,13 @@ from gpu_cep.errors import MatchLimitExceeded, PatternError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark import jobs, worker
-from gpu_cep_spark.handshake import make_stage
-from gpu_cep_spark.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
-from gpu_cep_spark.worker import Work, in_batches, match_partition
-from gpu_cep_spark.worker_memory import LEAST, LIMIT, WORKING, bytes_of_events
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark import jobs
+from gpu_cep_spark.tasks import worker
+from gpu_cep_spark.tasks.handshake import make_stage
+from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
+from gpu_cep_spark.tasks.worker import Work, in_batches, match_partition
+from gpu_cep_spark.tasks.worker_memory import LEAST, LIMIT, WORKING, bytes_of_events
 from tests.spark.samples import QUERIES, as_set, streams
 
 ROWS = 3_000
@@ -135,8 +136,8 @@ def test_partitions_take_turns_among_folders(tmp_path: Path) -> None:
 
 
 def test_the_room_of_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_cep_spark.worker_memory.free_memory", lambda: 1 << 34)
-    monkeypatch.setattr("gpu_cep_spark.worker_memory.address_space", lambda: 60 << 20)
+    monkeypatch.setattr("gpu_cep_spark.tasks.worker_memory.free_memory", lambda: 1 << 34)
+    monkeypatch.setattr("gpu_cep_spark.tasks.worker_memory.address_space", lambda: 60 << 20)
     assert bytes_of_events(4_000, {LIMIT: "100"}, 8) == 4_000 // WORKING
     assert bytes_of_events(None, {LIMIT: "100"}, 8) == (40 << 20) // WORKING
     assert bytes_of_events(None, {LIMIT: "50"}, 8) == LEAST // WORKING

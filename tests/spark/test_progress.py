@@ -14,7 +14,7 @@ from rich.console import Console
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
-from gpu_cep_spark import progress, run_report
+from gpu_cep_spark.reports import progress, run_report
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import QUERIES, as_set, streams
 

@@ -20,7 +20,7 @@ import gpu_cep as cep
 from gpu_cep.analysis import types
 from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, ConditionKind, CountWindow, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
-from gpu_cep_spark.pushdown import event_filter, implied_filter, quote, read_columns
+from gpu_cep_spark.narrowing.pushdown import event_filter, implied_filter, quote, read_columns
 from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.samples import physical_plan, streams
 

@@ -20,10 +20,10 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark import rare_choice
-from gpu_cep_spark.rare_choice import Expected
-from gpu_cep_spark.rare_events import BITS, NearRare, keep_near
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark.narrowing import rare_choice
+from gpu_cep_spark.narrowing.rare_choice import Expected
+from gpu_cep_spark.narrowing.rare_events import BITS, NearRare, keep_near
 from tests.drawn.queries import Case, whole_language
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
@@ -165,7 +165,7 @@ def test_streams_are_apart(spark: SparkSession) -> None:
 
 
 def test_equal_hashes_keep_too_much_only(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_cep_spark.rare_events.BITS", 64)
+    monkeypatch.setattr("gpu_cep_spark.narrowing.rare_events.BITS", 64)
     assert assert_same(spark.createDataFrame(bursts(8)), QUERIES["next"], partition_by="s").num_rows
 
 

@@ -17,9 +17,9 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark import worker
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.row_worker import match_rows
+from gpu_cep_spark.tasks import worker
+from gpu_cep_spark.tasks.row_worker import match_rows
 from tests.spark.samples import as_set, physical_plan
 
 ROWS = pa.table(

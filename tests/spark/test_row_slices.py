@@ -18,11 +18,11 @@ from gpu_cep.engine.row_patterns.slices import skips_rows, take_matches
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.row_patterns.certainty import rows_before
 from gpu_cep.plan.settings import Settings
+from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.row_slices import may_be_long, reason_against
-from gpu_cep_spark.row_worker import match_rows
-from gpu_cep_spark.run_report import RunReport
-from gpu_cep_spark.slice_marks import EACH, FLAG_BITS, OWN_BIT
+from gpu_cep_spark.slices.marks import EACH, FLAG_BITS, OWN_BIT
+from gpu_cep_spark.slices.row_slices import may_be_long, reason_against
+from gpu_cep_spark.tasks.row_worker import match_rows
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.spark.samples import as_set
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark.failures import workers_errors
-from gpu_cep_spark.rule_shuffles import groups_of_columns, keys_of_shuffles
+from gpu_cep_spark.rule_sets.shuffles import groups_of_columns, keys_of_shuffles
+from gpu_cep_spark.tasks.failures import workers_errors
 from tests.effort import examples
 from tests.spark.samples import QUERIES, as_set, physical_plan, streams
 

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
-from gpu_cep_spark.row_metrics import first_execution
-from gpu_cep_spark.run_report import COUNTS, STAGES
+from gpu_cep_spark.reports.row_metrics import first_execution
+from gpu_cep_spark.reports.run_report import COUNTS, STAGES
 from tests.spark import test_intervals
 from tests.spark.conftest import ROOT
 from tests.spark.samples import QUERIES, as_set, streams

@@ -17,13 +17,13 @@ from pyspark.sql import SparkSession
 import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
-from gpu_cep_spark import stream_costs
-from gpu_cep_spark.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_in, cores_of, estimated_bytes, tasks_of_shuffle
-from gpu_cep_spark.slice_choice import Choice, Known, choose_slicing
-from gpu_cep_spark.slices import Slicing
-from gpu_cep_spark.statistics import count_rows, stream_shares
-from gpu_cep_spark.stream_costs import cost_of_slices, cost_of_whole, cutting_pays, fullest_core
+from gpu_cep.queries.plans import make_plan
+from gpu_cep_spark.slices import stream_costs
+from gpu_cep_spark.slices.choice import Choice, Known, choose_slicing
+from gpu_cep_spark.slices.cut import Slicing
+from gpu_cep_spark.slices.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_in, cores_of, estimated_bytes, tasks_of_shuffle
+from gpu_cep_spark.slices.statistics import count_rows, stream_shares
+from gpu_cep_spark.slices.stream_costs import cost_of_slices, cost_of_whole, cutting_pays, fullest_core
 from tests.spark.samples import as_set
 from tests.spark.test_slices import QUERIES, streams
 

@@ -17,7 +17,7 @@ import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep_spark import matching
 from gpu_cep_spark.assembly import assemble
-from gpu_cep_spark.statistics import time_span
+from gpu_cep_spark.slices.statistics import time_span
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
 from tests.spark.test_matching import spread

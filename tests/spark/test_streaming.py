@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
-from gpu_cep_spark.live_packing import partition_of
+from gpu_cep_spark.streaming.packing import partition_of
 from tests.spark.live_sources import (
     INSTANT,
     LEVELS,

@@ -6,10 +6,10 @@ from pyspark.daemon import manager
 
 # a test takes the package away from workers
 with suppress(ImportError):
-    import gpu_cep_spark.live_processor
-    import gpu_cep_spark.row_worker
-    import gpu_cep_spark.rule_worker
-    import gpu_cep_spark.worker  # noqa: F401
+    import gpu_cep_spark.streaming.processor
+    import gpu_cep_spark.tasks.row_worker
+    import gpu_cep_spark.tasks.rule_worker
+    import gpu_cep_spark.tasks.worker  # noqa: F401
 
 if __name__ == "__main__":
     manager()

@@ -19,8 +19,8 @@ from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, Reference, ReturnItem
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
-from gpu_cep.query_plans import AnyQuery, make_plan
-from gpu_cep.query_runs import run_plan
+from gpu_cep.queries.plans import AnyQuery, make_plan
+from gpu_cep.queries.runs import run_plan
 
 Rows = npt.NDArray[np.int64]
 

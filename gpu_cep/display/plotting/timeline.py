@@ -14,7 +14,7 @@ from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
-from gpu_cep.query_plans import as_query, make_plan, refuse_swapped
+from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gpu_cep.analysis.options import Options
     from gpu_cep.plan.event_plan import Plan
-    from gpu_cep.query_plans import Pattern
+    from gpu_cep.queries.plans import Pattern
 
 # The widest margin, as a share of the match.
 MOST_MARGIN = 1_000

@@ -24,7 +24,7 @@ from gpu_cep.explanations import explanation_of
 from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
-from gpu_cep.query_plans import as_query, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.queries.plans import as_query, is_row_pattern, make_plan, refuse_swapped
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.plan.settings import Settings
-    from gpu_cep.query_plans import AnyQuery, Pattern
+    from gpu_cep.queries.plans import AnyQuery, Pattern
 
 
 @dataclass(frozen=True, slots=True)

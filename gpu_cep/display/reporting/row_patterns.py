@@ -15,8 +15,8 @@ from gpu_cep.display.reporting.page import Content
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.query_plans import as_row_pattern, check_row_settings, make_row_plan
-from gpu_cep.query_runs import read_rows, run_row_pattern
+from gpu_cep.queries.plans import as_row_pattern, check_row_settings, make_row_plan
+from gpu_cep.queries.runs import read_rows, run_row_pattern
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
@@ -32,7 +32,7 @@ def row_pattern_content(
 ) -> Content:  # fmt: skip
     """Run MATCH_RECOGNIZE, given as text or as a tree, and return the content of its page, with at most so many rows of the result.
 
-    `profile`, an empty one, receives what was counted. Raises as :func:`gpu_cep.query_runs.run_row_pattern`.
+    `profile`, an empty one, receives what was counted. Raises as :func:`gpu_cep.queries.runs.run_row_pattern`.
     """
     check_row_settings(settings)
     query, table = as_row_pattern(pattern), read_rows(events, pattern, options)

@@ -77,7 +77,7 @@ def test_no_node_is_entered_in_vain(monkeypatch):
 def test_the_schema_is_known_without_events():
     from gpu_cep.keywords import make_options
     from gpu_cep.plan.settings import Settings
-    from gpu_cep.query_plans import make_plan
+    from gpu_cep.queries.plans import make_plan
 
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "k": ["x", "x"]})
     options = make_options(partition_by="k", strategy="skip_till_any_match")

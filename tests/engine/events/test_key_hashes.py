@@ -14,7 +14,7 @@ from gpu_cep.engine.events.key_hashes import hash_keys
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.engine.events.test_stream_keys import COLUMNS
 
 TEXTS = st.none() | st.text(max_size=20) | st.sampled_from(["", "a" * 8, "a" * 9, "b" + "a" * 15, "a" * 16, "a" * 17, "a" * 8 + "b"])

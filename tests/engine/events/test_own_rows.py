@@ -29,7 +29,7 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.conformance.expectation import expected
 from tests.drawn.queries import trend_cases, whole_language
 from tests.drawn.situations import situation_cases

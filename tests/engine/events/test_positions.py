@@ -15,7 +15,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.positions import choose_disjoint, positions_of_events
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 small = st.integers(0, 3)
 

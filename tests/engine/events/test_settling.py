@@ -16,7 +16,7 @@ from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 small = st.integers(0, 3)
 WINDOW = 6

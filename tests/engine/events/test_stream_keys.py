@@ -20,7 +20,7 @@ from gpu_cep.engine.input.text_codes import ascends
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import DEFAULT_SETTINGS
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 NAN = math.nan
 COLUMNS = {

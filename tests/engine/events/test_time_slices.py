@@ -16,7 +16,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.conformance.expectation import expected
 from tests.drawn.queries import trend_cases, whole_language
 from tests.effort import examples

@@ -13,9 +13,9 @@ import pytest
 from pyarrow import dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep import sliced_plans
 from gpu_cep.engine.input import grouped_files
 from gpu_cep.engine.input.sources import source_of
+from gpu_cep.queries import sliced_plans
 
 ROWS, FILES = 400, 4
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5"

@@ -21,7 +21,7 @@ from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.oracle.lanes import lanes
 
 # First, last and ending row of a situation; it is open if there is none.

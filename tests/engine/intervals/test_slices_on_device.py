@@ -12,7 +12,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 SIZE = 2_000

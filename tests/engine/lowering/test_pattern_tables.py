@@ -10,7 +10,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import is_chain, matcher_tables
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.kernel_cases.tables import AGGREGATES, ITERATED, aggregate_table, condition_table, pattern_table
 
 EVENTS = pa.table({"ts": [1], "type": ["A"], "x": [1]})

@@ -17,7 +17,7 @@ from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 SIZE = 40

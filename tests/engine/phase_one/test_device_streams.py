@@ -15,7 +15,7 @@ from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.device.event_sources import ResidentEvents, streams_of_range
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.phase_one.placed_events import PlacedEvents
 

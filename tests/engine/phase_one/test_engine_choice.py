@@ -18,7 +18,7 @@ from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even,
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
 
 SCHEMA = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.string()})

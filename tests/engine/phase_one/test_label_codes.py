@@ -12,7 +12,7 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.settings import Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 
 WIDTHS = (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64())
 NARROW = {pa.int8(): np.uint8, pa.uint8(): np.uint8, pa.int16(): np.uint16, pa.uint16(): np.uint16}

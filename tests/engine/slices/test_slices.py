@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from pyarrow import csv, dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep import sliced_plans, sliced_rows
 from gpu_cep.engine.input import grouped_files, parquet_files
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.time_cut import cut_by_number
@@ -28,6 +27,8 @@ from gpu_cep.engine.slices.budget import Choice
 from gpu_cep.engine.slices.in_order import bring_in_order, sample_times
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.engine.slices.sliced_plan import reach_of
+from gpu_cep.live import sliced_rows
+from gpu_cep.queries import sliced_plans
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.neighbours import neighbour_cases
 from tests.drawn.queries import AFTER_MATCH, Case, trend_cases, whole_language

@@ -24,7 +24,7 @@ from gpu_cep.engine.windows.candidates import BranchWindows, branch_windows, mat
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
-from gpu_cep.query_plans import make_plan
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.phase_one.window_conditions import prefix_counts, summary_statistics
 
 

@@ -1,0 +1,355 @@
+"""Take a stream from one state to the next: events come in, the watermark moves, matches become certain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.accounting.match_budget import Spent
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.answers import answer, open_run_rows, rows_in_contact
+from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.input_events import Origin
+from gpu_cep.engine.input.parquet_files import PartOfFiles
+from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.ticks import Tick, preceding
+from gpu_cep.engine.input.timed_events import timed_events
+from gpu_cep.engine.input.times import DROP, load_times
+from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
+from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
+from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
+from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
+from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
+from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
+from gpu_cep.engine.streaming.moving_streams import events_of_keys
+from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
+from gpu_cep.engine.streaming.sessions import with_numbers, without_numbers
+from gpu_cep.engine.streaming.state import Clock, StreamState, Times
+from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
+from gpu_cep.live.queries import LiveQuery
+from gpu_cep.plan.certainty import Certain
+from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.interval_plan import IntervalPlan
+
+
+def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:
+    """Return the state with further events, of the schema of the query, and the rows of those that were late.
+
+    The watermark moves behind the latest event. An event is late if its time is not after the watermark before.
+    Events that no variable can bind are left out, if they do not matter.
+
+    Raises
+    ------
+    EventError
+        A timestamp is NULL or NaN, an event is late, unless these are dropped, or a condition overflows.
+    """
+    timed, kept = timed_events(live.plan.query, events)
+    host, clock = to_host(timed), state.clock
+    times, rows = times_of(live, host), np.arange(events.num_rows) if kept is None else kept
+    late = rows[:0]
+    if clock.watermark is not None and len(times) and times.min() <= clock.watermark:
+        in_time = times > clock.watermark
+        late = rows[~in_time]
+        refuse_late(live, clock, clock.pushed + late)
+        host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
+    moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
+    chosen, tags = bindable_events(live, host)
+    if len(chosen) < len(rows):
+        host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
+    return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows, tags), late
+
+
+def with_tags(live: LiveQuery, state: StreamState) -> StreamState:
+    """Return a state that was saved with the tags of its events."""
+    return state if live.tagging is None else replace(state, tags=tag_events(live.tagging, state.events))
+
+
+def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: npt.NDArray[np.int64]) -> StreamState:
+    """Return the state with these events, which were kept elsewhere, in place of its own; raises as :func:`push_events`."""
+    return add_events(drop_first(state, len(state.times)), events, times_of(live, events), numbers)
+
+
+def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
+    """Raise EventError if late events are an error."""
+    if not live.refuses_late:
+        return
+    if live.in_order:
+        told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
+        raise EventError(f"{told}; result='reader' reads batches in order of time: sort them, or give them as one table")
+    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {clock.watermark} ticks"
+    raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
+
+
+def times_of(live: LiveQuery, events: pa.Table) -> Times:
+    """Return the times of events, in ticks."""
+    columns, column = EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp
+    # row patterns have no nulls='drop'
+    remedy = DROP if live.rows is None else f"push only rows that have a {columns.name(column)}"
+    return load_times(columns, column, remedy)
+
+
+def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
+    """Return a value of the timestamp column in ticks; `argument` gives it.
+
+    Raises
+    ------
+    EventError
+        It is no such value, or the ticks do not hold all of it.
+    """
+    place = live.plan.query.timestamp
+    field = live.schema.field(place)
+    plain = time.as_py() if isinstance(time, pa.Scalar) else time
+    try:
+        value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
+        whole = _holds_all(value, plain)
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
+        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
+    if not whole:
+        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}, which holds a part of it")
+    columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
+    ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
+    return ticks
+
+
+def _holds_all(value: pa.Array, plain: Any) -> bool:
+    """Return whether an array holds all of the one time that it was made of; Arrow cuts what is behind its ticks."""
+    if isinstance(plain, date):
+        # pandas counts nanoseconds, which Arrow looks for only where it is told to
+        own = pa.array([plain], pa.timestamp("ns") if getattr(plain, "nanosecond", 0) else None)
+        return bool(value.cast(own.type).equals(own))
+    in_ticks = pa.types.is_integer(value.type) or pa.types.is_temporal(value.type)
+    return not in_ticks or not isinstance(plain, (Real, Decimal)) or bool(plain % 1 == 0)
+
+
+def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:
+    """Return the rows of the events that some variable may bind, or of all if the others matter, too; and their tags, if any."""
+    return (bindable_rows(live.labelling, events), None) if live.tagging is None else tagged_rows(live.tagging, events)
+
+
+def moved_clock(live: LiveQuery, clock: Clock, times: Times, *, pushed: int, late: int) -> Clock:
+    """Return the clock once so many events have been pushed, of which `late` were late; `times` are those of the others."""
+    own = [] if clock.latest is None else [clock.latest]
+    latest = max([*own, times.max().item()]) if len(times) else clock.latest
+    watermark = _moved_watermark(live, clock.watermark, times)
+    return replace(clock, pushed=clock.pushed + pushed, late=clock.late + late, watermark=watermark, latest=latest)
+
+
+def _moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
+    """Return the watermark once events have come."""
+    if not len(times):
+        return watermark
+    latest: Tick = times.max().item()
+    # further events of the latest time may come
+    behind = preceding(latest) if live.in_order else latest - live.lateness
+    if live.in_order and behind == latest:
+        # the first of all times: nothing can be before it
+        return watermark
+    return behind if watermark is None else max(watermark, behind)
+
+
+def idle_watermark(live: LiveQuery, clock: Clock, seconds: float) -> Tick | None:
+    """Return the watermark if no event has come for so many seconds: it moves with them once they are more than `idle` allows.
+
+    Raises
+    ------
+    EventError
+        The stream was made without `idle`.
+    """
+    if live.idle is None:
+        raise EventError("advance() needs a time, or a stream that was made with idle='30 seconds' or so")
+    if clock.latest is None or seconds < live.idle.seconds:
+        return clock.watermark
+    passed: Tick = seconds * live.idle.ticks_per_second
+    moved = clock.latest - live.lateness + (passed if isinstance(clock.latest, float) else int(passed))
+    return moved if clock.watermark is None else max(clock.watermark, moved)
+
+
+def is_due(live: LiveQuery, clock: Clock) -> bool:
+    """Return whether the watermark has moved so far that the engine runs."""
+    if clock.watermark is None or clock.answered is None:
+        return clock.watermark is not None
+    moved = clock.watermark - clock.answered
+    return moved > 0 and (live.every is None or moved >= live.every)
+
+
+def no_matches(live: LiveQuery) -> pa.Table:
+    """Return the result of a call by which nothing has become certain."""
+    if live.plan.settings.output != "count" or live.plan.query.partition_by:
+        return live.result.empty_table()
+    return pa.Table.from_arrays([pa.array([0], pa.int64())], schema=live.result)
+
+
+def certain_matches(
+    live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None, spent: Spent | None = None
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
+    """Return the state without events that no later match depends on, and the matches that have become certain, then timeouts.
+
+    These are those that were not certain when the engine ran last. A stream that has finished has no watermark:
+    then all other matches are certain. `spent` is what the runs before have used of the bounds.
+    """
+    assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
+    until = None if state.clock.finished else state.clock.watermark
+    if live.rows is not None:
+        after, found = certain_rows(live.rows, state, until, threads, live.plan.settings.max_steps, profile)
+        return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found
+    if live.timeouts is None:
+        return _certain_matches(live, state, until, threads, profile, spent)
+    own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
+    # both runs read the same columns of the same events
+    shared = EventColumns(state.events.slice(0, own.known), live.plan.query)
+    after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
+    read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
+    over = answer(live.timeouts, read.table, origin=read.origin, own=own.own, threads=threads, profile=profile, shared=read.shared)
+    return after, pa.concat_tables([found, over])
+
+
+class _Read(NamedTuple):
+    """The events that a run reads, where they are from, and their columns, which other runs may read, too (None: none does)."""
+
+    table: pa.Table
+    origin: Origin
+    shared: EventColumns | None
+
+
+def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Horizon, columns: EventColumns) -> _Read:
+    """Return what a run reads of the events that are known, whose `columns` are given: those of keys that may have something to report.
+
+    What comes behind the watermark is not complete.
+    """
+    table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
+    chosen = events_of_keys(live.tagging, certain, state, horizon, columns)
+    if chosen is None:
+        return _Read(table, Origin(live.schema, numbers), columns)
+    return _Read(table.take(pa.array(chosen)), Origin(live.schema, numbers[chosen]), None)
+
+
+def _certain_matches(
+    live: LiveQuery, state: StreamState, until: Tick | None, threads: int | None, profile: Profile | None, spent: Spent | None,
+    shared: EventColumns | None = None,
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
+    """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
+    time_to_live = None if live.sessions is None else live.sessions.time_to_live
+    horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
+    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query)
+    read = _read_by(live, live.certain, state, horizon, columns)
+    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
+    clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)
+    after = forget(live.plan, replace(state, clock=clock), horizon)
+    if live.sliced is None:
+        found = run(read.table, read.origin, shared=read.shared)
+        return _counted(live, after, _sum(found) if live.plan.settings.output == "count" else found.num_rows), found
+    # further columns are added
+    part = PartOfFiles(read.table, live.schema, read.origin.numbers)
+    later = _later(live, state, horizon) if live.sliced.takes else None
+    if live.sessions is None or horizon.sessions is None:
+        return _put_together(live, live.sliced, after, run(*add_columns(live.sliced, part), shared=None), later)
+    table, schema = with_numbers(live.sessions.column, part.table, part.schema, horizon.sessions.numbers)
+    found = run(*add_columns(live.sliced, replace(part, table=table, schema=schema)), shared=None)
+    return _put_together(live, live.sliced, after, without_numbers(live.sliced, live.sessions.column, found), later)
+
+
+def _run(
+    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, threads: int | None, profile: Profile | None,
+    spent: Spent | None, shared: EventColumns | None,
+) -> pa.Table:  # fmt: skip
+    """Return the matches that have become certain, as the plan of a run gives them."""
+    return answer(
+        live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, spent=spent,
+        shared=shared, choose=live.orders, choices=live.choices,
+    )  # fmt: skip
+
+
+def _put_together(
+    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, later: Later | None
+) -> tuple[StreamState, pa.Table]:  # fmt: skip
+    """Return the state that knows of the matches that were found, and the result that these make."""
+    if sliced.takes:
+        found, held = _take(live, sliced, state.held, found, later)
+        state = replace(state, held=held)
+    if sliced.totals:
+        total = total_of(sliced, [found])
+        return _counted(live, state, _sum(total)), total
+    matches = found.num_rows
+    if sliced.whole.settings.output == "events":
+        before = 0 if state.numbering is None else state.numbering.total
+        found, numbering = number_matches(sliced, state.numbering, found)
+        state, matches = replace(state, numbering=numbering), numbering.total - before
+    return _counted(live, state, matches), drop_added(sliced, found)
+
+
+def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None) -> StreamState:
+    """Return the state after a run, without the known events on which no later match depends, if these may be many."""
+    until = state.clock.answered
+    if live.decisive is None or until is None:
+        return state
+    known = count_until(state, until)
+    if not is_worth_a_look(state, known):
+        return state
+    try:
+        kept = _decisive_rows(live.plan, live.decisive, state.events.slice(0, known), state.times[:known], threads)
+    except CepError:
+        # a condition of a run that is not complete yet: it is an error of the push that completes it
+        kept = None
+    if kept is None:
+        return replace(state, settled=known)
+    return replace(drop_others(state, known, kept), settled=len(kept))
+
+
+def _decisive_rows(plan: Plan, decisive: Decisive, known: pa.Table, times: Times, threads: int | None) -> Rows | None:
+    """Return the rows of the known events on which later matches depend; None: these may be all."""
+    match decisive, plan:
+        case OpenRuns(runs), _:
+            return open_run_rows(runs, known, threads)
+        case LastOfStreams(number), EventPlan():
+            return last_of_streams(plan, known, times, number)
+        case InContact(contacts), IntervalPlan():
+            return rows_in_contact(plan, known, contacts, threads)
+    raise AssertionError(f"{decisive} is not of such a plan")
+
+
+def _sum(counts: pa.Table) -> int:
+    """Return the sum of the numbers of matches of streams."""
+    return int(counts.column(counts.num_columns - 1).to_numpy().sum())
+
+
+def _counted(live: LiveQuery, state: StreamState, matches: int) -> StreamState:
+    """Return the state with so many more matches that have come out.
+
+    Raises
+    ------
+    MatchLimitExceeded
+        There are more than the settings allow: of a run, or of all runs over batches.
+    """
+    most, reported = live.plan.settings.max_matches, state.clock.reported + matches
+    if most is not None and (reported if live.in_order else matches) > most:
+        raise MatchLimitExceeded(f"more than max_matches={most:,} matches{'' if live.in_order else ' have become certain at once'}")
+    return replace(state, clock=replace(state.clock, reported=reported))
+
+
+def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> Later | None:
+    """Return when a match of a later run may begin, at the earliest (None: there is no later run)."""
+    plan = live.plan
+    if horizon.later is None or horizon.open is None or not isinstance(plan, EventPlan):
+        return None if horizon.later is None else Later(horizon.later)
+    known = state.events.slice(0, horizon.known)
+    starts = horizon.open[may_begin(plan, known)[horizon.open]]
+    keys = known.select(list(plan.query.partition_by)).take(pa.array(starts))
+    return Later(horizon.later, keys, state.times[starts])
+
+
+def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: Later | None) -> tuple[pa.Table, Held]:
+    """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
+    before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
+    # what is not closed yet ends with the last event of its stream
+    waits = live.certain not in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT)
+    return take_decided(sliced, before, found, later, waits=waits)

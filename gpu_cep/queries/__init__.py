@@ -1,0 +1,1 @@
+"""Plan queries over given events, and run the plans, at once or slice of time by slice of time."""

@@ -1,0 +1,218 @@
+"""Plan queries over events, and run the plans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.lang.ast import Query
+from gpu_cep.lang.ast_intervals import IntervalQuery
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.plan.columns_read import columns_read, narrow_settings
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.plan.settings import Settings, check_settings
+from gpu_cep.plan.timeouts import TIMEOUT
+from gpu_cep.queries.plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan, make_row_plan
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpu_cep.engine.accounting.match_budget import Spent
+    from gpu_cep.engine.events.own_events import Own
+    from gpu_cep.engine.input.absent_values import Texts
+    from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.sources import Source
+    from gpu_cep.plan.interval_plan import AnyPlan
+    from gpu_cep.queries.plans import AnyQuery, Pattern
+
+
+def check_engine(settings: Settings) -> None:
+    """Raise if a setting is unknown, or the engine cannot run here. This comes before reading: files may be large."""
+    check_settings(settings)
+    if settings.engine == "gpu":
+        from gpu_cep.engine.phase_one.engine_choice import require_device
+
+        require_device()
+
+
+def run_plan(
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.Table:  # fmt: skip
+    """Return the result of running `plan`, which :func:`make_plan` made of `pattern`, over the events."""
+    from gpu_cep.engine.answers import has_matches
+
+    if plan.algorithm == "brute_force":
+        found = _by_definition(plan, as_query(pattern), options, events.table)
+    else:
+        found = run_engine(plan, events, threads, profile)
+    if plan.settings.kind != TIMEOUT and not has_matches(plan, found):
+        for sentence in absent_texts(plan, events):
+            warn_caller(sentence, AbsentValueWarning)
+    return found
+
+
+def read_run(
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+) -> pa.RecordBatchReader:  # fmt: skip
+    """Return a reader of the result of :func:`run_plan`, which is found when it is read."""
+    from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.engine.output.readers import reader_of
+
+    schema = answer_schema(plan, events.table.schema if events.origin.schema is None else events.origin.schema)
+    return reader_of(schema, (run_plan(plan, pattern, options, each, threads=threads, profile=profile) for each in (events,)))
+
+
+def run_engine(
+    plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, *, concurrent: int = 1, spent: Spent | None = None,
+    own: Own | None = None,
+) -> pa.Table:  # fmt: skip
+    """Return the engine's result; `profile` receives what was read and done, the others are as for :func:`answer`."""
+    from gpu_cep.engine.answers import answer
+    from gpu_cep.engine.events.own_events import WHOLE
+
+    if profile is not None and events.groups is not None:
+        profile.add_groups(events.groups.read, events.groups.all)
+    return answer(
+        plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile,
+        concurrent=concurrent, spent=spent, own=WHOLE if own is None else own,
+    )  # fmt: skip
+
+
+def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, Texts] | None = None) -> list[str]:
+    """Return a sentence for each text that the query asks for and no event has.
+
+    `known` keeps what the events have, for further queries over the same events.
+    """
+    from gpu_cep.engine.input.absent_values import absent_values, asked_columns
+    from gpu_cep.engine.input.picked_rows import PickedRows
+
+    assert not isinstance(events.table, PickedRows), "what other rows have is not absent"
+    if events.read_all is None:
+        return absent_values(plan.query, events.table, known)
+    if events.table.num_rows and not absent_values(plan.query, events.table):
+        return []
+    # the events that were left out may have them
+    asked = asked_columns(plan.query)
+    return absent_values(plan.query, events.read_all(asked), known) if asked else []
+
+
+def open_source(events: Any) -> Source | None:
+    """Return the events as a source of columns; None if they are read as a whole, or are a table. Raises as reading does."""
+    from gpu_cep.engine.input.sources import source_of
+
+    return source_of(events)
+
+
+def as_reader(events: Any) -> Any:
+    """Return an iterator of batches as a reader of them, and other events as they are; raises EventError if it gives none."""
+    if not isinstance(events, Iterator):
+        return events
+    from gpu_cep.engine.input.batch_readers import reader_of_batches
+
+    return reader_of_batches(events)
+
+
+def is_path(events: Any) -> bool:
+    """Return whether events are named by a path, a glob or a URI, or by a list of them."""
+    from gpu_cep.engine.input.file_systems import locations_of
+
+    return bool(locations_of(events))
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a query, and the events: of a source, only what the query reads.
+
+    Raises any error of the query, and EventError if the events cannot be read.
+    """
+    from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.times import is_ready
+
+    if is_ready(events, options):
+        return make_plan(pattern, events.schema, options, settings), InputEvents(events)
+    source = open_source(events)
+    return _plan_table(events, pattern, options, settings) if source is None else _plan_source(source, pattern, options, settings)
+
+
+def _plan_table(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a query over events that are read as a whole, and these."""
+    from gpu_cep.engine.input.input_events import InputEvents
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.times import lacks_times, type_times
+
+    table = read_events(events)
+    if not table.num_rows or lacks_times(table.schema, options):
+        table = type_times(to_host(table), as_query(pattern), options)
+    return make_plan(pattern, table.schema, options, settings), InputEvents(table)
+
+
+def _plan_source(source: Source, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a query over a source, and what it reads of this."""
+    from gpu_cep.engine.input.event_filter import wanted_events
+    from gpu_cep.engine.input.input_events import InputEvents, Origin
+    from gpu_cep.engine.input.times import lacks_times
+
+    if lacks_times(source.schema, options):
+        return _plan_table(source, pattern, options, settings)
+    whole = make_plan(pattern, source.schema, options, settings)
+    read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
+    narrow = narrow_settings(settings, read)
+    if whole.algorithm == "brute_force":
+        table = source.read(read)
+        return make_plan(pattern, table.schema, options, narrow), InputEvents(table)
+    part = source.read_part(read, wanted_events(whole, source.schema))
+    origin = Origin(part.schema, part.numbers)
+    read_all = None if part.numbers is None else source.read
+    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all)
+
+
+def run_row_pattern(
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
+    profile: Profile | None = None,
+) -> pa.Table:  # fmt: skip
+    """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`; `profile` receives counts.
+
+    Raises
+    ------
+    UnsupportedError
+        A setting is not supported for row patterns, the pattern has too many states, or a partition has too many rows for brute force.
+    MatchLimitExceeded
+        A search made more than `max_steps`.
+    PatternError, EventError
+        The query or the events have an error.
+    """
+    from gpu_cep.engine.brute_force import row_patterns as brute_force
+    from gpu_cep.engine.row_patterns.answers import answer_row_pattern
+
+    check_row_settings(settings)
+    table = read_rows(events, pattern, options)
+    if settings.algorithm == "brute_force":
+        return brute_force.answer_row_pattern(bind_rows(pattern, table.schema, options), options, table)
+    plan = make_row_plan(pattern, table.schema, options, settings)
+    return answer_row_pattern(plan, table, settings.max_steps, threads=threads, profile=profile)
+
+
+@ending_in(EventError, "reading the events", FEWER_EVENTS)
+def read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> pa.Table:
+    """Return the rows: of a source, only the columns that the pattern reads, once it has been found to fit them."""
+    from gpu_cep.engine.input.read_tables import read_events, to_host
+    from gpu_cep.engine.input.sources import source_of
+
+    source = source_of(events)
+    return to_host(read_events(events)) if source is None else source.read(columns_of_rows(pattern, source.schema, options))
+
+
+def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
+    """Return the result that enumerating all candidates gives (``algorithm="brute_force"``)."""
+    from gpu_cep.engine.brute_force.events import enumerate_by_definition
+    from gpu_cep.engine.brute_force.intervals import enumerate_situations
+
+    if isinstance(plan, IntervalPlan) and isinstance(query, IntervalQuery):
+        return enumerate_situations(plan, query, options, table)
+    assert isinstance(plan, EventPlan), "a plan is of its query's kind"
+    assert isinstance(query, Query), "a plan is of its query's kind"
+    return enumerate_by_definition(plan, query, options, table)

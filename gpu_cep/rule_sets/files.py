@@ -1,0 +1,152 @@
+"""Read rule sets from folders of queries, and from files of JSON and YAML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError, nearest
+from gpu_cep.rule_sets.rules import Rule, as_rules
+
+# The suffix of a file that holds the text of one query.
+_QUERY = ".cep"
+_FIELDS = ("name", "pattern", "options", "description")
+_SET_FIELDS = ("rules", "options")
+
+
+def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
+    """Read a rule set, for :func:`gpu_cep.match_all`.
+
+    Parameters
+    ----------
+    path
+        A folder of ``.cep`` files, each of which holds a query and gives it its name; one such file;
+        or a file of JSON or YAML (with PyYAML). That holds a list of rules, each with ``name``,
+        ``pattern`` and, if wanted, ``options`` and ``description``; or a mapping of names to
+        patterns or to such rules; or a mapping with ``rules``, one of these, and ``options`` for
+        all of them.
+
+    Returns
+    -------
+    dict of Rule
+        The rules by name, in the order of the file, or of the names of files.
+
+    Raises
+    ------
+    PatternError
+        There is no such file, or it holds no rule set; the message says what was expected.
+    EngineUnavailable
+        It is YAML, and PyYAML is not installed.
+    """
+    found = Path(path)
+    if found.is_dir():
+        files = sorted(found.glob(f"*{_QUERY}"))
+        if not files:
+            raise PatternError(f"{found}: there is no {_QUERY} file in this folder; each holds the text of a query")
+        return {file.stem: Rule(_text(file)) for file in files}
+    if found.suffix == _QUERY:
+        return {found.stem: Rule(_text(found))}
+    reader = _READERS.get(found.suffix.lower())
+    if reader is None:
+        known = ", ".join((_QUERY, *_READERS))
+        expected = f"expected a folder of {_QUERY} files, or one of {known}"
+        raise PatternError(f"{found}: cannot tell the format of a rule set from its suffix; {expected}")
+    return _rules_of(reader(found), str(found))
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PatternError(f"cannot read the rules {file}: it is not UTF-8") from None
+    except OSError as fault:
+        reason = "there is no such file or folder" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
+        raise PatternError(f"cannot read the rules {file}: {reason}") from None
+
+
+def _read_json(file: Path) -> Any:
+    try:
+        return json.loads(_text(file), object_pairs_hook=lambda pairs: _without_twins(pairs, file))
+    except json.JSONDecodeError as fault:
+        raise PatternError(f"cannot read the rules {file}: {fault}") from None
+
+
+def _without_twins(pairs: list[tuple[str, Any]], file: Path) -> dict[str, Any]:
+    """Return the pairs as a mapping; a name that is there twice would lose a rule."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in found if names.count(name) > 1])
+    return found
+
+
+def _read_yaml(file: Path) -> Any:
+    try:
+        yaml = import_module("yaml")
+    except ImportError:
+        raise EngineUnavailable(f"reading {file} needs PyYAML, which is not installed: install pyyaml, or give JSON") from None
+    try:
+        return yaml.safe_load(_text(file))
+    except yaml.YAMLError as fault:
+        raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
+
+
+_READERS: Mapping[str, Callable[[Path], Any]] = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}
+
+
+def _rules_of(held: Any, file: str) -> dict[str, Rule]:
+    """Return the rules that the value of a file stands for."""
+    common: Mapping[str, Any] = {}
+    if isinstance(held, dict) and "rules" in held and not isinstance(held["rules"], str):
+        _refuse_others(held, _SET_FIELDS, file)
+        common, held = _mapping(held.get("options") or {}, f"{file}: options"), held["rules"]
+    if isinstance(held, dict):
+        named = [(name, _rule(rule, f"{file}: rule {name!r}", common)) for name, rule in held.items()]
+    elif isinstance(held, list):
+        named = [(_name(rule, number, file), _rule(rule, f"{file}: rule {number}", common)) for number, rule in enumerate(held, 1)]
+    else:
+        raise PatternError(f"{file}: expected a list of rules, or a mapping of names to patterns, not {type(held).__name__}")
+    names = [name for name, _ in named]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise PatternError([Diagnostic(f"{file}: there is more than one rule {name!r}") for name in twice])
+    return as_rules(dict(named))
+
+
+def _rule(held: Any, where: str, common: Mapping[str, Any]) -> Rule:
+    if isinstance(held, str):
+        return Rule(held, dict(common))
+    rule = _mapping(held, where)
+    _refuse_others(rule, _FIELDS, where)
+    pattern, description = rule.get("pattern"), rule.get("description") or ""
+    if not isinstance(pattern, str):
+        raise PatternError(f"{where}: 'pattern' must be the text of a query, not {pattern!r}")
+    if not isinstance(description, str):
+        raise PatternError(f"{where}: 'description' must be text, not {description!r}")
+    return Rule(pattern, {**common, **_mapping(rule.get("options") or {}, f"{where}: options")}, description)
+
+
+def _name(rule: Any, number: int, file: str) -> str:
+    name = rule.get("name") if isinstance(rule, dict) else None
+    if not isinstance(name, str):
+        raise PatternError(f"{file}: rule {number} has no 'name'; expected a mapping with 'name' and 'pattern'")
+    return name
+
+
+def _mapping(held: Any, where: str) -> dict[str, Any]:
+    if not isinstance(held, dict):
+        raise PatternError(f"{where}: expected a mapping, not {held!r}")
+    return held
+
+
+def _refuse_others(held: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    faults = [
+        Diagnostic(f"{where}: {name!r} is unknown; expected {', '.join(known)}", hint=nearest(str(name), known))
+        for name in held if name not in known
+    ]  # fmt: skip
+    if faults:
+        raise PatternError(faults)

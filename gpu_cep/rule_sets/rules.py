@@ -1,0 +1,110 @@
+"""Define the rules of a rule set: named patterns, each with options of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, nearest
+from gpu_cep.keywords import MeaningOptions, RoleOptions, RunOptions
+
+if TYPE_CHECKING:
+    from gpu_cep.queries.plans import Pattern
+
+# What a rule may say for itself; what a result holds is the same for all rules of a set.
+OWN = (*RoleOptions.__annotations__, *MeaningOptions.__annotations__, *RunOptions.__annotations__)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern of a rule set, with options of its own.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> steps = pa.table({"ts": [1, 2, 3], "type": ["View", "Buy", "Buy"]})
+    >>> first = cep.Rule("PATTERN SEQ(View v, Buy b)", {"after_match": "skip_to_next"}, "the first purchase")
+    >>> every = cep.Rule("PATTERN SEQ(View v, Buy b)", {"strategy": "skip_till_any_match"})
+    >>> cep.match_all(steps, {"first": first, "every": every}, output="count").to_pylist()
+    [{'pattern': 'first', 'count': 1}, {'pattern': 'every', 'count': 2}]
+
+    Parameters
+    ----------
+    pattern
+        The query, as in :func:`gpu_cep.match`.
+    options
+        Keywords of :func:`gpu_cep.match` for this rule alone, in place of those of the call: what
+        columns are, what the query means, and how it runs.
+    description
+        What the rule is for; nothing depends on it.
+    """
+
+    pattern: Pattern
+    options: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""
+
+
+def as_rules(patterns: object) -> dict[str, Rule]:
+    """Return the rules of a mapping of names to patterns or rules.
+
+    Raises
+    ------
+    PatternError
+        It is no such mapping, is empty, or a rule has an option that none may have.
+    """
+    if not isinstance(patterns, Mapping):
+        raise PatternError(f"patterns must be a mapping of names to patterns, such as {{'name': pattern}}, not {type(patterns).__name__}")
+    if not patterns:
+        raise PatternError("there is no pattern; give at least one, as {'name': pattern}")
+    wrong = [name for name in patterns if not isinstance(name, str)]
+    if wrong:
+        raise PatternError([Diagnostic(f"the name of a pattern must be text, not {name!r}") for name in wrong])
+    rules = {name: given if isinstance(given, Rule) else Rule(given) for name, given in patterns.items()}
+    faults = [fault for name, rule in rules.items() for fault in _option_faults(name, rule.options)]
+    if faults:
+        raise PatternError(faults)
+    return rules
+
+
+def _option_faults(name: str, options: object) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the options of a rule."""
+    if not isinstance(options, Mapping):
+        yield Diagnostic(f"pattern {name!r}: options must be a mapping of keywords to values, not {options!r}")
+        return
+    for option in options:
+        if option not in OWN:
+            message = f"pattern {name!r}: {option!r} is no option of a rule; known: {', '.join(OWN)}"
+            yield Diagnostic(message, hint=nearest(str(option), OWN))
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Add the name of the pattern to the message of any error raised inside."""
+    try:
+        yield
+    except CepError as fault:
+        raise named(name, fault) from fault
+
+
+def named(name: str, fault: CepError) -> CepError:
+    """Return an error of the same kind whose message names the pattern."""
+    if isinstance(fault, DiagnosedError):
+        told = [replace(each, message=f"pattern {name!r}: {each.message}") for each in fault.diagnostics]
+        return type(fault)(told, fault.text)
+    return type(fault)(f"pattern {name!r}: {fault}")
+
+
+def united(faults: Mapping[str, CepError]) -> CepError:
+    """Return one error for those of several patterns, of their kind if they have one; errors name their patterns already."""
+    found = list(faults.values())
+    kinds = {type(each) for each in found}
+    if len(found) == 1:
+        return found[0]
+    if not all(isinstance(each, DiagnosedError) for each in found):
+        kind = kinds.pop() if len(kinds) == 1 else CepError
+        return kind("\n".join(map(str, found)))
+    told = [Diagnostic(each.render(fault.text)) for fault in found if isinstance(fault, DiagnosedError) for each in fault.diagnostics]
+    return PatternError(told) if len(kinds) > 1 else type(found[0])(told)  # type: ignore[arg-type]

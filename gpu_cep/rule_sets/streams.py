@@ -1,0 +1,358 @@
+"""Match many patterns over events that keep coming, in this process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep import __version__, api
+from gpu_cep.engine.input.encodings import decode_schema
+from gpu_cep.engine.input.read_tables import read_events, to_host
+from gpu_cep.engine.input.timed_events import timed_events
+from gpu_cep.engine.streaming.kept_events import add_events
+from gpu_cep.engine.streaming.kinds import with_late
+from gpu_cep.engine.streaming.state import (
+    Clock,
+    StreamState,
+    Times,
+    first_state,
+    read_about,
+    read_state,
+    refuse_other_plan,
+    refuse_unknown,
+    saving_release,
+    write_state,
+)
+from gpu_cep.errors import CepError, EventError, PatternError
+from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
+from gpu_cep.lang.format import format_query
+from gpu_cep.live.plans import Arrival, plan_live
+from gpu_cep.live.queries import LiveQuery
+from gpu_cep.live.steps import (
+    bindable_events,
+    certain_matches,
+    give_up_decided,
+    idle_watermark,
+    is_due,
+    moved_clock,
+    no_matches,
+    refuse_late,
+    ticks_of,
+    times_of,
+    with_tags,
+)
+from gpu_cep.queries.plans import as_query
+from gpu_cep.rule_sets.lookups import look_up, rule_lookups
+from gpu_cep.rule_sets.rules import Rule, as_rules, named, naming, united
+from gpu_cep.rule_sets.tables import PATTERN, one_table, same_columns
+from gpu_cep.streams import arrow_schema, fit_events
+
+if TYPE_CHECKING:
+    from gpu_cep.queries.plans import Pattern
+
+# Keywords that a saved state does not hold.
+_NOT_SAVED = ("functions", "profile")
+# Those that say how events come.
+_ARRIVAL = ("lateness", "late", "every", "idle", "emit")
+_MARK = b"gpu_cep.rule_stream"
+_FORMAT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a stream of rules was made of: the rules' queries as text with their options, the events' schema, and keywords by name."""
+
+    rules: Mapping[str, tuple[str, Mapping[str, Any]]]
+    schema: pa.Schema
+    arrival: Arrival
+    split: bool
+    keywords: Mapping[str, Any]
+
+
+class _Arrived(NamedTuple):
+    """Events that came in time, with their times in ticks and their numbers among all that came; and the events that were late."""
+
+    table: pa.Table
+    times: Times
+    numbers: npt.NDArray[np.int64]
+    late: pa.Table
+
+
+class RuleStream:
+    """Many queries over events that keep coming; ``gpu_cep.stream_all(patterns, schema)`` makes it.
+
+    Each pattern has the matches that :class:`gpu_cep.Stream` gives for it, at the same time. What the patterns share is done
+    once: reading events, judging whether they are late, and looking up the constants with which patterns compare a column. A
+    pattern of which no event is kept takes no time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import gpu_cep as cep
+    >>> schema = pa.schema({"ts": pa.int64(), "type": pa.string()})
+    >>> rules = {"bought": "PATTERN SEQ(View v, Buy b) WITHIN 5", "left": "PATTERN SEQ(View v, Leave x) WITHIN 5"}
+    >>> live = cep.stream_all(rules, schema, output="count")
+    >>> live.push(pa.table({"ts": [1, 2, 3], "type": ["View", "Buy", "Leave"]})).to_pylist()
+    [{'pattern': 'bought', 'count': 1}, {'pattern': 'left', 'count': 1}]
+
+    Parameters
+    ----------
+    patterns
+        As in :func:`gpu_cep.match_all`.
+    schema, lateness, every, idle, emit
+        As in :class:`gpu_cep.Stream`.
+    late
+        As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL for the pattern; with `split` it is a row
+        of each table.
+    split
+        Whether the methods return a dictionary of tables by name, rather than one table with the column ``pattern`` first.
+    **keywords
+        As in :class:`gpu_cep.Stream`; all patterns have the same timestamps.
+
+    Raises
+    ------
+    PatternSyntaxError, PatternError
+        A query or a keyword has an error, or the results have not the same columns and cannot be one table.
+    UnsupportedError
+        A stream cannot answer a query. The message names the pattern.
+    """
+
+    __slots__ = ("_asked", "_came", "_clock", "_live", "_lookups", "_profile", "_states", "_threads")
+
+    @takes_keywords(api.match, StreamOptions)
+    def __init__(
+        self,
+        patterns: Mapping[str, Pattern | Rule],
+        schema: pa.Schema,
+        *,
+        lateness: float | str = 0,
+        late: str = "drop",
+        every: float | str | None = None,
+        idle: str | None = None,
+        emit: str = "certain",
+        split: bool = False,
+        **keywords: Unpack[StreamOptions],
+    ) -> None:
+        rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(arrow_schema(schema))
+        arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
+        self._live = _plan_rules(rules, plain, given, arrival)
+        if not split:
+            same_columns({name: live.result for name, live in self._live.items()})
+        texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
+        self._asked = _Asked(texts, plain, arrival, split, given)
+        self._lookups = rule_lookups(self._live)
+        self._states = {name: first_state(live.schema) for name, live in self._live.items()}
+        self._clock = Clock()
+        self._threads, self._profile = keywords.get("threads"), keywords.get("profile")
+        # the clock's time when an event came last, or when the stream was made
+        self._came = monotonic()
+
+    def push(self, events: Any) -> Any:
+        """Take further events, and return the matches that have become certain, as :meth:`gpu_cep.Stream.push`.
+
+        If an error is raised, no event was taken.
+        """
+        self._refuse_finished()
+        came, clock = self._arrived(to_host(read_events(events)))
+        states = dict(self._states)
+        for name, chosen in look_up(self._lookups, self._live, came.table):
+            live = self._live[name]
+            with naming(name):
+                own = came.table if chosen is None else came.table.take(pa.array(chosen))
+                fitting = own.select(live.schema.names).cast(live.schema)
+                found, tags = bindable_events(live, fitting)
+                places = found if chosen is None else chosen[found]
+                states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places], tags)
+        result = self._run(states, clock, at_once=False, late=came.late)
+        if came.table.num_rows or came.late.num_rows:
+            self._came = monotonic()
+        return result
+
+    def _arrived(self, events: pa.Table) -> tuple[_Arrived, Clock]:
+        """Return the events of a push that are in time, and the clock once they have come."""
+        asked, clock, first = self._asked.schema, self._clock, next(iter(self._live.values()))
+        whole = fit_events(events, asked, asked)
+        _, kept = timed_events(first.plan.query, whole.select(first.schema.names))
+        table, rows = (whole, np.arange(whole.num_rows)) if kept is None else (whole.take(pa.array(kept)), kept)
+        times = times_of(first, table.select(first.schema.names).cast(first.schema))
+        in_time = np.ones(len(times), np.bool_) if clock.watermark is None else times > clock.watermark
+        numbers, late = clock.pushed + rows, table.slice(0, 0)
+        if not in_time.all():
+            refuse_late(first, clock, numbers[~in_time])
+            late = table.filter(pa.array(~in_time))
+            table, times, numbers = table.filter(pa.array(in_time)), times[in_time], numbers[in_time]
+        moved = moved_clock(first, clock, times, pushed=whole.num_rows, late=late.num_rows)
+        return _Arrived(table, times, numbers, late), moved
+
+    def advance(self, time: Any = None) -> Any:
+        """Move the watermark to `time`, or with the clock, and return what has become certain, as :meth:`gpu_cep.Stream.advance`."""
+        self._refuse_finished()
+        first = next(iter(self._live.values()))
+        if time is None:
+            watermark = idle_watermark(first, self._clock, monotonic() - self._came)
+        else:
+            until = ticks_of(first, time, "time")
+            watermark = until if self._clock.watermark is None else max(until, self._clock.watermark)
+        return self._run(dict(self._states), replace(self._clock, watermark=watermark), at_once=True)
+
+    def finish(self) -> Any:
+        """Return all other matches: no event comes any more."""
+        self._refuse_finished()
+        return self._run(dict(self._states), replace(self._clock, finished=True), at_once=True)
+
+    def save(self) -> bytes:
+        """Return the stream as bytes, of which :meth:`load` makes it again; functions of the queries are not among them."""
+        asked = self._asked
+        kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
+        told = {
+            "format": _FORMAT,
+            "release": __version__,
+            "rules": {name: [text, _saved(options)] for name, (text, options) in asked.rules.items()},
+            "schema": asked.schema.serialize().to_pybytes().hex(),
+            "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
+            "split": asked.split,
+            "keywords": _saved(kept),
+            "clock": asdict(self._clock),
+        }
+        plans = {name: {"plan": live.fingerprint(), "version": live.plan.version} for name, live in self._live.items()}
+        states = [write_state(state, plans[name]) for name, state in self._states.items()]
+        table = pa.table({"state": pa.array(states, pa.large_binary())}).replace_schema_metadata({_MARK: json.dumps(told).encode()})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return bytes(sink.getvalue())
+
+    @classmethod
+    def load(cls, state: bytes, *, functions: Functions = None) -> RuleStream:
+        """Return the stream that :meth:`save` wrote; arguments and errors are those of :meth:`gpu_cep.Stream.load`."""
+        told, saved = _read_saved(state)
+        schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
+        rules = {name: Rule(text, options) for name, (text, options) in told["rules"].items()}
+        keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
+        refuse_unknown("which takes", told["arrival"], _ARRIVAL, told)
+        for taken in (told["keywords"], *(options for _, options in told["rules"].values())):
+            refuse_unknown("which takes", taken, StreamOptions.__annotations__, told)
+        stream = cls(rules, schema, split=told["split"], **told["arrival"], **keywords)
+        for (name, live), each in zip(stream._live.items(), saved, strict=True):
+            if live.fingerprint() != read_about(each)["plan"]:
+                refuse_other_plan(f"pattern {name!r}", live.plan.version, told, each, saved)
+            stream._states[name] = with_tags(live, read_state(each, live.schema))
+        stream._clock = Clock(**told["clock"])
+        return stream
+
+    @property
+    def schema(self) -> pa.Schema | dict[str, pa.Schema]:
+        """The schema of what comes out; with `split`, that of each pattern by its name."""
+        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, self._asked.schema.empty_table())
+        return {name: table.schema for name, table in nothing.items()} if self._asked.split else nothing.schema
+
+    @property
+    def clock(self) -> Clock:
+        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
+        return self._clock
+
+    @property
+    def kept_events(self) -> int:
+        """The number of events that are kept; one that several patterns keep counts for each of them."""
+        return sum(int(state.events.num_rows) for state in self._states.values())
+
+    def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool, late: pa.Table | None = None) -> Any:
+        """Make states and clock the stream's, and return the matches that have become certain if the engine is to run."""
+        found: dict[str, pa.Table] = {}
+        for name, live in self._live.items():
+            own = states[name].clock
+            states[name] = replace(states[name], clock=replace(own, watermark=clock.watermark, finished=clock.finished))
+            with naming(name):
+                due = at_once or is_due(live, replace(clock, answered=own.answered))
+                states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
+        reported = sum(state.clock.reported for state in states.values())
+        answered = next(iter(states.values())).clock.answered
+        result = self._result(found, self._asked.schema.empty_table() if late is None else late)
+        self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
+        return result
+
+    def _result(self, found: dict[str, pa.Table], late: pa.Table) -> Any:
+        """Return matches in the form that is asked for, with late events as rows if they are to be."""
+        returns_late = self._asked.arrival.late == "rows"
+        if self._asked.split:
+            return {name: with_late(table, late) for name, table in found.items()} if returns_late else found
+        table = one_table(found, {})
+        return _with_late_of_no_pattern(table, late) if returns_late else table
+
+    def _certain(self, live: LiveQuery, state: StreamState) -> tuple[StreamState, pa.Table]:
+        """Return the state after a run, and what it found; without an event no engine runs."""
+        # a match that is held back and not decided yet ends in an event that is kept
+        if state.events.num_rows:
+            after, found = certain_matches(live, state, self._threads, self._profile)
+            return give_up_decided(live, after, self._threads), found
+        until = None if state.clock.finished else state.clock.watermark
+        return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)
+
+    def _refuse_finished(self) -> None:
+        if self._clock.finished:
+            raise EventError("the stream is finished: no event comes any more; make another one for further events")
+
+
+def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[str, Any], arrival: Arrival) -> dict[str, LiveQuery]:
+    """Return the query of each rule; raise the errors of all rules together."""
+    planned: dict[str, LiveQuery] = {}
+    failed: dict[str, CepError] = {}
+    for name, rule in rules.items():
+        try:
+            # a row pattern has a stream by itself
+            as_query(rule.pattern)
+            planned[name] = plan_live(rule.pattern, schema, *read_keywords({**keywords, **rule.options}), arrival)
+        except CepError as fault:
+            failed[name] = named(name, fault)
+    if failed:
+        raise united(failed)
+    clocks = {name: (_time_of(live), live.plan.query.drops_untimed, live.lateness, live.every) for name, live in planned.items()}
+    first = next(iter(clocks))
+    for name, own in clocks.items():
+        if own != clocks[first]:
+            told = f"the patterns {first!r} and {name!r} differ in timestamp=, nulls= or time_unit="
+            raise PatternError(f"{told}; a stream has one watermark")
+    return planned
+
+
+def _with_late_of_no_pattern(table: pa.Table, late: pa.Table) -> pa.Table:
+    """Return a row for each late event, without a pattern, then those of the table."""
+    names = pa.chunked_array([pa.nulls(late.num_rows, pa.string()), *table.column(0).chunks])
+    return with_late(table.remove_column(0), late).add_column(0, pa.field(PATTERN, pa.string()), names)
+
+
+def _time_of(live: LiveQuery) -> str:
+    """Return the name of the column of timestamps."""
+    return live.plan.query.schema.names[live.plan.query.timestamp]
+
+
+def _saved(keywords: Mapping[str, Any]) -> Any:
+    """Return keywords as JSON holds them."""
+    return json.loads(json.dumps({name: value for name, value in keywords.items() if name not in _NOT_SAVED}, default=list))
+
+
+def _read_saved(state: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """Return what was told about a stream of rules, and the state of each rule."""
+    try:
+        with pa.ipc.open_stream(pa.BufferReader(state)) as reader:
+            table = reader.read_all()
+    except (pa.ArrowException, OSError, TypeError) as fault:
+        raise EventError(f"state: these bytes are no state that save() made: {fault}") from fault
+    told = (table.schema.metadata or {}).get(_MARK)
+    if told is None:
+        raise EventError("state: these bytes are an Arrow stream, but not one that save() of stream_all() made")
+    about: dict[str, Any] = json.loads(told)
+    if about["format"] != _FORMAT:
+        told_format = f"state: it has format {about['format']}, and this release reads {_FORMAT}"
+        raise EventError(f"{told_format}; load it with {saving_release(about)}")
+    return about, table.column("state").to_pylist()
+
+
+stream_all = RuleStream

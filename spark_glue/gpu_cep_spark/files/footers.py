@@ -1,0 +1,183 @@
+"""Read the footers of the files of a scan, on the driver or, of many files, by a job."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from gpu_cep.engine.input.at_once import each_at_once
+from gpu_cep.engine.input.event_files import reading, shorten_name
+from gpu_cep.engine.input.parquet_files import pick_groups
+from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
+from gpu_cep.errors import EventError
+from gpu_cep_spark.files.places import NoScanError, open_place
+from gpu_cep_spark.files.scans import FileScan
+from gpu_cep_spark.files.types import reason_against
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+# Of more files a job reads the footers, so many in each task.
+MOST_ON_DRIVER, IN_ONE_TASK = 512, 128
+# A footer ends with its length in four bytes, and four bytes that say what kind of file it is.
+_TAIL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What tells a file from one that has taken its place: its bytes, and a checksum of its footer."""
+
+    size: int
+    footer: int
+
+
+@dataclass(frozen=True, slots=True)
+class Footers:
+    """What the footers of a scan say.
+
+    `groups` are the row groups with their times. `keys` has, for each key column that is asked for, the
+    same row groups with the bounds of the key in place of times.
+    """
+
+    groups: RowGroups
+    keys: tuple[RowGroups, ...]
+    prints: tuple[Fingerprint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is read of footers: the scan, the column of times and the keys whose bounds are wanted."""
+
+    scan: FileScan
+    timestamp: str
+    keys: tuple[str, ...]
+
+
+def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, ...]) -> Footers:
+    """Return what the footers of all files say.
+
+    Raises
+    ------
+    EventError
+        A file is not there, or has no footer; the message names it. Files elsewhere are not as large as Spark has listed them.
+    NoScanError
+        Spark may read other values from a file than Arrow does.
+    """
+    asked, number = _Asked(scan, timestamp, keys), len(scan.paths)
+    if number <= MOST_ON_DRIVER:
+        parts = each_at_once(lambda place: _of_file(asked, place), range(number))
+    else:
+        parts = _by_job(session, asked, number)
+    fault = next((part for part in parts if isinstance(part, str)), None)
+    if fault is not None:
+        raise NoScanError(fault)
+    found = _unite([part for part in parts if isinstance(part, Footers)])
+    size = sum(known.size for known in found.prints)
+    if scan.size not in (None, size):
+        seen = f"{shorten_name(scan.paths[0])} and the others of its scan have {size:,} bytes as Arrow finds them"
+        raise EventError(f"events: {seen}, and {scan.size:,} as Spark does; scan='spark' reads what Spark finds")
+    return found
+
+
+def fingerprint(path: str) -> Fingerprint:
+    """Return what tells a file from another in its place.
+
+    Raises
+    ------
+    EventError
+        It is not there, or is no Parquet file.
+    """
+    with reading(path), _open(path) as file:
+        size = int(file.size())
+        if size < _TAIL:
+            raise EventError(f"events: cannot read {shorten_name(path)}: it is no Parquet file, since it has no footer")
+        file.seek(size - _TAIL)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, size - _TAIL - length))
+        return Fingerprint(size, zlib.crc32(file.read()))
+
+
+def _open(path: str) -> pa.NativeFile:
+    system, inside = open_place(path)
+    return system.open_input_file(inside)
+
+
+def fragment_of(
+    path: str, folder: dataset.Expression | None = None, groups: Sequence[int] | None = None
+) -> dataset.ParquetFileFragment:  # fmt: skip
+    """Return a file, or some of its row groups, as a part of a data set; `folder` says what the names of folders hold."""
+    from pyarrow import dataset
+
+    system, inside = open_place(path)
+    whole = dataset.ParquetFileFormat().make_fragment(inside, system, folder)
+    return whole if groups is None else pick_groups(whole, groups)
+
+
+def said_by_folders(folders: Mapping[str, pa.Scalar]) -> dataset.Expression | None:
+    """Return what holds for all rows of a file by the names of its folders."""
+    from pyarrow.dataset import field
+
+    found: Any = None
+    for name, value in folders.items():
+        said = field(name) == value if value.is_valid else field(name).is_null()
+        found = said if found is None else found & said
+    return found
+
+
+def _kept(fragment: dataset.ParquetFileFragment, scan: FileScan) -> dataset.ParquetFileFragment:
+    """Return the row groups that may have a row which the DataFrame's filter keeps."""
+    own = fragment.physical_schema
+    converted = any(field.name in own.names and own.field(field.name).type != field.type for field in scan.schema)
+    return fragment if scan.condition is None or converted else fragment.subset(scan.condition, schema=scan.schema)
+
+
+def _of_file(asked: _Asked, place: int) -> Footers | str:
+    """Return what the footer of one file says, or why Spark may read it otherwise."""
+    scan, path = asked.scan, asked.scan.paths[place]
+    known = fingerprint(path)
+    with reading(path):
+        fragment = fragment_of(path, said_by_folders({name: values[place] for name, values in scan.folders.items()}))
+        fragment.ensure_complete_metadata()
+        reason = reason_against(fragment.metadata, scan.types, frozenset(scan.folders))
+        if reason is not None:
+            return f"of {shorten_name(path)}, {reason}"
+        fragment = _kept(fragment, scan)
+        read = [name for name in scan.schema.names if name not in scan.folders]
+        groups, *keys = (read_row_groups([fragment], scan.schema, name, read, place) for name in (asked.timestamp, *asked.keys))
+    return Footers(groups, tuple(keys), (known,))
+
+
+def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
+    """Return the same of all files, whose footers the tasks of a job read."""
+    payload = pickle.dumps(asked)
+
+    # nested, so that it travels by value
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from gpu_cep_spark.files.footers import footers_of_parts
+
+        for batch in batches:
+            yield footers_of_parts(payload, batch)
+
+    tasks = -(-number // IN_ONE_TASK)
+    found = session.range(0, tasks, 1, tasks).mapInArrow(read, "place bigint, footers binary").toArrow()
+    in_order = found.sort_by("place")
+    return [part for footers in in_order.column("footers").to_pylist() for part in pickle.loads(footers)]
+
+
+def footers_of_parts(payload: bytes, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the numbers of `batch`, each with what the footers of so manieth part of the files say."""
+    asked: _Asked = pickle.loads(payload)
+    numbers = batch.column(0).to_pylist()
+    parts = [range(number * IN_ONE_TASK, min((number + 1) * IN_ONE_TASK, len(asked.scan.paths))) for number in numbers]
+    found = [pickle.dumps(each_at_once(lambda place: _of_file(asked, place), part)) for part in parts]
+    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), pa.array(found, pa.binary())], ["place", "footers"])
+
+
+def _unite(parts: list[Footers]) -> Footers:
+    keys = tuple(unite_row_groups(same) for same in zip(*(part.keys for part in parts), strict=True))
+    return Footers(unite_row_groups([part.groups for part in parts]), keys, tuple(known for part in parts for known in part.prints))

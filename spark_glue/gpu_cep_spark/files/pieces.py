@@ -1,0 +1,240 @@
+"""Divide the row groups of a scan into pieces that tasks match apart: slices of time, or whole streams by their keys.
+
+Streams are whole in the row groups of a piece, or each task reads all row groups and keeps some streams of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.analysis.bound import TimeWindow
+from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
+from gpu_cep.engine.input.event_filter import wanted_events
+from gpu_cep.engine.input.row_groups import RowGroups
+from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
+from gpu_cep_spark.files.footers import Footers
+from gpu_cep_spark.files.key_buckets import Bucket
+from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.scans import FileScan
+from gpu_cep_spark.slices.choice import looks_back, reason_against
+
+Numbers = npt.NDArray[np.int64]
+
+# Rows of a task at least while a core waits. Further tasks have at least the rows that are read and matched in the time that a task
+# takes by itself, and a core has at most so many pieces.
+FEWEST_ROWS, ROWS_OF_START, PIECES_PER_CORE = 200_000, 1_000_000, 4
+# Rows that the busiest core reads in slices for each row of its share: gladly, and at most. More take longer than Spark's scan.
+CHEAP, DEAREST = 1.35, 1.8
+# Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
+# hold where smaller ones read too much twice.
+USUAL_BYTES, LARGER = 1 << 28, 4
+# Tasks that may each read all rows, where Spark shuffles those that the query filters, and where it shuffles all of them. More take
+# longer than Spark.
+MOST_READINGS, MOST_READINGS_OF_ALL = 2, 8
+# The share of the rows of one core that the largest group of streams may have.
+_LARGEST = 1.5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """What a task reads and matches: row groups, by their places among all of the scan.
+
+    Matches start in `own`; no event earlier than `low` or later than `high` bears on them. Those of earlier pieces have no event
+    later than `reached`. Only the events of the streams in `bucket` are kept (None: all).
+    """
+
+    places: Numbers
+    own: TimeSlice = WHOLE
+    low: Tick | None = None
+    high: Tick | None = None
+    reached: Tick | None = None
+    bucket: Bucket | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pieces:
+    """All pieces; `timed` if they are slices of time. `told` says in words how the files are divided."""
+
+    pieces: tuple[Piece, ...]
+    timed: bool
+    told: str
+
+
+def divide(
+    plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], cores: int, size: int | None, *, whole: bool
+) -> Pieces:  # fmt: skip
+    """Return the pieces by which a query is answered.
+
+    Parameters
+    ----------
+    plan
+        The plan over whole streams.
+    keys
+        The columns whose values identify a stream; `footers` has the bounds of those that are not in the names of folders.
+    cores
+        The number of tasks that run at a time.
+    size
+        The most bytes of events that a worker may hold; None if nobody says.
+    whole
+        Whether streams must stay whole.
+
+    Raises
+    ------
+    NoScanError
+        The files cannot be divided, or tasks would read too much several times.
+    """
+    groups = footers.groups
+    if not groups.rows.sum():
+        return Pieces((), timed=False, told="no piece")
+    wanted = wanted_pieces(int(groups.rows.sum()), cores)
+    most = USUAL_BYTES if size is None else size
+    if wanted == 1 and int(groups.size.sum()) <= most:
+        return Pieces((Piece(np.arange(len(groups))),), timed=False, told="one piece")
+    clusters = _clusters(scan, footers, keys)
+    if clusters is not None and _is_balanced(clusters, groups.rows, cores):
+        return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
+    at_once = min(wanted, cores)
+    try:
+        return _by_time(plan, groups, wanted, cores, most, whole=whole)
+    except NoScanError as fault:
+        filtered = wanted_events(plan, pa.schema([scan.schema.field(name) for name in scan.columns])) is not None
+        reason = _reason_against_buckets(groups, keys, at_once, most, filtered=filtered)
+        if reason is not None:
+            raise NoScanError(f"{fault}, its files are not clustered by a key, and {reason}") from None
+    return _by_bucket(groups, at_once)
+
+
+def wanted_pieces(rows: int, cores: int) -> int:
+    """Return in how many pieces so many rows are read and matched soonest, if that does not read too much twice."""
+    return max(1, min(cores, rows // FEWEST_ROWS), min(PIECES_PER_CORE * cores, rows // ROWS_OF_START))
+
+
+def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:
+    if whole:
+        return "slices=None leaves streams whole"
+    if isinstance(plan, IntervalPlan):
+        return "a situation may begin before a slice of its files"
+    if not isinstance(plan.query.window, TimeWindow) and plan.query.window is not None:
+        return "a window of events cannot be cut by times"
+    reason = reason_against(plan)
+    return None if reason is None else f"a query {reason} cannot be cut by times"
+
+
+def _clusters(scan: FileScan, footers: Footers, keys: Sequence[str]) -> Numbers | None:
+    """Return for each row group the number of its cluster; no stream has events in two. None if none is known."""
+    in_folders = [scan.folders[key] for key in keys if key in scan.folders]
+    if in_folders:
+        return _same_values(in_folders)[footers.groups.file]
+    known = [_apart(bounds) for bounds in footers.keys]
+    return max((each for each in known if each is not None), key=lambda each: int(each.max(initial=0)), default=None)
+
+
+def _same_values(columns: Sequence[pa.Array]) -> Numbers:
+    """Return numbers that are equal where the values of all columns are, NULLs being equal."""
+    codes = [np.asarray(column.dictionary_encode("encode").indices) for column in columns]
+    _, found = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
+    return found.reshape(-1).astype(np.int64)
+
+
+def _apart(bounds: RowGroups) -> Numbers | None:
+    """Return numbers of row groups that are equal where the ranges of a key overlap; None if a range is not known."""
+    if not bounds.known.all() or bounds.missing.any():
+        return None
+    order = np.argsort(bounds.earliest, kind="stable")
+    highest = np.maximum.accumulate(bounds.latest[order]) if len(order) else bounds.latest
+    begins = np.concatenate([np.zeros(min(1, len(order)), np.bool_), bounds.earliest[order][1:] > highest[:-1]])
+    found = np.empty(len(order), np.int64)
+    found[order] = np.cumsum(begins)
+    return found
+
+
+def _is_balanced(clusters: Numbers, rows: Numbers, cores: int) -> bool:
+    """Return whether no cluster has much more rows than a core's share."""
+    held = np.bincount(clusters, weights=rows)
+    return bool(held.max(initial=0) * cores <= _LARGEST * held.sum())
+
+
+def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
+    """Return about `wanted` pieces of whole clusters, of about as many rows each."""
+    held = np.bincount(clusters, weights=groups.rows)
+    before = np.cumsum(held) - held
+    of_cluster = np.floor(before * wanted / max(1.0, held.sum())).astype(np.int64)
+    numbers = of_cluster[clusters]
+    pieces = tuple(Piece(np.flatnonzero(numbers == number)) for number in np.unique(numbers).tolist())
+    return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
+
+
+def _reason_against_buckets(groups: RowGroups, keys: Sequence[str], tasks: int, most: int, *, filtered: bool) -> str | None:
+    """Return why so many tasks should not each read all row groups, and keep some streams of them; None if they should."""
+    if not keys:
+        return "the query has no keys"
+    readings, held = MOST_READINGS if filtered else MOST_READINGS_OF_ALL, int(groups.size.sum()) // tasks
+    if tasks > readings:
+        return f"{tasks:,} tasks would each read all rows: Spark's scan is quicker than more than {readings}"
+    if held > LARGER * most:
+        return f"each of {tasks:,} tasks would hold {held:,} bytes, and a worker may hold {LARGER * most:,}"
+    return None
+
+
+def _by_bucket(groups: RowGroups, tasks: int) -> Pieces:
+    """Return so many pieces, each of all row groups and of some streams."""
+    everything = np.arange(len(groups))
+    pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
+    return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
+
+
+def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int, *, whole: bool) -> Pieces:
+    """Return slices of time, as many as are wanted if that does not read too much twice; raises as :func:`choose_cut`."""
+    reason = _reason_against_slices(plan, whole=whole)
+    if reason is not None:
+        raise NoScanError(reason)
+    assert isinstance(plan.query.window, TimeWindow), "checked before"
+    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), wanted, cores, most)
+    pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
+    return Pieces(pieces, timed=True, told=f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows")
+
+
+def choose_cut(groups: RowGroups, reach: Reach, wanted: int, cores: int, most: int) -> TimeCut:
+    """Return the slices that cores read and match soonest.
+
+    These are as many as are `wanted`, or fewer that read less twice, each of at most `most` bytes. If such slices take longer than
+    Spark's scan, they may be some times as large.
+
+    Raises
+    ------
+    NoScanError
+        All slices take longer than Spark's scan, or are larger; the message says why.
+    """
+    at_once = min(wanted, cores)
+    numbers = sorted({min(wanted, cores * each) for each in range(1, PIECES_PER_CORE + 1)}, reverse=True)
+    cuts = [*(cut_by_number(groups, reach, number) for number in numbers), cut_by_budget(groups, reach, Most(most))]
+    costs = {cut: cut.longest_turn(at_once) * at_once / int(groups.rows.sum()) for cut in cuts}
+    for allowed in (most, LARGER * most):
+        held = [cut for cut in cuts if cut.largest <= allowed and costs[cut] <= DEAREST]
+        if held:
+            return next((cut for cut in held if costs[cut] <= CHEAP), min(held, key=costs.__getitem__))
+    raise NoScanError(_reason_against_cuts(min(cuts, key=costs.__getitem__), min(costs.values()), at_once, most))
+
+
+def _reason_against_cuts(cut: TimeCut, cost: float, at_once: int, most: int) -> str:
+    """Return why Spark's scan is better than the slices that are read soonest."""
+    if cost <= DEAREST:
+        return f"a slice of time would hold {cut.largest:,} bytes, and a worker may hold {most:,}; smaller row groups help"
+    if len(cut.slices) < at_once:
+        return f"its row groups can be cut into {len(cut.slices)} slices of time only; smaller row groups give more"
+    return f"times overlap so much that cores would read {cost:.1f} × their share of the rows in slices"
+
+
+def _timed(cut: FileSlice) -> Piece:
+    """Return a slice as a piece, with bounds that no event which bears on its matches is beyond."""
+    low = None if cut.begin is None else cut.low
+    high = None if cut.end is None else cut.high
+    reached = None if cut.begin is None else cut.reached
+    return Piece(cut.groups, TimeSlice(cut.begin, cut.end), low, high, reached)

@@ -1,0 +1,242 @@
+"""Recognise a DataFrame that is nothing but a scan of Parquet files, by the plan that Spark's optimiser makes of it.
+
+Whatever is not certain is no such scan: then a sentence says why, and Spark reads the rows itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructType
+
+from gpu_cep.engine.input.file_systems import is_uri
+from gpu_cep_spark.files.places import NoScanError, places_of
+from gpu_cep_spark.files.scan_filters import arrow_filter
+from gpu_cep_spark.schemas import arrow_schema
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Expression
+
+# The classes of Spark whose files Arrow reads as they do; those of table formats have other names.
+_PACKAGE = "org.apache.spark.sql.execution.datasources"
+_FORMAT = f"{_PACKAGE}.parquet.ParquetFileFormat"
+_INDEXES = (f"{_PACKAGE}.InMemoryFileIndex", f"{_PACKAGE}.CatalogFileIndex")
+# Settings of the session, or options of the reader, with the values under which Spark reads as Arrow does.
+_REQUIRED = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+}
+_OPTIONS = {"ignorecorruptfiles": "false", "ignoremissingfiles": "false", "datetimerebasemode": "CORRECTED"}
+_ENCRYPTION = "parquet.crypto.factory.class"
+# Files hold instants in UTC, so that none is converted before filters see it.
+_ZONE = "UTC"
+# How Spark writes NULL into the name of a folder.
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+# Types of folders' names that read as what Spark reads; others depend on zones and rounding.
+_OF_FOLDERS = (StringType, IntegerType, LongType, DateType)
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """Parquet files, and what a DataFrame makes of them.
+
+    Parameters
+    ----------
+    paths
+        The files in Spark's order: paths on this machine, or URIs of files elsewhere.
+    columns
+        The name in the files of each column of the DataFrame.
+    schema
+        The columns that are read, as they are called in the files, in the types of the DataFrame; instants are in UTC.
+    types
+        The same columns with Spark's types.
+    folders
+        For each column that the names of folders hold, its value in each file.
+    condition
+        Which rows the DataFrame keeps; None for all.
+    size
+        The bytes of all files together, as Spark has listed them; None if nobody needs them, since all are on this machine.
+    """
+
+    paths: tuple[str, ...]
+    columns: tuple[str, ...]
+    schema: pa.Schema
+    types: StructType
+    folders: Mapping[str, pa.Array]
+    condition: Expression | None
+    size: int | None = None
+
+
+def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
+    """Return the scan that `df` is; of files that are not on this machine only if `remote`.
+
+    Raises
+    ------
+    NoScanError
+        It is none, or not certain to be one.
+    """
+    session: Any = df.sparkSession
+    if not isinstance(session, SparkSession):
+        raise NoScanError("a client of Spark Connect does not see the plan of a DataFrame")
+    plan = df._jdf.queryExecution().optimizedPlan()
+    projected: list[Any] | None = None
+    filters: list[Any] = []
+    while (kind := plan.getClass().getSimpleName()) in ("Project", "Filter"):
+        if kind == "Filter":
+            filters.append(plan.condition())
+        elif filters or projected is not None:
+            raise NoScanError("the DataFrame filters or projects in several steps")
+        else:
+            projected = list(_items(plan.projectList()))
+        plan = plan.child()
+    relation = _relation(plan, kind)
+    known = _known_columns(plan, relation)
+    output = list(_items(plan.output())) if projected is None else projected
+    columns = tuple(_source(each, known) for each in output)
+    _check_settings(session, dict(_lower_options(relation)))
+    condition, filtered = arrow_filter(filters, known) if filters else (None, ())
+    types = _fields(relation)
+    read = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
+    paths = places_of(list(relation.location().inputFiles()), remote=remote)
+    folders = _folders(relation, read, paths)
+    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition, _listed_size(relation, paths))
+
+
+def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
+    """Return the scan of a DataFrame that is known to read Parquet files as they are, also on Spark Connect.
+
+    Raises
+    ------
+    NoScanError
+        Spark does not read them as Arrow does, or folders' names hold columns.
+    """
+    _check_settings(df.sparkSession, {})
+    read = StructType([df.schema[name] for name in columns])
+    uris = df.inputFiles()
+    if any(urlsplit(uri).scheme != "file" for uri in uris):
+        raise NoScanError("its files are not on this machine, and of a client of Spark Connect tasks read only those that are")
+    paths = places_of(uris, remote=False)
+    if any("=" in part for path in paths for part in path.split("/")):
+        raise NoScanError("a client of Spark Connect does not see which columns the names of folders hold")
+    return FileScan(paths, tuple(columns), arrow_schema(read, _ZONE), read, {}, None)
+
+
+def _relation(plan: Any, kind: str) -> Any:
+    """Return Spark's relation of files at the bottom of a plan."""
+    if kind != "LogicalRelation":
+        raise NoScanError(f"its plan has a node {plan.nodeName()}, and a scan has only filters and chosen columns")
+    relation = plan.relation()
+    if relation.getClass().getSimpleName() != "HadoopFsRelation":
+        raise NoScanError("it reads no files")
+    kinds = relation.fileFormat().getClass().getName(), relation.location().getClass().getName()
+    if kinds[0] != _FORMAT or kinds[1] not in _INDEXES:
+        raise NoScanError(f"its files are read as {_short(kinds[0])} listed by {_short(kinds[1])}, and not as plain Parquet")
+    if kinds[1] == _INDEXES[1] and relation.partitionSchema().size():
+        raise NoScanError("the catalog says which partitions its files belong to")
+    return relation
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _known_columns(plan: Any, relation: Any) -> dict[int, str]:
+    """Return the names of the relation's columns by the numbers of Spark's attributes, without columns of metadata."""
+    names = [*relation.dataSchema().fieldNames(), *relation.partitionSchema().fieldNames()]
+    lower = [name.lower() for name in relation.dataSchema().fieldNames()]
+    if len(set(lower)) < len(lower):
+        raise NoScanError("the names of some columns differ in case alone")
+    return {each.exprId().id(): each.name() for each in _items(plan.output()) if each.name() in names}
+
+
+def _source(expression: Any, known: Mapping[int, str]) -> str:
+    """Return the file's column that an expression of a projection is, under whatever name."""
+    kind = expression.getClass().getSimpleName()
+    inner = expression.child() if kind == "Alias" else expression
+    name = known.get(inner.exprId().id()) if inner.getClass().getSimpleName() == "AttributeReference" else None
+    if name is None:
+        raise NoScanError(f"column {expression.name()!r} is computed")
+    return name
+
+
+def _lower_options(relation: Any) -> Iterator[tuple[str, str]]:
+    """Give the options of the reader, their names in small letters, as Spark takes them."""
+    options = relation.options().iterator()
+    while options.hasNext():
+        pair = options.next()
+        yield str(pair._1()).lower(), str(pair._2())
+
+
+def _check_settings(session: Any, options: Mapping[str, str]) -> None:
+    """Raise NoScanError if a setting of the session, or an option of the reader, has Spark read otherwise."""
+    given = {name: str(session.conf.get(name)) for name in _REQUIRED}
+    wrong = [f"{name}={value}" for name, value in given.items() if value.upper() != _REQUIRED[name].upper()]
+    wrong += [f"{name}={options[name]}" for name, value in _OPTIONS.items() if options.get(name, value).upper() != value.upper()]
+    wrong += [name for name in options if name.startswith("parquet.crypto") or "encryption" in name]
+    if wrong:
+        raise NoScanError(f"Spark reads these files by {', '.join(wrong)}")
+    if isinstance(session, SparkSession):
+        encryption = session._jsc.hadoopConfiguration().get(_ENCRYPTION)
+    else:
+        encryption = session.conf.get(f"spark.hadoop.{_ENCRYPTION}", None)
+    if encryption:
+        raise NoScanError(f"Spark decrypts files ({_ENCRYPTION})")
+
+
+def _fields(relation: Any) -> dict[str, Any]:
+    """Return the fields of the relation by their names; those of folders hide those of the files."""
+    schemas = [StructType.fromJson(json.loads(schema.json())) for schema in (relation.dataSchema(), relation.partitionSchema())]
+    return {field.name: field for schema in schemas for field in schema.fields}
+
+
+def _listed_size(relation: Any, paths: Sequence[str]) -> int | None:
+    """Return the bytes of all files as Spark has listed them; None if all are on this machine."""
+    if not any(map(is_uri, paths)):
+        return None
+    if relation.location().getClass().getName() != _INDEXES[0]:
+        raise NoScanError("it is a table of the catalog, whose files are not on this machine: tasks cannot compare them with Spark's list")
+    return int(relation.location().sizeInBytes())
+
+
+def _folders(relation: Any, read: StructType, paths: Sequence[str]) -> dict[str, pa.Array]:
+    """Return the value in each file of the columns that are read from the names of folders."""
+    wanted = set(relation.partitionSchema().fieldNames())
+    return {field.name: _of_folders(field.name, field.dataType, paths) for field in read.fields if field.name in wanted}
+
+
+def _of_folders(name: str, kind: DataType, paths: Sequence[str]) -> pa.Array:
+    """Return the values that folders called ``name=value`` give to files, in the type that Spark has found for them."""
+    if not isinstance(kind, _OF_FOLDERS):
+        raise NoScanError(f"column {name!r}, from the names of folders, is {kind.simpleString()}, which only Spark reads as Spark does")
+    texts = [_folder_text(name, path) for path in paths]
+    whole = arrow_schema(StructType().add("value", kind), _ZONE).field(0).type
+    try:
+        return pa.array(texts, pa.string()).cast(whole)
+    except pa.ArrowInvalid as fault:
+        raise NoScanError(f"column {name!r}, from the names of folders, is not surely {kind.simpleString()}") from fault
+
+
+def _folder_text(name: str, path: str) -> str | None:
+    """Return what the name of a file's folder says of a column; None for NULL."""
+    found = [part.partition("=")[2] for part in map(_unescape, path.split("/")[:-1]) if part.partition("=")[0] == name]
+    if len(found) != 1:
+        raise NoScanError(f"the folders of {path!r} do not say once what {name!r} is")
+    return None if found[0] == _NULL_FOLDER else found[0]
+
+
+def _unescape(name: str) -> str:
+    """Return the name of a folder as Spark reads it: two hexadecimal digits behind a % are one character, whatever UTF-8 says."""
+    return re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), name)
+
+
+def _items(sequence: Any) -> Iterator[Any]:
+    return (sequence.apply(place) for place in range(sequence.size()))

@@ -1,0 +1,62 @@
+"""Say in words which shuffles a rule set takes on Spark, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from gpu_cep.errors import CepError, UnsupportedError
+from gpu_cep.rule_sets.rules import Rule
+from gpu_cep_spark.matching import known_of
+from gpu_cep_spark.rule_sets.matching import plan_spark_rules
+from gpu_cep_spark.rule_sets.shuffles import choose_shuffles, described
+from gpu_cep_spark.schemas import arrow_schema
+
+# The most patterns of a shuffle that are named.
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SharedShuffle:
+    """Patterns that share one shuffle and one Python stage, and what is said of it."""
+
+    patterns: tuple[str, ...]
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRuleSetExplanation:
+    """Which shuffles the patterns of a set take on Spark; ``str()`` says it in words.
+
+    `shuffles`: the patterns by the shuffle that they share. `alone`: why a pattern is matched by a call of its own, by name.
+    `failed`: the errors of patterns, by name.
+    """
+
+    shuffles: tuple[SharedShuffle, ...]
+    alone: Mapping[str, str]
+    failed: Mapping[str, CepError]
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        for shuffle in self.shuffles:
+            named, more = ", ".join(shuffle.patterns[:_NAMED]), len(shuffle.patterns) - _NAMED
+            yield f"{'; '.join(shuffle.told)}: {named}{f' and {more:,} more' if more > 0 else ''}"
+        yield from (f"alone: {name} ({reason})" for name, reason in self.alone.items())
+        yield from (f"error: {fault}" for fault in self.failed.values())
+
+
+def explain_spark_rules(df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> SparkRuleSetExplanation:
+    """Return which shuffles rules take over a DataFrame; no job runs."""
+    if df.isStreaming:
+        raise UnsupportedError("explain_all() does not take a streaming DataFrame, as gpu_match_all() does not")
+    zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
+    queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
+    chosen = choose_shuffles(queries, partial(known_of, df))
+    shared = tuple(SharedShuffle(tuple(each.queries), tuple(described(each))) for each in chosen.shared)
+    return SparkRuleSetExplanation(shared, chosen.alone, failed)

@@ -1,0 +1,175 @@
+"""Match a streaming DataFrame: Spark keeps the watermark, the state and the offsets, and the engine runs in each bucket of keys.
+
+The road has four steps. Spark filters events and projects columns. Tasks pack the events of each bucket of keys into one
+row, which Spark shuffles. Its stateful operator calls the engine bucket by bucket. Tasks unpack the matches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from gpu_cep.analysis.bind_intervals import DETECTED_AT
+from gpu_cep.analysis.options import Options
+from gpu_cep.engine.streaming.kinds import kinds_schema
+from gpu_cep.lang.format import format_query
+from gpu_cep.live.plans import Arrival, check_late_rows, decisive_of, in_sessions, plan_runs, refuse_order
+from gpu_cep.live.queries import LiveQuery, check_live, needs_slices
+from gpu_cep.plan.certainty import is_reported_in_time
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.queries.plans import as_query
+from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
+from gpu_cep_spark.narrowing.codes import Codes, coded_columns
+from gpu_cep_spark.narrowing.narrow_frames import narrow, with_whole_events
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import batch_schema, spark_schema
+from gpu_cep_spark.streaming.checks import check_stream, ticks_of
+from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition, unpack_partition
+from gpu_cep_spark.streaming.processor import make_processor
+from gpu_cep_spark.streaming.work import LiveWork
+from gpu_cep_spark.tasks.handshake import send
+
+# What the stateful operator gives: packed matches, and the figures of a call.
+_FOUND = "found binary, late long, events long, matches long, kept long, bytes long, ahead long, expired long"
+_HASH = "keys"
+# The time zone of columns of instants, whatever the session's, so that a checkpoint fits sessions of any zone.
+ZONE = "UTC"
+# What Spark writes to a column's metadata that has a watermark; `detected_at` is as late as the watermark of the events.
+_WATERMARK = {"spark.watermarkDelayMs": 0}
+# The options that bear on which events a query needs, and in which order.
+_MEANING = ("timestamp", "partition_by", "order_by", "type_column", "nulls", "strategy", "ties", "time_unit")
+
+
+def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> DataFrame:
+    """Return the matches of a streaming DataFrame as they become certain, and the timeouts of `timeouts`, if that has a query.
+
+    Raises
+    ------
+    UnsupportedError
+        The DataFrame or the query is not one for streams.
+    PatternError
+        The `arrival` has what is no length of time.
+    """
+    query, df = job.query, job.df
+    check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
+    work = live_work(query, arrival, partitions_of(df), timeouts, job.events)
+    matches = match_in_buckets(df, work)
+    return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
+
+
+def match_in_buckets(df: DataFrame, work: LiveWork) -> DataFrame:
+    """Return what comes out of the buckets to which the events of a streaming DataFrame are sent."""
+    found = _packed(df, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
+    told = found.observe(f"gpu_cep {uuid4()}", *_figures())
+    returned = spark_schema(_result_schema(work.live, work.whole))
+    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+
+
+def partitions_of(df: DataFrame) -> int:
+    """Return the number of partitions over which a session shuffles rows."""
+    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
+def _is_event_time(live: LiveQuery) -> bool:
+    """Return whether what follows in the query may take `detected_at` as the time of matches.
+
+    Rows must be after the watermark that Spark had one micro-batch before, or it drops them.
+    """
+    return DETECTED_AT in live.result.names and live.every is None and not live.by_window and is_reported_in_time(live.plan)
+
+
+def live_work(
+    query: NarrowQuery, arrival: Arrival, partitions: int, timeouts: Sequence[NarrowQuery], events: pa.Schema
+) -> LiveWork:  # fmt: skip
+    """Return the work on each bucket; raises as :func:`match_stream`.
+
+    `partitions` is the session's number of partitions, `timeouts` has a query if they are asked for, and `events` have a
+    DataFrame's columns.
+    """
+    live = _live_query(query, timeouts, arrival)
+    codes, whole = coded_columns(query.plan), events if live.returns_late else None
+    digest, text = _digest(query, codes, live), pattern_text(query.pattern)
+    return LiveWork(live, digest, text, codes, columns_of_result(live, whole), partitions, whole)
+
+
+def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
+    """Return the schema that Spark expects of what comes out; with late events as a `whole` if they are rows."""
+    return batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
+
+
+def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> LiveQuery:
+    plan = check_live(query.plan, query.settings, expires=arrival.time_to_live is not None)
+    refuse_order(plan, arrival)
+    every = ticks_of(plan, arrival.every, query.options.time_unit)
+    sliced, sessions = None, in_sessions(plan, query.events, arrival.time_to_live, query.options.time_unit)
+    if isinstance(plan, EventPlan) and (sessions is not None or needs_slices(query.settings)):
+        sliced = plan_runs(query.pattern, query.events, query.options, query.settings, sessions)
+    of_timeouts = [each.plan for each in timeouts if isinstance(each.plan, EventPlan)]
+    asked = query.pattern, query.events, query.options, query.settings
+    decisive = None if arrival.by_window else decisive_of(plan, *asked)
+    live = LiveQuery(
+        plan, query.events, sliced, of_timeouts[0] if of_timeouts else None,
+        every=every, refuses_late=arrival.late == "error", returns_late=arrival.late == "rows", by_window=arrival.by_window,
+        decisive=decisive, sessions=sessions,
+    )  # fmt: skip
+    if live.returns_late:
+        check_late_rows(live, query.settings)
+    return live
+
+
+def _result_schema(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
+    """Return the schema of what comes out; with late events as a `whole` if they are rows."""
+    return live.result if whole is None else kinds_schema(live.result, whole)
+
+
+def _packed(df: DataFrame, work: LiveWork) -> DataFrame:
+    """Return the events, packed by bucket."""
+    live = work.live
+    if live.returns_late:
+        sent = with_whole_events(df, live.plan, live.schema, work.codes)
+    else:
+        sent = narrow(df, live.plan, live.schema, work.codes, timeouts=live.timeouts is not None)
+    keys = [F.col(f"c{key}") for key in keys_of_shuffle(live.plan)]
+    hashed = sent.select("*", F.hash(*keys).alias(_HASH)) if keys else sent
+    packing = packing_of(work, batch_schema(hashed.schema, ZONE))
+    return hashed.mapInArrow(send(partial(pack_partition, packing)), PACKED)
+
+
+def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
+    """Return how tasks pack events that are sent in the columns of `schema`."""
+    live = work.live
+    time = live.plan.query.timestamp
+    name, keyed = live.schema.names[time], bool(keys_of_shuffle(live.plan))
+    packing = Packing(schema, time, name, keyed, work.partitions)
+    return packing if live.rows is None else replace(packing, remedy=f"filter the rows by {name} IS NOT NULL")
+
+
+def _figures() -> list[Any]:
+    """Return what Spark tells of each micro-batch beside its own metrics."""
+    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes", "expired")]
+    largest = F.coalesce(F.max("kept"), F.lit(0)).alias("largest")
+    return [*sums, largest, (F.coalesce(F.max("ahead"), F.lit(0)) / 1e6).alias("seconds_ahead")]
+
+
+def _digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:
+    """Return a digest of what a bucket's state depends on: the question, and the columns and codes in which events are kept."""
+    options, settings = query.options, query.settings
+    asked = [settings.after_match, settings.output, settings.columns, options.detect, options.allen, options.gap]
+    kept = [str(query.events.remove_metadata()), sorted(codes.items()), *([] if live.sessions is None else [live.sessions.time_to_live])]
+    kept += ["by window"] if live.by_window else []
+    text = format_query(as_query(query.pattern))
+    return digest_of(text, options, _MEANING, *asked, settings.kind, settings.detected_at, *kept)
+
+
+def digest_of(text: str, options: Options, meaning: Sequence[str], *others: object) -> str:
+    """Return a digest of a question: its text, the options named by `meaning`, its functions, and what else it depends on."""
+    functions = tuple(function.name for function in options.functions)
+    return hashlib.sha256(repr([text, [getattr(options, name) for name in meaning], functions, *others]).encode()).hexdigest()

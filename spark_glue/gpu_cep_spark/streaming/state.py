@@ -1,0 +1,234 @@
+"""Keep a bucket of keys in Spark's state store: read what is there, write what has changed, and set the timer.
+
+A bucket's state is a list of chunks of events, to which new ones are added, and what is known beside them. The list is
+written anew only if less than half of its events are still needed. So a batch writes about what it brings, however
+long the window is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep import __version__
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, saving_release, write_state
+from gpu_cep.errors import EventError
+from gpu_cep.live.queries import LiveQuery
+from gpu_cep.plan.certainty import Certain
+from gpu_cep_spark.streaming.marks import ListMarks, write_marks
+from gpu_cep_spark.streaming.packing import number_of_buckets, read_chunk, write_chunk
+from gpu_cep_spark.streaming.work import LiveWork
+
+# Ticks of Spark's timestamps in a millisecond, in which it tells the watermark.
+TICKS = 1_000
+# Chunks that a bucket's list may have before they are joined.
+MOST_CHUNKS = 64
+_NUMBER = "number"
+# How keys are spread over buckets: as many buckets in each partition.
+_SPREAD = "evenly"
+# The fields of a bucket that are written beside the state of its stream.
+_FIGURES = ("rows", "size", "chunks", "timer", "latest", "open", "closing")
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Store(NamedTuple):
+    """The state variables of a bucket, and the handle by which its timer is set.
+
+    `marks`: what is known of the rows of a row pattern, in the order of the list.
+    """
+
+    about: Any
+    chunks: Any
+    timers: Any
+    marks: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bucket:
+    """What is known of a bucket beside its events.
+
+    `state`: the state of its stream, without the events.
+    `rows`, `size`, `chunks`: the number of events in its list, their bytes, and the number of chunks.
+    `timer`: the watermark, in milliseconds, at which it is called next if no event comes (None: never).
+    `latest`: the latest time of its events.
+    `open`: of how many rows of a row pattern it was not certain at the last run which match begins there.
+    `closing`: the watermark, in ticks, at which the first of its keys has been silent for its time to live (None: there is none).
+    """
+
+    state: StreamState
+    rows: int = 0
+    size: int = 0
+    chunks: int = 0
+    timer: int | None = None
+    latest: int = 0
+    open: int = 0
+    closing: int | None = None
+
+
+class New(NamedTuple):
+    """What has arrived: a chunk of events (None: there are none), their number, how many others were late, and the latest time.
+
+    `events` counts those that were not late. The chunk has fewer if some are in no match, and are not kept.
+    `returned` are the late ones, if they come out as rows.
+    """
+
+    chunk: bytes | None
+    rows: int
+    late: int
+    latest: int
+    events: int
+    returned: pa.Table | None = None
+
+
+class Listed(NamedTuple):
+    """The events of a bucket's list as they are stored, and their numbers."""
+
+    table: pa.Table
+    numbers: Numbers
+
+
+class Ran(NamedTuple):
+    """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches.
+
+    `listed` is what was read of the list, `marks` are those of the rows of a row pattern, and `closing` is as in a :class:`Bucket`.
+    """
+
+    state: StreamState
+    kept: Numbers | None
+    found: pa.Table | None
+    listed: Listed | None = None
+    marks: ListMarks | None = None
+    closing: int | None = None
+
+
+def read_bucket(work: LiveWork, store: Store) -> Bucket:
+    """Return what is known of a bucket.
+
+    Raises
+    ------
+    EventError
+        Another query wrote it, or another release, or keys are spread over another number of buckets than before.
+    """
+    # Spark logs a warning if what is not there is asked for
+    if not store.about.exists():
+        return Bucket(first_state(work.live.schema))
+    (written,) = store.about.get()
+    told = read_about(written)
+    if told["query"] != work.digest:
+        raise EventError(
+            f"the checkpoint holds events that are kept for another query, whose pattern is {told['pattern']}; "
+            "start this query with a checkpointLocation of its own"
+        )
+    if told.get("spread") != _SPREAD:
+        raise EventError(
+            "the checkpoint was written by an earlier release, which spread keys over buckets in another way; "
+            f"go on with {saving_release(told)}, or start this query with a checkpointLocation of its own"
+        )
+    buckets = number_of_buckets(work.partitions)
+    if told["buckets"] != buckets:
+        raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
+    # an earlier release did not write all of them
+    return Bucket(read_state(written, work.live.schema), **{name: told[name] for name in _FIGURES if name in told})
+
+
+def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
+    """Return whether nothing becomes certain of a bucket by time alone: all that its events decide has been answered."""
+    by_events = isinstance(live.window, CountWindow) or (
+        live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open
+    )
+    waits_for_silence = bucket.closing is None or clock.watermark is None or clock.watermark < bucket.closing
+    return by_events and clock.answered is not None and bucket.latest <= clock.answered and waits_for_silence
+
+
+def holds(state: StreamState) -> bool:
+    """Return whether matches are held that decide about later ones."""
+    return state.held is not None and state.held.rows.num_rows > 0
+
+
+def read_events(store: Store) -> Listed:
+    """Return what stands in a bucket's list."""
+    tables, numbers = [], []
+    for first, chunk in store.chunks.get():
+        table = read_chunk(chunk)
+        if first is None:
+            last = table.num_columns - 1
+            numbers.append(table.column(last).to_numpy())
+            table = table.remove_column(last)
+        else:
+            numbers.append(np.arange(first, first + table.num_rows))
+        tables.append(table)
+    return Listed(pa.concat_tables(tables), np.concatenate(numbers))
+
+
+def write_bucket(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, watermark: int, *, called: bool) -> Bucket:
+    """Write what is kept of a bucket, set its timer, and return what is known of it; `called` by its timer."""
+    after = replace(bucket, state=ran.state)
+    anew = ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept))
+    if ran.kept is not None:
+        after = replace(after, closing=ran.closing)
+    if ran.kept is not None and anew:
+        after = _write_events(store, after, ran.kept, ran.listed)
+    if ran.marks is not None:
+        write_marks(store.marks, ran.marks, ran.kept if anew else None)
+        after = replace(after, open=ran.marks.open)
+    if new.chunk is not None:
+        store.chunks.appendValue((ran.state.clock.pushed - new.rows, new.chunk))
+        rows, size = after.rows + new.rows, after.size + len(new.chunk)
+        after = replace(after, rows=rows, size=size, chunks=after.chunks + 1, latest=max(after.latest, new.latest))
+    after = _set_timer(work, store, after, watermark, called=called)
+    if not after.rows and not holds(after.state) and after.state.numbering is None:
+        store.about.clear()
+        return after
+    told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
+    told["release"] = __version__
+    told |= {name: getattr(after, name) for name in _FIGURES}
+    store.about.update((write_state(after.state, told),))
+    return after
+
+
+def _is_worth_writing(live: LiveQuery, bucket: Bucket, kept: int) -> bool:
+    """Return whether a list is written anew that has so many events which are still needed."""
+    # windows of a number of events count those that are kept; of rows, marks tell
+    counted = live.rows is None and isinstance(live.window, CountWindow) and bucket.rows > kept
+    return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
+
+
+def _write_events(store: Store, bucket: Bucket, kept: Numbers, listed: Listed | None) -> Bucket:
+    """Write those of the listed events that are kept as one chunk, and return what is known of the bucket."""
+    if listed is None or not len(kept):
+        store.chunks.clear()
+        return replace(bucket, rows=0, size=0, chunks=0)
+    table, numbers = listed
+    chosen = np.isin(numbers, kept)
+    rest = table.append_column(_NUMBER, pa.array(numbers)).filter(pa.array(chosen)).combine_chunks()
+    chunk = write_chunk(rest)
+    store.chunks.put([(None, chunk)])
+    return replace(bucket, rows=len(kept), size=len(chunk), chunks=1)
+
+
+def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, called: bool) -> Bucket:
+    """Have Spark call the bucket again once the engine is due, if it keeps anything."""
+    timer = _due(work.live, bucket, watermark) if bucket.rows or holds(bucket.state) else None
+    if timer != bucket.timer:
+        # the timer that has gone off is Spark's to delete
+        if bucket.timer is not None and not called:
+            store.timers.deleteTimer(bucket.timer)
+        if timer is not None:
+            store.timers.registerTimer(timer)
+    return replace(bucket, timer=timer)
+
+
+def _due(live: LiveQuery, bucket: Bucket, watermark: int) -> int | None:
+    """Return the watermark, in milliseconds, at which the engine is to run next if no event comes; None: not at all."""
+    clock = bucket.state.clock
+    if is_settled(live, bucket, clock):
+        return None if bucket.closing is None else -(-bucket.closing // TICKS)
+    if live.every is None or clock.answered is None:
+        return watermark + 1
+    return max(watermark + 1, -int(-(clock.answered + live.every) // TICKS))

@@ -1,0 +1,1 @@
+"""Match the events that one task on an executor holds, within its memory."""
