@@ -165,7 +165,9 @@ def test_every_thread_that_copies_uses_the_card(card):
         return np.arange(low, high)
 
     copying.upload([HostRows(block, 0, 1000, target.dtype)], [target])
-    assert card.users == callers
+    # a thread may find no part left
+    assert callers
+    assert callers <= card.users
     card.users.clear()
     copying.download(target)
     assert {number for number, _ in card.users} == {5}
