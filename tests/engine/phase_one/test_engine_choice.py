@@ -6,6 +6,7 @@ import itertools
 import logging
 import pickle
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,9 @@ import pytest
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.phase_one import engine_choice, engine_costs, engine_rates
 from gpu_cep.engine.phase_one.engine_choice import choose_engine
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth, costs
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth, costs, work_of
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.device.interface import DeviceUnavailable, NoDevice
@@ -56,7 +57,7 @@ class BrokenCard(Card):
         raise RuntimeError("the driver is too old")
 
 
-def plan_of(pattern: str = PATTERN, **settings: object) -> EventPlan:
+def plan_of(pattern: str = PATTERN, **settings: object) -> AnyPlan:
     return make_plan(pattern, SCHEMA, Options(), Settings(**settings))
 
 
@@ -219,6 +220,15 @@ def test_nothing_to_do_does_not_pay():
 )
 def test_the_work_of_phase_1_depends_on_what_is_filtered(pattern, settings, copies):
     assert copies_worth(plan_of(pattern, **settings)) == copies
+
+
+def test_the_work_of_situations():
+    plan = plan_of("DEFINE A AS x > 1, B AS x < 0 PATTERN A before B WITHIN 10")
+    work = work_of(plan, 10**6, None, 2)
+    assert work == Work(10**6, bytes_per_event(plan), engine_costs.SITUATIONS, 2, engine_costs.SITUATION_LAUNCHES)
+    assert work_of(plan, 10**6, 12, 2).row_bytes == 12
+    # more launches are worth more events
+    assert break_even(RATES, work) > break_even(RATES, replace(work, launches=1))
 
 
 def test_the_bytes_of_phase_1_are_those_of_the_columns_that_it_reads():
