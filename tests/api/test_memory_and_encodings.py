@@ -31,8 +31,9 @@ def no_memory(*arguments, **keywords):
 )
 def test_a_lack_of_memory(monkeypatch, module, name, error, message):
     monkeypatch.setattr(module, name, no_memory)
+    # a frame of pandas is read, a table is there
     with pytest.raises(error, match=message):
-        cep.match(EVENTS, "PATTERN a")
+        cep.match(EVENTS.to_pandas(), "PATTERN a")
 
 
 def test_a_lack_of_memory_for_the_result(monkeypatch):

@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 import gpu_cep as cep
-from gpu_cep_spark import file_pieces, jobs
+from gpu_cep_spark import jobs
+from gpu_cep_spark.files import pieces
 from tests.spark.clusters import GPU_CONF, devices_of_tasks
 from tests.spark.samples import QUERIES, as_set, streams
 
@@ -88,7 +89,7 @@ def same(events, name, **options):
 def same_of_files(events, name, harm):
     mark, place = folder / "of files", str(folder / "events.parquet")
     pq.write_table(events.sort_by("ts"), place, row_group_size=30)
-    file_pieces.FEWEST_ROWS, file_pieces.ROWS_OF_START, file_pieces.CHEAP, file_pieces.DEAREST = 20, 20, 9.0, 9.0
+    pieces.FEWEST_ROWS, pieces.ROWS_OF_START, pieces.CHEAP, pieces.DEAREST = 20, 20, 9.0, 9.0
     jobs.make_stage = partial(harmed, harm, mark)
     report = cep.RunReport()
     found = cep.gpu_match(session.read.parquet(place), QUERIES[name], scan="files", report=report).toArrow()

@@ -15,6 +15,7 @@ from gpu_cep import errors
 from gpu_cep.engine.matchers.joins import device_joins, join_tree, workplace
 from gpu_cep.engine.run import cut_batches
 from gpu_cep.plan.join_trees import Join, Leaf
+from gpu_cep_kernels.device import packing
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 KEYED = "PATTERN SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.y = d.y AND a.x < d.x AND a.x + c.x > b.x WITHIN 60"
@@ -129,7 +130,8 @@ def test_times_that_lie_on_the_device_stay_there():
         sizes.append((array.dtype, array.shape[-1] if array.ndim else 0))
         return upload(device, array)
 
-    with patch.object(SpoiltDevice, "upload", noted):
+    # each array travels by itself
+    with patch.object(SpoiltDevice, "upload", noted), patch.object(packing, "_SMALL", -1):
         found = matched(query, "gpu", table=table)
     assert found.equals(matched(query, "cpu", table=table))
     kept = pc.sum(pc.is_in(table["type"], pa.array(list("ABC")))).as_py()
