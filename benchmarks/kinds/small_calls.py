@@ -12,7 +12,9 @@ import cProfile
 import statistics
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.kinds.events import make
 from benchmarks.kinds.forms import BASE, FORMS, TABLES
@@ -31,21 +33,40 @@ class SmallCall:
     functions: int
 
 
-def measured(kind: Kind, events: int, rounds: int) -> SmallCall:
-    """Time calls of one kind over so many events, once all kernels are loaded and the plan is known."""
-    form = FORMS[BASE]
-    table = TABLES[form.table](make(kind.workload, kind.shape, events))
-    form.answer(kind, table)
-    taken = []
+def measured(kinds: Sequence[Kind], events: int, rounds: int) -> list[SmallCall]:
+    """Time calls of kinds over so many events each, once all kernels are loaded and the plans are known.
+
+    The kinds take turns, so that no kind is alone with a while in which the machine is slow.
+    """
+    calls = [_call(kind, events) for kind in kinds]
+    taken: list[list[tuple[float, float]]] = [[] for _ in kinds]
     for _ in range(rounds):
-        wall, cpu = time.perf_counter(), time.thread_time()
-        for _ in range(CALLS):
-            form.answer(kind, table)
-        taken.append(((time.thread_time() - cpu) / CALLS, (time.perf_counter() - wall) / CALLS))
-    profile = cProfile.Profile()
-    profile.runcall(form.answer, kind, table)
-    functions = sum(each.callcount for each in profile.getstats())
-    return SmallCall(kind.name, min(cpu for cpu, _ in taken), min(wall for _, wall in taken), functions)
+        for call, times in zip(calls, taken, strict=True):
+            # what the other kinds' calls have displaced is found again
+            call()
+            times.append(_seconds(call))
+    found = []
+    for kind, call, times in zip(kinds, calls, taken, strict=True):
+        call()
+        profile = cProfile.Profile()
+        profile.runcall(call)
+        functions = sum(each.callcount for each in profile.getstats())
+        found.append(SmallCall(kind.name, min(cpu for cpu, _ in times), min(wall for _, wall in times), functions))
+    return found
+
+
+def _call(kind: Kind, events: int) -> Callable[[], object]:
+    """Return a call of one kind in the form that users begin with, without arguments."""
+    form = FORMS[BASE]
+    return partial(form.answer, kind, TABLES[form.table](make(kind.workload, kind.shape, events)))
+
+
+def _seconds(call: Callable[[], object]) -> tuple[float, float]:
+    """Return the mean seconds of processor time and of the clock of some calls."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for _ in range(CALLS):
+        call()
+    return (time.thread_time() - cpu) / CALLS, (time.perf_counter() - wall) / CALLS
 
 
 def _arguments(argv: list[str]) -> argparse.Namespace:
@@ -59,11 +80,9 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
 def main(argv: list[str]) -> int:
     asked = _arguments(argv)
     print(f"{'kind':18}{'CPU, ms':>10}{'clock, ms':>11}{'functions':>11}   a call of {asked.events:,} events")
-    found = []
-    for name in asked.kinds:
-        call = measured(KINDS[name], asked.events, asked.rounds)
-        found.append(call)
-        print(f"{call.kind:18}{1e3 * call.cpu:10.3f}{1e3 * call.wall:11.3f}{call.functions:11,}", flush=True)
+    found = measured([KINDS[name] for name in asked.kinds], asked.events, asked.rounds)
+    for call in found:
+        print(f"{call.kind:18}{1e3 * call.cpu:10.3f}{1e3 * call.wall:11.3f}{call.functions:11,}")
     middle = [statistics.median(values) for values in zip(*((call.cpu, call.wall, call.functions) for call in found), strict=True)]
     print(f"{'median':18}{1e3 * middle[0]:10.3f}{1e3 * middle[1]:11.3f}{middle[2]:11,.0f}")
     return 0
