@@ -16,7 +16,7 @@ from gpu_cep.engine.input.arrow_streams import read_stream
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.json_lines import read_json
-from gpu_cep.engine.input.large_integers import LARGE, Written, keep_integers
+from gpu_cep.engine.input.large_integers import FLOAT, LARGE, Written, keep_integers
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -84,6 +84,8 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
 
     def first_large(name: str) -> Written | None:
         texts = column(name, pa.string())
+        if pc.any(pc.match_substring_regex(texts, f"^ *{FLOAT}")).as_py():
+            return None
         large = texts.filter(pc.match_substring_regex(texts, f"^{LARGE}$"))
         return None if not len(large) else Written(found := large[0].as_py(), held.to_pybytes().find(found.encode()))
 

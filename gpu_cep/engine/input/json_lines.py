@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 import pyarrow as pa
 
-from gpu_cep.engine.input.large_integers import LARGE, Written, keep_integers
+from gpu_cep.engine.input.large_integers import FLOAT, LARGE, Written, keep_integers
 
 _AS_TEXT = "write the numbers of {name!r} in quotes, as text"
 # The types that Arrow tries for the texts of a CSV file. The first that takes all texts of a column is theirs.
@@ -65,10 +65,22 @@ def _unsigned(held: pa.Buffer, column: str) -> pa.ChunkedArray:
 
 
 def _first_large(held: pa.Buffer, column: str) -> Written | None:
-    """Return the first whole number of 19 digits or more that stands behind the column's name."""
+    """Return the first number of a column that is written with 19 digits or more; None if one is written as floats are."""
+    lines = held.to_pybytes()
+    if next(_numbers(lines, column, rf"{FLOAT}", str), None) is not None:
+        return None
+    return next(_numbers(lines, column, rf"{LARGE}(?![0-9.eE])", int), None)
+
+
+def _numbers(lines: bytes, column: str, pattern: str, kind: type) -> Iterator[Written]:
+    """Yield the numbers of a column that fit a pattern; floats are looked for as `str`, whole numbers as `int`."""
     names = "|".join(re.escape(json.dumps(column, ensure_ascii=ascii_only)) for ascii_only in (True, False))
-    found = re.search(rf"(?:{names})\s*:\s*({LARGE})(?![0-9.eE])".encode(), memoryview(held))
-    return None if found is None else Written(found[1].decode(), found.start(1))
+    for found in re.finditer(rf"(?:{names})\s*:\s*({pattern})".encode(), lines):
+        begin, end = lines.rfind(b"\n", 0, found.start()) + 1, lines.find(b"\n", found.end())
+        # the name may be that of a value inside of another, or stand in a text
+        values = json.loads(lines[begin : None if end < 0 else end], parse_float=str, strict=False)
+        if isinstance(values.get(column), kind):
+            yield Written(found[1].decode(), found.start(1))
 
 
 def _without_times(arrow: pa.DataType) -> pa.DataType:

@@ -15,6 +15,8 @@ from gpu_cep.errors import EventError
 _BEYOND = float(1 << 63)
 # A whole number that int64 may not hold, and no float.
 LARGE = "-?[0-9]{19,}"
+# How a number begins that is written as floats are.
+FLOAT = r"-?[0-9]*[.eE][-+0-9]"
 
 
 class Written(NamedTuple):
@@ -41,7 +43,7 @@ def keep_integers(
     unsigned
         Reads a column as uint64, and raises pyarrow.ArrowInvalid if some of its numbers are not of that type.
     find
-        Returns the first number of a column that stands there as a whole number of 19 digits or more.
+        Returns the first number of a column that is written with 19 digits or more; None if one is written as floats are.
     remedy
         What to do about a column of which some numbers are out of range.
 
@@ -53,12 +55,14 @@ def keep_integers(
     for place, field in enumerate(table.schema):
         if not pa.types.is_float64(field.type) or not _may_be_integers(table.column(place)):
             continue
+        if len(table.schema.get_all_field_indices(field.name)) > 1:
+            # no query reads a column whose name another one has
+            continue
         try:
             column = unsigned(field.name)
         except pa.ArrowInvalid as fault:
             found = find(field.name)
             if found is None:
-                # they are written as floats are
                 continue
             line = held.slice(0, found.place).to_pybytes().count(b"\n") + 1
             told = f"no integer type holds all numbers of column {field.name!r}, such as {shorten_name(found.text)} in line {line:,}"

@@ -52,6 +52,25 @@ def test_floats_stay_floats(read, numbers):
     assert read(numbers)["n"].to_pylist() == [float(number) for number in numbers]
 
 
+@pytest.mark.parametrize("read", [as_csv, as_json])
+def test_columns_of_which_a_number_is_written_as_a_float_are_floats(read):
+    numbers = [12345678901234567890, 2.0, -(1 << 70)]
+    assert read(numbers)["n"].to_pylist() == [float(number) for number in numbers]
+
+
+def test_numbers_inside_of_objects_are_not_the_columns():
+    lines = b'{"v": 1e20, "o": {"v": 12345678901234567890}}\n{"v": 2e3, "o": {"v": 3}}'
+    assert read_json(pa.py_buffer(lines), "events.jsonl")["v"].to_pylist() == [1e20, 2e3]
+    inside = b'{"v": 3, "o": {"v": 0.5}}\n{"v": 36893488147419103232, "o": {"v": 3}}'
+    with pytest.raises(EventError, match=r"column 'v', such as 36893488147419103232 in line 2"):
+        read_json(pa.py_buffer(inside), "events.jsonl")
+
+
+def test_columns_of_one_name_keep_their_values():
+    table = read_csv(pa.py_buffer(b"a,a\n1,12345678901234567890\n2,3\n"), "events.csv")
+    assert [column.to_pylist() for column in table.columns] == [[1, 2], [12345678901234567890.0, 3.0]]
+
+
 def test_a_column_of_any_name_is_found():
     names = ('quote " and \\', "ü", "n.*")
     for name in names:
