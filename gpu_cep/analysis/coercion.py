@@ -82,7 +82,12 @@ def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
 
 def units_in_one(source: DataType, target: DataType) -> int:
     """Return how many units of `target`, to which `source` can be cast, one of `source` has; 1 if they do not count in units."""
-    return _fineness(target) // _fineness(source) if {source.kind, target.kind} <= EXACT else 1
+    if not {source.kind, target.kind} <= EXACT:
+        return 1
+    if {source.kind, target.kind} <= NUMERIC:
+        # a scale may be negative
+        return int(10 ** (target.scale - source.scale))
+    return _fineness(target) // _fineness(source)
 
 
 def digits(type: DataType) -> DataType:
@@ -118,9 +123,7 @@ def _join_instants(left: DataType, right: DataType) -> DataType | None:
 
 
 def _fineness(type: DataType) -> int:
-    """Return how many units make one, of numbers, or a day, of times and durations."""
-    if type.kind in NUMERIC:
-        return int(10**type.scale)
+    """Return how many units of a time or a duration make a day."""
     return 1 if type.kind is Kind.DATE else SECONDS_PER_DAY * TICKS_PER_SECOND[type.unit]
 
 

@@ -8,6 +8,7 @@ import math
 import pickle
 import weakref
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -290,3 +291,10 @@ def test_what_a_plan_calls_lives_as_long_as_the_plan() -> None:
     # code that is freed is soon written over
     planned({"near": local(0.75)}, "near(b.x, a.x) < 3")
     assert answer(plan, events()).equals(before)
+
+
+@pytest.mark.parametrize("condition", ["a.m > 150", "a.m = 200", "a.m IN (200, 5)", "a.m > 150.5"])
+def test_decimals_of_negative_scale(condition):
+    hundreds = pa.array([Decimal(100), Decimal(200)], pa.decimal128(5, -2))
+    found = cep.match(pa.table({"ts": [1, 2], "m": hundreds}), f"PATTERN a WHERE {condition} WITHIN 5", output="indices")
+    assert found["a"].to_pylist() == [1]
