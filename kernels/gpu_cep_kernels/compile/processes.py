@@ -15,8 +15,10 @@ from gpu_cep_kernels.compile import notices
 def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes]:
     """Return a process that runs a module of this package; it reads its input until that ends, as it does with this process."""
     # by name: this module is __main__ there
-    command = [sys.executable, "-m", module, *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), notices.QUIET: "1"}
+    command = [sys.executable, "-P", "-m", module, *map(str, arguments)]
+    # Python itself ignores what is no text there
+    path = os.pathsep.join(each for each in sys.path if isinstance(each, str))
+    environment = os.environ | {"PYTHONPATH": path, notices.QUIET: "1"}
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
