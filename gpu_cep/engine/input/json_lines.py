@@ -67,7 +67,7 @@ def _unsigned(held: pa.Buffer, column: str) -> pa.ChunkedArray:
 def _first_large(held: pa.Buffer, column: str) -> Written | None:
     """Return the first number of a column that is written with 19 digits or more; None if one is written as floats are."""
     lines = held.to_pybytes()
-    if next(_numbers(lines, column, rf"{FLOAT}", str), None) is not None:
+    if next(_numbers(lines, column, FLOAT, str), None) is not None:
         return None
     return next(_numbers(lines, column, rf"{LARGE}(?![0-9.eE])", int), None)
 
