@@ -156,7 +156,7 @@ def test_one_process_is_started_which_forks_the_others_if_it_can(monkeypatch, fo
     if not forks:
         monkeypatch.delattr(os, "fork")
     started: list[str] = []
-    monkeypatch.setattr(subprocess, "Popen", lambda command, **_: started.append(" ".join(command[3:])))
+    monkeypatch.setattr(ahead, "start_process", lambda module, arguments: started.append(" ".join(map(str, arguments))))
     assert len(ahead.start((9, 0), 3)) == len(expected)
     assert started == expected
     assert ahead.start((9, 0), 0) == []
