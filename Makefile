@@ -15,8 +15,7 @@ PYTEST_ARGS ?=
 JOBS ?= 4
 SUITES := test-spark test-spark-more test-rest test-connect test-kernels test-engine test-simulator test-conformance
 # Spark's tests in two processes: most of the time each waits for the JVM.
-SPARK_FIRST := $(wildcard tests/spark/test_[a-h]*.py)
-SPARK_MORE := $(filter-out $(SPARK_FIRST),$(wildcard tests/spark/test_*.py))
+SPARK_MORE := tests/spark/files $(wildcard tests/spark/test_[l-s]*.py)
 AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
@@ -61,7 +60,7 @@ test-conformance test-engine test-kernels: test-%: $(STAMP)
 	$(PYTEST) tests/$*
 
 test-spark: $(STAMP)
-	$(PYTEST) $(SPARK_FIRST)
+	$(PYTEST) tests/spark $(SPARK_MORE:%=--ignore=%)
 
 test-spark-more: $(STAMP)
 	$(PYTEST) $(SPARK_MORE)

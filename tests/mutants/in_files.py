@@ -166,7 +166,7 @@ FILES = (
         "spark_glue/gpu_cep_spark/files/types.py",
         "if dated and _has_other_calendar",
         "if False and _has_other_calendar",
-        ("tests/spark/test_file_writers.py",),
+        ("tests/spark/files/test_writers.py",),
     ),
     Fault(
         "null-stays-among-the-values-of-dictionaries",
