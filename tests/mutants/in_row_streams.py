@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.fault import Fault
 
 _STREAMS = ("tests/api/test_row_streams.py",)
-_SLICES = ("tests/spark/test_row_slices.py",)
+_SLICES = ("tests/spark/slices/test_row_slices.py",)
 _BUCKETS = ("tests/spark/test_live_rows.py",)
 
 ROW_STREAMS = (

@@ -22,8 +22,8 @@ from gpu_cep_spark.files import footers as file_footers
 from gpu_cep_spark.files import pieces as file_pieces
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
+from tests.spark.slices.test_slices import QUERIES, streams
 from tests.spark.test_contract import physical_plan
-from tests.spark.test_slices import QUERIES, streams
 
 pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
 

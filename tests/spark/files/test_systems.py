@@ -19,7 +19,7 @@ from gpu_cep_spark.files.places import NoScanError, open_place, places_of
 from gpu_cep_spark.files.scans import find_scan
 from tests.spark.conftest import CONNECT
 from tests.spark.files.test_files import assert_same, in_order, small_pieces
-from tests.spark.test_slices import QUERIES
+from tests.spark.slices.test_slices import QUERIES
 
 pytest.importorskip("fsspec")
 pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")

@@ -25,7 +25,7 @@ from gpu_cep_spark.slices.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_i
 from gpu_cep_spark.slices.statistics import count_rows, stream_shares
 from gpu_cep_spark.slices.stream_costs import cost_of_slices, cost_of_whole, cutting_pays, fullest_core
 from tests.spark.samples import as_set
-from tests.spark.test_slices import QUERIES, streams
+from tests.spark.slices.test_slices import QUERIES, streams
 
 MEBI, GIBI = 1 << 20, 1 << 30
 
