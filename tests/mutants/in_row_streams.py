@@ -6,7 +6,7 @@ from tests.mutants.fault import Fault
 
 _STREAMS = ("tests/api/test_row_streams.py",)
 _SLICES = ("tests/spark/slices/test_row_slices.py",)
-_BUCKETS = ("tests/spark/test_live_rows.py",)
+_BUCKETS = ("tests/spark/streaming/test_row_patterns.py",)
 
 ROW_STREAMS = (
     Fault(

@@ -14,7 +14,7 @@ _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
 _TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
 _STREAM = ("tests/api/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
-_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests/spark/test_live_buckets.py",)
+_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests/spark/streaming/test_buckets.py",)
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
 _LONG_STREAMS, _CLOCK = ("tests/api/test_long_streams.py",), ("tests/api/test_stream_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/test_silent_keys.py",)
@@ -76,7 +76,7 @@ STREAMS = (
         "spark_glue/gpu_cep_spark/streaming/heartbeat_rows.py",
         "df.filter(behind_watermark(~column(HEARTBEAT), timestamp)).drop",
         "df.drop",
-        ("tests/spark/test_streaming.py",),
+        ("tests/spark/streaming/test_streaming.py",),
     ),
     Fault("late-events-not-returned", _BUCKETS, "events.column(name).filter(pa.array(~in_time))", "events.column(name)", _OF_BUCKETS),
     Fault("numbers-of-buckets-forgotten", _BUCKET_STATE, " and after.state.numbering is None:", ":", _OF_BUCKETS),
@@ -95,7 +95,7 @@ STREAMS = (
         "spark_glue/gpu_cep_spark/narrowing/narrow_frames.py",
         " and df.isStreaming:",
         " and not df:",
-        ("tests/spark/test_streaming.py",),
+        ("tests/spark/streaming/test_streaming.py",),
     ),
     Fault(
         "keys-of-last-events-are-read-for-first-ones",
@@ -199,7 +199,7 @@ STREAMS = (
         _BUCKET_STATE,
         "return None if bucket.closing is None else -(-bucket.closing // TICKS)",
         "return None",
-        ("tests/spark/test_live_silent_keys.py",),
+        ("tests/spark/streaming/test_silent_keys.py",),
     ),
     Fault(
         "open-situations-lead-to-no-match",

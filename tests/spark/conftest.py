@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from gpu_cep_spark import sql_conf
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
-from tests.spark.live_sources import CHANGELOG
+from tests.spark.streaming.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))

@@ -36,8 +36,8 @@ from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.drawn.situations import situation_queries, situation_tables
 from tests.drawn.tables import Clock
 from tests.effort import examples
-from tests.spark.buckets import Bucket, Operator
 from tests.spark.samples import as_set
+from tests.spark.streaming.buckets import Bucket, Operator
 
 SECOND, START = 1_000_000, 1_800_000_000_000_000
 INSTANT = pa.timestamp("us", "UTC")

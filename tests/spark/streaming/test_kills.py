@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 import gpu_cep as cep
 from tests.docs.blocks import BLOCK
 from tests.spark.conftest import ROOT
-from tests.spark.live_sources import INSTANT, OPEN, SECOND, START, end, events, run, source, write
 from tests.spark.samples import as_set
+from tests.spark.streaming.live_sources import INSTANT, OPEN, SECOND, START, end, events, run, source, write
 
 pytestmark = pytest.mark.usefixtures("rocks")
 
@@ -33,7 +33,7 @@ def test_a_process_that_is_killed_neither_loses_nor_repeats_a_match(spark: Spark
     write(tmp_path / "in", told, 4 * kills + 2)
     write(tmp_path / "in", end(), 1)
     for _ in range(kills):
-        kill_behind(["-m", "tests.spark.live_sources", str(tmp_path)], tmp_path / chance.choice(PLACES), chance.random())
+        kill_behind(["-m", "tests.spark.streaming.live_sources", str(tmp_path)], tmp_path / chance.choice(PLACES), chance.random())
     run(cep.gpu_match(source(spark, tmp_path / "in"), OPEN, timeouts=True), tmp_path)
     expected = cep.gpu_match(spark.createDataFrame(told), OPEN, timeouts=True).toArrow()
     assert expected.num_rows > 30

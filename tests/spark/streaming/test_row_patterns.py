@@ -29,9 +29,9 @@ from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.tasks.row_worker import match_rows
 from gpu_cep_spark.tasks.worker import as_promised
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
-from tests.spark.buckets import Operator
 from tests.spark.samples import as_set
-from tests.spark.test_live_buckets import FOR_EVER, INSTANT, SECOND, START, as_spark_has_it, in_tasks
+from tests.spark.streaming.buckets import Operator
+from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START, as_spark_has_it, in_tasks
 
 SCHEMA = pa.schema({"ts": INSTANT, "k": pa.string(), "x": pa.int64()})
 

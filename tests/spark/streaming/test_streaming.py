@@ -17,7 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep_spark.streaming.packing import partition_of
-from tests.spark.live_sources import (
+from tests.spark.samples import as_set, physical_plan
+from tests.spark.streaming.live_sources import (
     INSTANT,
     LEVELS,
     OPEN,
@@ -34,7 +35,6 @@ from tests.spark.live_sources import (
     source,
     write,
 )
-from tests.spark.samples import as_set, physical_plan
 
 pytestmark = pytest.mark.usefixtures("rocks")
 TAKEN = "PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.x < c.x WITHIN 9 seconds RETURN a.x AS x, c.ts AS at"

@@ -1,6 +1,6 @@
 """Sources, sinks and queries of streams for tests; as a command, a query in a process of its own, which may be killed.
 
-``python -m tests.spark.live_sources FOLDER`` answers :data:`OPEN` over the files in FOLDER/in, with timeouts.
+``python -m tests.spark.streaming.live_sources FOLDER`` answers :data:`OPEN` over the files in FOLDER/in, with timeouts.
 """
 
 from __future__ import annotations

@@ -18,7 +18,17 @@ from gpu_cep_spark.streaming.state import TICKS
 from tests.conformance.expectation import expected
 from tests.drawn.queries import whole_language
 from tests.effort import examples
-from tests.spark.test_live_buckets import AFTER_MATCH, EVENTS, SECOND, START, asked, check_arrival, events_at, operator_of, over_instants
+from tests.spark.streaming.test_buckets import (
+    AFTER_MATCH,
+    EVENTS,
+    SECOND,
+    START,
+    asked,
+    check_arrival,
+    events_at,
+    operator_of,
+    over_instants,
+)
 
 TREND = "PARTITION BY k PATTERN SEQ(A a, B b+) WITHIN 5 EVENTS"
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
-from tests.spark.live_sources import LEVELS, PAIRS, ROWS, SCHEMA, events, source
+from tests.spark.streaming.live_sources import LEVELS, PAIRS, ROWS, SCHEMA, events, source
 
 pytestmark = pytest.mark.usefixtures("rocks")
 
