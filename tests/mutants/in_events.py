@@ -174,7 +174,7 @@ OUTPUT = (
         "gpu_cep/engine/accounting/match_budget.py",
         "matches=self.matches, steps=self.steps)",
         "matches=0, steps=self.steps)",
-        ("tests/engine/matchers/test_parts.py", "tests/spark/test_memory.py", "tests/spark/test_contract.py"),
+        ("tests/engine/matchers/test_parts.py", "tests/spark/tasks/test_memory.py", "tests/spark/test_contract.py"),
     ),
 )
 

@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 # those that start clusters and servers, and those that need a driver in this process
-APART = ("clusters", "extension", "faults", "handshake", "thrift_server")
-collect_ignore = [f"test_{name}.py" for name in APART] if CONNECT else []
+APART = ("test_clusters", "test_extension", "test_thrift_server", "tasks/test_faults", "tasks/test_handshake")
+collect_ignore = [f"{name}.py" for name in APART] if CONNECT else []
 
 
 @pytest.fixture(scope="session")
