@@ -247,7 +247,7 @@ DEVICE = (
         "benchmarks/gpu/parts.py",
         "        done |= {lost}",
         "        done |= set()",
-        ("tests/benchmarks/test_gpu_check.py::test_a_part_goes_on_behind_the_item_that_lost_the_device",),
+        ("tests/benchmarks/gpu/test_check.py::test_a_part_goes_on_behind_the_item_that_lost_the_device",),
     ),
     Fault(
         "parameter-that-cupy-lacks",

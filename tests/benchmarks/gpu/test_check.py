@@ -25,7 +25,7 @@ from tests.gpu.test_check import check_record
 from tests.kernel_cases import CASES
 from tests.requirements import require_modules
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CHECK = findings.Check(None, findings.Deadline.after(3600), 0, True)
 
 
