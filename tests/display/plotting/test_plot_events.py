@@ -6,7 +6,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 
 import gpu_cep as cep
-from tests.test_plot import drawn, header, lanes, panels
+from tests.display.plotting.test_plot import drawn, header, lanes, panels
 
 EVENTS = pa.table(
     {
