@@ -14,7 +14,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.format import format_query
 from gpu_cep.oracle.events import matches
 from gpu_cep.oracle.timeouts import timeouts
-from tests.api.test_timeouts import STRATEGIES, in_time
+from tests.api.streams.test_timeouts import STRATEGIES, in_time
 from tests.conformance.expectation import LIMIT
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.effort import examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-_STREAMS = ("tests/api/test_row_streams.py",)
+_STREAMS = ("tests/api/streams/test_row_streams.py",)
 _SLICES = ("tests/spark/slices/test_row_slices.py",)
 _BUCKETS = ("tests/spark/streaming/test_row_patterns.py",)
 

@@ -11,14 +11,14 @@ _STEPS, _LAST = "gpu_cep/live/steps.py", "gpu_cep/engine/phase_one/last_variable
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/engine/timeouts.py"
 _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
-_TIMEOUTS, _RUN_KERNELS = ("tests/api/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
-_STREAM = ("tests/api/test_stream.py",)
+_TIMEOUTS, _RUN_KERNELS = ("tests/api/streams/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
+_STREAM = ("tests/api/streams/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
 _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests/spark/streaming/test_buckets.py",)
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
-_LONG_STREAMS, _CLOCK = ("tests/api/test_long_streams.py",), ("tests/api/test_stream_clock.py",)
-_SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/test_silent_keys.py",)
-_OUTPUTS, _BATCHES = ("tests/api/test_stream_outputs.py",), ("tests/api/test_event_batches.py",)
+_LONG_STREAMS, _CLOCK = ("tests/api/streams/test_long_streams.py",), ("tests/api/streams/test_clock.py",)
+_SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/streams/test_silent_keys.py",)
+_OUTPUTS, _BATCHES = ("tests/api/streams/test_outputs.py",), ("tests/api/streams/test_event_batches.py",)
 
 STREAMS = (
     Fault("quantified-end-reported-at-once", _CERTAINTY, " or _ends_quantified(plan, branch)", "", _STREAM),
@@ -56,7 +56,7 @@ STREAMS = (
         "gpu_cep/engine/slices/disjoint.py",
         "kinds = int(sliced.whole.settings.kind is not None)",
         "kinds = 0",
-        ("tests/api/test_timeouts.py",),
+        ("tests/api/streams/test_timeouts.py",),
     ),
     Fault("matches-wait-for-what-begins-none", _STEPS, "[may_begin(plan, known)[horizon.open]]", "", _SILENT_KEYS),
     Fault("timeouts-of-starts-with-a-match", _LONGEST, "runs.totals[w] = 1", "runs.totals[w] = 0", _RUN_KERNELS),

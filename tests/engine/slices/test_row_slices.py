@@ -17,7 +17,7 @@ from pyarrow import csv
 
 import gpu_cep as cep
 from gpu_cep.errors import CepError, EventError, UnsupportedError
-from tests.api.test_row_streams import rows_of, streamed
+from tests.api.streams.test_row_streams import rows_of, streamed
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.engine.input.files import files_of
 from tests.engine.slices.test_slices import in_slices

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from tests.api.test_stream import EVENTS, PAIRS, TRADES
+from tests.api.streams.test_stream import EVENTS, PAIRS, TRADES
 
 
 def test_time_moves_without_events():

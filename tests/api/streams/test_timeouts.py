@@ -17,7 +17,7 @@ from gpu_cep.engine.matchers.automaton import longest_runs
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle.timeouts import timeouts
-from tests.api.test_stream import AFTER_MATCH, in_numbers, live_of, over_time, ticks_of
+from tests.api.streams.test_stream import AFTER_MATCH, in_numbers, live_of, over_time, ticks_of
 from tests.conformance.expectation import LIMIT, answered, expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.effort import examples

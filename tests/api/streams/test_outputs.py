@@ -19,7 +19,7 @@ from gpu_cep.engine.intervals import run
 from gpu_cep.engine.streaming import decisive
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.live.steps import certain_matches, hold_events
-from tests.api.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, in_numbers, over_time, pushed, ticks_of
+from tests.api.streams.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, in_numbers, over_time, pushed, ticks_of
 from tests.conformance.expectation import expected
 from tests.conformance.test_intervals import expected as expected_situations
 from tests.drawn.queries import Case, trend_cases, whole_language

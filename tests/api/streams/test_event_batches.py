@@ -16,8 +16,8 @@ from pyarrow import parquet as pq
 import gpu_cep as cep
 from gpu_cep.errors import CepError, EventError, MatchLimitExceeded, PatternError, UnsupportedError
 from gpu_cep.live import runs as live_runs
-from tests.api.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, over_time, ticks_of
-from tests.api.test_stream_outputs import OUTPUTS, bounded, rows_of
+from tests.api.streams.test_outputs import OUTPUTS, bounded, rows_of
+from tests.api.streams.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, over_time, ticks_of
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.drawn.situations import situation_cases

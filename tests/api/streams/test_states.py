@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from tests.api.test_stream import EVENTS, PAIRS, TRADES
+from tests.api.streams.test_stream import EVENTS, PAIRS, TRADES
 
 
 def test_only_saved_streams_are_loaded():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
-from tests.api.test_stream import AFTER_MATCH, EVENTS, PAIRS, in_numbers, pushed, ticks_of
+from tests.api.streams.test_stream import AFTER_MATCH, EVENTS, PAIRS, in_numbers, pushed, ticks_of
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.effort import examples

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
-from tests.api.test_stream import live_of, over_time, ticks_of
+from tests.api.streams.test_stream import live_of, over_time, ticks_of
 from tests.conformance.expectation import expected
 from tests.drawn.queries import whole_language
 from tests.effort import examples
