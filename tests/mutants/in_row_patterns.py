@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
-_LANG = ("tests/lang/test_row_patterns.py",)
-_RULES = ("tests/analysis/test_row_patterns.py",)
-_ORACLE = ("tests/oracle/test_row_patterns.py",)
+_LANG = ("tests/lang/row_patterns/test_clauses.py",)
+_RULES = ("tests/analysis/row_patterns/test_bind.py",)
+_ORACLE = ("tests/oracle/row_patterns/test_answers.py",)
 _ENGINE = tuple(f"tests/engine/row_patterns/test_{name}.py" for name in ("answers", "examples", "walks", "work"))
 
-_PLAN = ("tests/plan/test_row_patterns.py",)
+_PLAN = ("tests/plan/row_patterns/test_planner.py",)
 _SPARK = ("tests/spark/test_row_patterns.py",)
 
 _SQL = ("tests/api/test_sql.py",)
@@ -265,14 +265,14 @@ ROW_PATTERNS = (
         "gpu_cep/plan/row_patterns/distances.py",
         "return distinct.pop() if len(distinct) == 1 else UNLIKE",
         "return max(distinct)",
-        ("tests/plan/test_row_patterns.py",),
+        ("tests/plan/row_patterns/test_planner.py",),
     ),
     Fault(
         "the-first-row-is-found-again",
         "gpu_cep/plan/row_patterns/distances.py",
         "    if covered and 0 <= rows <= offset:\n",
         "    if False:\n",
-        ("tests/plan/test_row_patterns.py",),
+        ("tests/plan/row_patterns/test_planner.py",),
     ),
     Fault(
         "the-row-before-the-last",

@@ -11,7 +11,7 @@ import gpu_cep as cep
 from gpu_cep.engine.row_patterns import dead_ends as making
 from gpu_cep.errors import EventError
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, STEPWISE, Drawn, clauses
-from tests.oracle.test_row_patterns import letters
+from tests.oracle.row_patterns.test_answers import letters
 
 
 def answer(drawn: Drawn, algorithm: str, **keywords) -> pa.Table | str:

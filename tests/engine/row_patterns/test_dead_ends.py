@@ -9,7 +9,7 @@ from gpu_cep.engine.row_patterns import dead_ends
 from gpu_cep.engine.row_patterns.dead_ends import met_on_several_ways
 from tests.drawn.row_patterns import patterns
 from tests.effort import examples
-from tests.plan.test_row_patterns import automaton_of, ways_into
+from tests.plan.row_patterns.test_planner import automaton_of, ways_into
 
 
 @pytest.mark.parametrize(

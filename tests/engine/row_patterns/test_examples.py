@@ -22,8 +22,8 @@ from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.oracle.row_patterns.answers import ReturnedRow
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from tests.oracle import test_row_patterns as examples
-from tests.oracle.test_row_patterns import *  # noqa: F403
-from tests.oracle.test_technical_report import *  # noqa: F403
+from tests.oracle.row_patterns.test_answers import *  # noqa: F403
+from tests.oracle.row_patterns.test_technical_report import *  # noqa: F403
 
 # The oracle takes measures that the whole clause does not, and only small partitions.
 del test_large_partitions_are_refused, test_match_numbers_begin_anew_in_each_partition  # noqa: F821

@@ -21,7 +21,7 @@ from gpu_cep_kernels.row_patterns.operands import Operand
 from gpu_cep_kernels.rules.tables import BY_FLOATS, BY_INTS, BY_PROGRAM
 from tests.drawn.row_patterns import READING, Drawn, clauses
 from tests.engine.row_patterns.test_answers import answer, check
-from tests.plan.test_row_patterns import automaton_of
+from tests.plan.row_patterns.test_planner import automaton_of
 
 STRAIGHT = (
     "A+", "A*", "A B+", "X A+", "X B{2} A*", "A{3} B+", "A B X", "(A B)+", "(A B X)*", "A{1,3} $", "^ A+", "A+ $", "X A+ $", "^ X B+ $",

@@ -15,7 +15,7 @@ from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.engine.row_patterns.test_answers import answer, check
-from tests.oracle.test_row_patterns import letters, matched_lengths
+from tests.oracle.row_patterns.test_answers import letters, matched_lengths
 
 
 def ask(clauses: str, table: pa.Table, **keywords) -> pa.Table:

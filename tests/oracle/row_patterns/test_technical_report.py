@@ -7,7 +7,7 @@ import pytest
 
 from gpu_cep.errors import EventError
 from gpu_cep.lang.parser import parse
-from tests.oracle.test_row_patterns import ask, mapped, measures
+from tests.oracle.row_patterns.test_answers import ask, mapped, measures
 
 # One V, a day on which nothing changes, and another V.
 TICKER = pa.table({"Tradeday": range(1, 10), "Price": [50, 45, 40, 44, 48, 48, 30, 25, 33]})

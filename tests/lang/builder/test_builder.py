@@ -20,7 +20,7 @@ from gpu_cep.lang.builder import Buildable, query_of
 from gpu_cep.lang.builder.queries import DEEPEST
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.parser import parse
-from tests.lang.built_queries import Twin, queries
+from tests.lang.builder.built_queries import Twin, queries
 from tests.lang.test_format import exact
 
 c, p, d, b = cep.var("c", "C"), cep.var("p", "P"), cep.var("d", "D"), cep.var("b", "B")
