@@ -21,7 +21,7 @@ from gpu_cep.engine.row_patterns.shown import covered_rows, shown_rows, with_unm
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.oracle.row_patterns.answers import ReturnedRow
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
-from tests.oracle import test_row_patterns as examples
+from tests.oracle.row_patterns import test_answers as examples
 from tests.oracle.row_patterns.test_answers import *  # noqa: F403
 from tests.oracle.row_patterns.test_technical_report import *  # noqa: F403
 
