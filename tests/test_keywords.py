@@ -37,7 +37,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
-    cep.explain_all: (PlanOptions, set()),
+    cep.explain_all: (PlanOptions, {"rare"}),
     cep.stream: (StreamOptions, {"lateness", "late", "every", "idle", "time_to_live", "emit"}),
     cep.stream_all: (StreamOptions, {"lateness", "late", "every", "idle", "emit", "split"}),
     cep.progress: (ProgressOptions, set()),

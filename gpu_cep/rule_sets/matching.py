@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 from gpu_cep.api import match
@@ -179,7 +179,7 @@ def report_failures(failed: Mapping[str, CepError], failures: MutableMapping[str
 
 @takes_keywords(match, PlanOptions)
 def explain_all(
-    events: Any, patterns: Mapping[str, Pattern | Rule], **keywords: Unpack[PlanOptions]
+    events: Any, patterns: Mapping[str, Pattern | Rule], *, rare: str | Sequence[str] | None = None, **keywords: Unpack[PlanOptions]
 ) -> RuleSetExplanation | SparkRuleSetExplanation:
     """Explain how many patterns will be answered, and what they share; the result prints itself.
 
@@ -188,6 +188,8 @@ def explain_all(
     events, patterns
         As in :func:`match_all`. Events are read to count those that each group of patterns needs. Of a Spark
         DataFrame nothing is run: the result says which shuffles :func:`gpu_match_all` will take, and why.
+    rare
+        As in :func:`gpu_match_all`, for a Spark DataFrame.
     **keywords
         As in :func:`match_all`.
 
@@ -199,7 +201,9 @@ def explain_all(
     Raises
     ------
     PatternError
-        `patterns` is no mapping of names to patterns.
+        `patterns` is no mapping of names to patterns, or a match of one may bind none of the variables that `rare` names.
+    UnsupportedError
+        `rare` is given, and the events are no Spark DataFrame, or none can be left out.
     EventError
         The events cannot be read.
     """
@@ -209,5 +213,8 @@ def explain_all(
     if spark is not None and isinstance(events, spark.DataFrame):
         from gpu_cep_spark.rule_sets.explain import explain_spark_rules
 
-        return explain_spark_rules(events, rules, keywords)
+        return explain_spark_rules(events, rules, rare, keywords)
+    if rare is not None:
+        message = "rare= is for Spark DataFrames, whose events are shuffled; in this process rare events are found by themselves"
+        raise UnsupportedError([Diagnostic(message, hint="leave rare= out")])
     return explain_rules(plan_rules(events, rules, keywords), rules, keywords.get("threads"))

@@ -163,17 +163,20 @@ def _refuse_inexact(plan: AnyPlan) -> EventPlan:
     return plan
 
 
-def choose_for_all(queries: Mapping[str, NarrowQuery], df: DataFrame, wanted: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return for each pattern the numbers of its variables that `wanted` names.
+def choose_for_all(queries: Mapping[str, NarrowQuery], df: DataFrame, rare: object) -> dict[str, tuple[int, ...]]:
+    """Return for each pattern the numbers of its variables that `rare` names; nothing if it is None.
 
     Raises
     ------
     PatternError
-        No pattern has a variable of some name, or a match of one may bind none of those that are named.
+        `rare` names no variables, or no pattern has a variable of some name, or a match of one may bind none of those that are named.
     UnsupportedError
         The variables are to be chosen by a sample, or the events of a pattern cannot be left out; the message says why.
     """
-    if tuple(wanted) == (AUTO,):
+    wanted = rare_names(rare)
+    if wanted is None or not queries:
+        return {}
+    if wanted == (AUTO,):
         message, hint = "rare='auto' is not supported for many patterns", "name variables, such as rare=['h'], or give rare=None"
         raise UnsupportedError([Diagnostic(message, hint=hint)])
     known = list(dict.fromkeys(variable.name for query in queries.values() for variable in query.plan.query.variables))
@@ -280,8 +283,13 @@ def _told(plan: EventPlan, variables: Sequence[int], why: str) -> str:
     return f"events near those of {_names(plan, variables)} are shuffled: {why}"
 
 
+def variable_names(plan: AnyPlan, variables: Iterable[int]) -> list[str]:
+    """Return what variables with these numbers are called."""
+    return [plan.query.variables[number].name for number in variables]
+
+
 def _names(plan: EventPlan, variables: Sequence[int]) -> str:
-    return " or ".join(plan.query.variables[number].name for number in variables)
+    return " or ".join(variable_names(plan, variables))
 
 
 def _read(df: DataFrame, events: pa.Schema) -> StructType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.rule_sets.rules import Rule
 from gpu_cep_spark.matching import known_of
+from gpu_cep_spark.narrowing.rare_choice import choose_for_all, variable_names
 from gpu_cep_spark.rule_sets.matching import plan_spark_rules
 from gpu_cep_spark.rule_sets.shuffles import choose_shuffles, described
 from gpu_cep_spark.schemas import arrow_schema
@@ -33,12 +34,14 @@ class SparkRuleSetExplanation:
     """Which shuffles the patterns of a set take on Spark; ``str()`` says it in words.
 
     `shuffles`: the patterns by the shuffle that they share. `alone`: why a pattern is matched by a call of its own, by name.
-    `failed`: the errors of patterns, by name.
+    `failed`: the errors of patterns, by name. `rare`: the variables of patterns near whose events others are shuffled, by name; none
+    if all events are.
     """
 
     shuffles: tuple[SharedShuffle, ...]
     alone: Mapping[str, str]
     failed: Mapping[str, CepError]
+    rare: Mapping[str, tuple[str, ...]]
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -46,17 +49,26 @@ class SparkRuleSetExplanation:
     def _lines(self) -> Iterator[str]:
         for shuffle in self.shuffles:
             named, more = ", ".join(shuffle.patterns[:_NAMED]), len(shuffle.patterns) - _NAMED
-            yield f"{'; '.join(shuffle.told)}: {named}{f' and {more:,} more' if more > 0 else ''}"
-        yield from (f"alone: {name} ({reason})" for name, reason in self.alone.items())
+            yield f"{'; '.join([*shuffle.told, *self._near(shuffle.patterns)])}: {named}{f' and {more:,} more' if more > 0 else ''}"
+        yield from (f"alone: {name} ({'; '.join([reason, *self._near([name])])})" for name, reason in self.alone.items())
         yield from (f"error: {fault}" for fault in self.failed.values())
 
+    def _near(self, patterns: Iterable[str]) -> Iterator[str]:
+        """Give what is said of the events that patterns get, if some are left out."""
+        if names := dict.fromkeys(name for pattern in patterns for name in self.rare.get(pattern, ())):
+            yield f"only events near those of {' or '.join(names)}"
 
-def explain_spark_rules(df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> SparkRuleSetExplanation:
-    """Return which shuffles rules take over a DataFrame; no job runs."""
+
+def explain_spark_rules(df: DataFrame, rules: Mapping[str, Rule], rare: object, keywords: Mapping[str, Any]) -> SparkRuleSetExplanation:
+    """Return which shuffles rules take over a DataFrame; no job runs.
+
+    Raises as :func:`gpu_cep_spark.narrowing.rare_choice.choose_for_all` for `rare`.
+    """
     if df.isStreaming:
         raise UnsupportedError("explain_all() does not take a streaming DataFrame, as gpu_match_all() does not")
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
+    near = {name: tuple(variable_names(queries[name].plan, each)) for name, each in choose_for_all(queries, df, rare).items()}
     chosen = choose_shuffles(queries, partial(known_of, df))
     shared = tuple(SharedShuffle(tuple(each.queries), tuple(described(each))) for each in chosen.shared)
-    return SparkRuleSetExplanation(shared, chosen.alone, failed)
+    return SparkRuleSetExplanation(shared, chosen.alone, failed, near)

@@ -31,7 +31,7 @@ from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.matching import check_settings, gpu_match, known_of, refuse_other_frames
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.narrowing.pushdown import column, event_filter, read_columns, untimed
-from gpu_cep_spark.narrowing.rare_choice import choose_for_all, rare_names
+from gpu_cep_spark.narrowing.rare_choice import choose_for_all, variable_names
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.rule_sets.shuffles import RuleShuffle, choose_shuffles
@@ -121,15 +121,14 @@ def gpu_match_all(
     if not split:
         same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
-    named = rare_names(rare)
-    chosen = {} if named is None else choose_for_all(queries, df, named)
+    chosen = choose_for_all(queries, df, rare)
     job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"), chosen)
     shuffles = choose_shuffles(queries, partial(known_of, df))
     # Spark shuffles slices once for each DataFrame, so that there is nothing to share
     shared = [shuffle for shuffle in shuffles.shared if shuffle.slicing is None or not split]
     together = {name for shuffle in shared for name in shuffle.queries}
     own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in queries if name not in together}
-    near: dict[str, Any] = {name: {"rare": _names_of(queries[name], variables)} for name, variables in chosen.items()}
+    near: dict[str, Any] = {name: {"rare": variable_names(queries[name].plan, variables)} for name, variables in chosen.items()}
     alone = {
         name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **near.get(name, {}), **rule.options) for name, rule in own.items()
     }
@@ -254,10 +253,6 @@ class _Job:
         whole = [(rule.name, 0) for rule in parted if not rule.plan.query.partition_by]
         counted = found.unionAll(self.df.sparkSession.createDataFrame(whole, found.schema)) if whole else found
         return total_counts(counted, counted.columns[:-1])
-
-
-def _names_of(query: NarrowQuery, variables: Iterable[int]) -> list[str]:
-    return [query.plan.query.variables[number].name for number in variables]
 
 
 def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Schema:

@@ -355,6 +355,8 @@ def test_the_explanation_says_what_is_shared_and_what_is_wrong():
     assert "(by type): a, b" in told
     assert "1,000 events (all): c" in told
     assert "error: line 1, column 17: pattern 'd': " in told
+    with pytest.raises(cep.UnsupportedError, match=r"(?s)rare= is for Spark DataFrames.*leave rare= out"):
+        cep.explain_all(events, rules, rare="a")
 
 
 def test_little_memory_makes_each_run_alone(tmp_path):

@@ -289,8 +289,28 @@ def test_many_patterns_share_what_is_near(spark: SparkSession) -> None:
     ],
 )
 def test_what_cannot_be_left_out_of_a_set_is_an_error(spark: SparkSession, rules: Any, rare: Any, error: Any, message: str) -> None:
-    with pytest.raises(error, match=f"(?s){message}"):
-        cep.gpu_match_all(spark.createDataFrame(bursts(1)), rules, partition_by="s", output="count", rare=rare)
+    frame = spark.createDataFrame(bursts(1))
+    for asked in (cep.gpu_match_all, cep.explain_all):
+        with pytest.raises(error, match=f"(?s){message}"):
+            asked(frame, rules, partition_by="s", output="count", rare=rare)
+
+
+def test_explaining_many_patterns_says_near_what_events_are_shuffled(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(bursts(4))
+    rules = {
+        "next": cep.Rule(QUERIES["next"], {"partition_by": "s"}),
+        "other": cep.Rule("PATTERN SEQ(A a, C c) WITHIN 8", {"partition_by": "s"}),
+        "alone": cep.Rule(QUERIES["next"], {"after_match": "skip_past_last"}),
+        "wrong": "PATTERN SEQ(A a",
+    }
+    told = cep.explain_all(frame, rules, rare=["c", "r"])
+    assert told.rare == {"next": ("r",), "other": ("c",), "alone": ("r",)}
+    assert "; only events near those of r or c: next, other" in str(told)
+    assert "alone: alone (skip_past_last chooses among the matches of all slices; only events near those of r)" in str(told)
+    assert "error: line 1, column 16: pattern 'wrong'" in str(told)
+    assert not (everything := cep.explain_all(frame, rules)).rare
+    assert "only events near" not in str(everything)
+    assert not cep.explain_all(frame, {"wrong": "PATTERN SEQ(A a"}, rare="r").rare
 
 
 def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
