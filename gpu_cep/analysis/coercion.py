@@ -97,7 +97,7 @@ def digits(type: DataType) -> DataType:
 
 def exact_decimals(type: DataType) -> str:
     """Return which decimals are supported in place of those of a wider type, and the casts that make them."""
-    narrower = f"a DECIMAL of {MAX_DIGITS} digits that holds its values," if type.scale else "BIGINT"
+    narrower = f"a DECIMAL of {MAX_DIGITS} digits that holds its values," if type.scale else "BIGINT, to text if it is a key,"
     return f"decimals up to {MAX_DIGITS} digits are exact: cast it to {narrower} or to DOUBLE"
 
 

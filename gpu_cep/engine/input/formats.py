@@ -16,7 +16,7 @@ from gpu_cep.engine.input.arrow_streams import read_stream
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.json_lines import read_json
-from gpu_cep.engine.input.large_integers import FLOAT, LARGE, Written, keep_integers
+from gpu_cep.engine.input.large_integers import FLOAT, keep_integers
 from gpu_cep.errors import EventError
 
 PARQUET = (".parquet", ".pq")
@@ -64,8 +64,8 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     Raises
     ------
     EventError
-        It is not UTF-8, or a quote is not closed: all lines behind it would become one value. Or whole numbers of a column
-        are too large.
+        It is not UTF-8, or a quote is not closed: all lines behind it would become one value. Or a column has whole
+        numbers of more than 38 digits.
     pyarrow.ArrowInvalid
         It is no CSV.
     """
@@ -82,15 +82,10 @@ def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     def column(name: str, kind: pa.DataType) -> pa.ChunkedArray:
         return read({name: kind}, [name]).column(0)
 
-    def first_large(name: str) -> Written | None:
-        texts = column(name, pa.string())
-        if pc.any(pc.match_substring_regex(texts, f"^ *{FLOAT}")).as_py():
-            return None
-        large = texts.filter(pc.match_substring_regex(texts, f"^{LARGE}$"))
-        return None if not len(large) else Written(found := large[0].as_py(), held.to_pybytes().find(found.encode()))
+    def has_float(name: str) -> bool:
+        return bool(pc.any(pc.match_substring_regex(column(name, pa.string()), f"^ *{FLOAT}")).as_py())
 
-    table = read(dict.fromkeys(text, pa.string()))
-    return keep_integers(table, held, name, lambda each: column(each, pa.uint64()), first_large, _AS_TEXT)
+    return keep_integers(read(dict.fromkeys(text, pa.string())), name, column, has_float, _AS_TEXT)
 
 
 def _check_encoding(held: pa.Buffer, name: str) -> None:

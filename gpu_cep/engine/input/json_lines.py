@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.engine.input.large_integers import FLOAT, LARGE, Written, keep_integers
+from gpu_cep.engine.input.large_integers import FLOAT, keep_integers
 
+# How a record begins, which may stand behind another on its line, and take several lines.
+_BEGIN = re.compile(r"[^ \t\r\n]")
 _AS_TEXT = "write the numbers of {name!r} in quotes, as text"
 # The types that Arrow tries for the texts of a CSV file. The first that takes all texts of a column is theirs.
 _TIMES = (pa.date32(), *(pa.timestamp(unit, zone) for unit, zone in product(("s", "ns"), (None, "UTC"))))
@@ -31,12 +34,12 @@ def read_json(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:
     Raises
     ------
     EventError
-        Whole numbers of a column are too large.
+        A column has whole numbers of more than 38 digits.
     pyarrow.ArrowInvalid
         It is no JSON.
     """
     table = _read_plain(held)
-    table = keep_integers(table, held, name, lambda each: _unsigned(held, each), lambda each: _first_large(held, each), _AS_TEXT)
+    table = keep_integers(table, name, lambda *each: _read_column(held, *each), lambda each: _has_float(held, each), _AS_TEXT)
     for place, field in enumerate(table.schema):
         if pa.types.is_string(field.type) and field.name not in text:
             table = table.set_column(place, field.name, _type_texts(table.column(place)))
@@ -55,32 +58,34 @@ def _read_plain(held: pa.Buffer) -> pa.Table:
     return read_json(pa.BufferReader(held), parse_options=ParseOptions(explicit_schema=plain))
 
 
-def _unsigned(held: pa.Buffer, column: str) -> pa.ChunkedArray:
-    """Return a column as uint64."""
+def _read_column(held: pa.Buffer, column: str, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column of the outermost objects as values of a type."""
     from pyarrow.json import ParseOptions, read_json
 
-    schema = pa.schema([(column, pa.uint64())])
-    options = ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    options = ParseOptions(explicit_schema=pa.schema([(column, kind)]), unexpected_field_behavior="ignore")
     return read_json(pa.BufferReader(held), parse_options=options).column(column)
 
 
-def _first_large(held: pa.Buffer, column: str) -> Written | None:
-    """Return the first number of a column that is written with 19 digits or more; None if one is written as floats are."""
-    lines = held.to_pybytes()
-    if next(_numbers(lines, column, FLOAT, str), None) is not None:
-        return None
-    return next(_numbers(lines, column, rf"{LARGE}(?![0-9.eE])", int), None)
-
-
-def _numbers(lines: bytes, column: str, pattern: str, kind: type) -> Iterator[Written]:
-    """Yield the numbers of a column that fit a pattern; floats are looked for as `str`, whole numbers as `int`."""
+def _has_float(held: pa.Buffer, column: str) -> bool:
+    """Return whether a number of a column of the outermost objects is written as floats are."""
     names = "|".join(re.escape(json.dumps(column, ensure_ascii=ascii_only)) for ascii_only in (True, False))
-    for found in re.finditer(rf"(?:{names})\s*:\s*({pattern})".encode(), lines):
-        begin, end = lines.rfind(b"\n", 0, found.start()) + 1, lines.find(b"\n", found.end())
-        # the name may be that of a value inside of another, or stand in a text
-        values = json.loads(lines[begin : None if end < 0 else end], parse_float=str, strict=False)
-        if isinstance(values.get(column), kind):
-            yield Written(found[1].decode(), found.start(1))
+    written = held.to_pybytes()
+    # the name may be that of a value inside of another, or stand in a text
+    if re.search(rf"(?:{names})\s*:\s*{FLOAT}".encode(), written) is None:
+        return False
+    return any(isinstance(record.get(column), str) for record in _records(written.decode("utf-8-sig", "replace")))
+
+
+def _records(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a text, with the numbers that are written as floats as text, up to what Python does not take for JSON."""
+    decoder, end = json.JSONDecoder(parse_float=str, parse_int=str.encode, strict=False), 0
+    while (begin := _BEGIN.search(text, end)) is not None:
+        try:
+            record, end = decoder.raw_decode(text, begin.start())
+        except json.JSONDecodeError:
+            # Arrow takes some more for numbers, such as Inf
+            return
+        yield record
 
 
 def _without_times(arrow: pa.DataType) -> pa.DataType:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,44 +12,32 @@ from gpu_cep.errors import EventError
 
 # Floats from here on, and those from its opposite down, may stand for whole numbers that int64 does not hold.
 _BEYOND = float(1 << 63)
-# A whole number that int64 may not hold, and no float.
-LARGE = "-?[0-9]{19,}"
+# Conditions read only numbers of uint64 below 2**63, and no decimals so wide; a result holds all of them.
+_EXACT = (pa.uint64(), pa.decimal128(38, 0))
 # How a number begins that is written as floats are.
 FLOAT = r"-?[0-9]*[.eE][-+0-9]"
 
-
-class Written(NamedTuple):
-    """A number as it stands in a file, and the byte at which it does."""
-
-    text: str
-    place: int
+Read = Callable[[str, pa.DataType], pa.ChunkedArray]
 
 
-def keep_integers(
-    table: pa.Table,
-    held: pa.Buffer,
-    name: str,
-    unsigned: Callable[[str], pa.ChunkedArray],
-    find: Callable[[str], Written | None],
-    remedy: str,
-) -> pa.Table:
-    """Return the table that was read of a file with uint64 in place of float64, where all numbers of a column are whole and some are large.
+def keep_integers(table: pa.Table, name: str, read: Read, has_float: Callable[[str], bool], remedy: str) -> pa.Table:
+    """Return a file's table with uint64 or decimals in place of float64 where all numbers of a column are whole and some are large.
 
     Parameters
     ----------
-    held, name
-        The bytes of the file, and what errors call it.
-    unsigned
-        Reads a column as uint64, and raises pyarrow.ArrowInvalid if some of its numbers are not of that type.
-    find
-        Returns the first number of a column that is written with 19 digits or more; None if one is written as floats are.
+    name
+        What errors call the file.
+    read
+        Reads a column as a type, and raises pyarrow.ArrowInvalid if some of its numbers are not of that type.
+    has_float
+        Returns whether a number of a column is written as floats are; the column is left as it is then.
     remedy
         What to do about a column of which some numbers are out of range.
 
     Raises
     ------
     EventError
-        A column has whole numbers of which neither int64 nor uint64 holds all.
+        A column has whole numbers of more than 38 digits.
     """
     for place, field in enumerate(table.schema):
         if not pa.types.is_float64(field.type) or not _may_be_integers(table.column(place)):
@@ -58,17 +45,23 @@ def keep_integers(
         if len(table.schema.get_all_field_indices(field.name)) > 1:
             # no query reads a column whose name another one has
             continue
+        unsigned, widest = _EXACT
         try:
-            column = unsigned(field.name)
-        except pa.ArrowInvalid as fault:
-            found = find(field.name)
-            if found is None:
+            column = read(field.name, unsigned)
+        except pa.ArrowInvalid:
+            if has_float(field.name):
                 continue
-            line = held.slice(0, found.place).to_pybytes().count(b"\n") + 1
-            told = f"no integer type holds all numbers of column {field.name!r}, such as {shorten_name(found.text)} in line {line:,}"
-            raise EventError(f"events: cannot read {shorten_name(name)}: {told}; {remedy.format(name=field.name)}") from fault
+            column = _read_widest(field.name, widest, name, read, remedy)
         table = table.set_column(place, field.name, column)
     return table
+
+
+def _read_widest(column: str, kind: pa.Decimal128Type, name: str, read: Read, remedy: str) -> pa.ChunkedArray:
+    try:
+        return read(column, kind)
+    except pa.ArrowInvalid as fault:
+        told = f"column {column!r} has whole numbers of more than {kind.precision} digits"
+        raise EventError(f"events: cannot read {shorten_name(name)}: {told}; {remedy.format(name=column)}") from fault
 
 
 def _may_be_integers(column: pa.ChunkedArray) -> bool:
