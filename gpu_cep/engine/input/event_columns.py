@@ -23,7 +23,7 @@ from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.row_numbers import RowNumbers, take_numbers
-from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, encode_text, share_dictionary
+from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep_kernels.compile.launch import spread
@@ -245,7 +245,7 @@ class EventColumns:
         if source is None or not is_long(source) or not pa.types.is_dictionary(source.type) or self._groups_of(column):
             return None
         chunks = chunks_of(source)
-        values, *others = (chunk.dictionary for chunk in chunks)
+        values, *others = dictionaries_of(chunks)
         same = are_distinct(values, self.few_texts(column, values)) and all(own.equals(values) for own in others)
         return chunks if same else None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -68,6 +70,19 @@ def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
     if codes.null_count:
         codes = codes.view(kind).fill_null(len(encoded.dictionary))
     return buffer_values(codes.buffers()[1], _NUMBERS[kind], len(codes), codes.offset)
+
+
+def dictionaries_of(chunks: Sequence[pa.DictionaryArray]) -> list[pa.Array]:
+    """Return the dictionaries of the chunks of a text column, in their order.
+
+    One that several chunks have in the same memory, as those of a row group do, stands once.
+    """
+    return list({_memory_of(values): values for values in (chunk.dictionary for chunk in chunks)}.values())
+
+
+def _memory_of(values: pa.Array) -> tuple[int, ...]:
+    """Return where the values of an array without children lie; of arrays of one type only equal ones have it in common."""
+    return (len(values), values.offset, *(0 if buffer is None else buffer.address for buffer in values.buffers()))
 
 
 def share_dictionary(own: dict[int, pa.Array]) -> SharedDictionary:
