@@ -1,5 +1,7 @@
 """Rare events under Spark: what it spares to shuffle only events near them, and what it costs to look for them where that does not pay.
 
+That is measured of queries by themselves, and of rule sets whose patterns share a shuffle.
+
 ``python -m benchmarks.spark.rare [--events N] [--repeats N] [--no-record]`` checks that all ways count the same matches, prints the page
 and writes it with its record to ``results/``.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +38,12 @@ QUESTIONS = {
     "one in 100, none far from these, per key": ("PATTERN SEQ(A a, B b, D d) WHERE a.x < b.x AND b.x < d.x WITHIN 1000000", "d"),
     "one in 100,000, of one in 100 that count, per key": ("PATTERN SEQ(D d, R r) WITHIN 1000", "r"),
 }
+# What each of the patterns of a rule set asks, which differ in a constant, and the variable that is named as rare.
+PATTERNS = 20
+RULE_SETS = {
+    f"{PATTERNS} patterns, one in 100,000, per key": ("PATTERN SEQ(A a, B b, R r) WHERE a.x < b.x AND a.x < {most} WITHIN 1000", "r"),
+    f"{PATTERNS} patterns, one in 5, per key": ("PATTERN SEQ(A a, C c) WHERE a.x < c.x AND a.x < {most} WITHIN 1000", "c"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,21 @@ class Line:
         return cls(**{**told, **{way: Taken(**told[way]) for way in ("off", "auto", "named")}})
 
 
+@dataclass(frozen=True, slots=True)
+class RuleSetLine:
+    """What a rule set takes with all events shuffled, and with those near events of the named variable; and how many matches there are."""
+
+    rules: str
+    off: Taken
+    named: Taken
+    matches: int
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> RuleSetLine:
+        """Return the line that a record has as a mapping."""
+        return cls(**{**told, **{way: Taken(**told[way]) for way in ("off", "named")}})
+
+
 def events(number: int) -> pa.Table:
     """Events in the order of time: two fifths each of types A and B, a fifth of C, one in 100 of D, and one in 100,000 of R."""
     random = np.random.default_rng(7)
@@ -69,10 +93,16 @@ def count(frame: DataFrame, query: str, rare: str | None, report: gpu_cep.RunRep
     return total(found)
 
 
-def measured(path: Path, repeats: int) -> list[Line]:
+def count_all(frame: DataFrame, pattern: str, rare: str | None) -> int:
+    rules = {f"{number}": pattern.format(most=number / PATTERNS) for number in range(1, PATTERNS + 1)}
+    return total(gpu_cep.gpu_match_all(frame, rules, partition_by="key", output="count", rare=rare))
+
+
+def measured(path: Path, repeats: int) -> tuple[list[Line], list[RuleSetLine]]:
     spark = session(10_000)
     try:
-        return [_line(spark.read.parquet(str(path)), question, repeats) for question in QUESTIONS]
+        frame = spark.read.parquet(str(path))
+        return [_line(frame, question, repeats) for question in QUESTIONS], [_rule_set_line(frame, rules, repeats) for rules in RULE_SETS]
     finally:
         spark.stop()
 
@@ -83,15 +113,37 @@ def _line(frame: DataFrame, question: str, repeats: int) -> Line:
     report = gpu_cep.RunReport()
     ways = {name: partial(count, frame, query, named) for name, named in ((OFF, None), (AUTO, "auto"), (NAMED, rare))}
     answers = {name: way() for name, way in ways.items()} | {"reported": count(frame, query, "auto", report)}
+    matches = _agreed(question, answers)
+    best = _best(ways, repeats)
+    line = Line(question, best[OFF], best[AUTO], best[NAMED], matches, report.rare)
+    print(line, file=sys.stderr)
+    return line
+
+
+def _rule_set_line(frame: DataFrame, rules: str, repeats: int) -> RuleSetLine:
+    pattern, rare = RULE_SETS[rules]
+    ways = {name: partial(count_all, frame, pattern, named) for name, named in ((OFF, None), (NAMED, rare))}
+    matches = _agreed(rules, {name: way() for name, way in ways.items()})
+    best = _best(ways, repeats)
+    line = RuleSetLine(rules, best[OFF], best[NAMED], matches)
+    print(line, file=sys.stderr)
+    return line
+
+
+def _agreed(question: str, answers: dict[str, int]) -> int:
+    """Return the number of matches that all ways count."""
     if len(set(answers.values())) > 1:
         raise ValueError(f"{question}: {answers}")
+    return answers[OFF]
+
+
+def _best(ways: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, Taken]:
+    """Return the least that each way takes, of runs in turn."""
     best = dict.fromkeys(ways, Taken())
     for _ in range(repeats):
         for name, way in ways.items():
             best[name] = taken(way, best[name])
-    line = Line(question, best[OFF], best[AUTO], best[NAMED], answers[OFF], report.rare)
-    print(line, file=sys.stderr)
-    return line
+    return best
 
 
 def markdown(record: dict[str, Any]) -> str:
@@ -101,6 +153,11 @@ def markdown(record: dict[str, Any]) -> str:
         seconds = [f"{value.clock:.2f} s" for value in (each.off, each.auto, each.named)]
         ratios = [f"{ratio:.2f}" for way in (each.auto, each.named) for ratio in (way.clock / each.off.clock, way.cores / each.off.cores)]
         table.append([each.question, *seconds, *ratios, f"{each.matches:,}", each.why])
+    sets = [["rule sets", OFF, NAMED, "named over None", "of cores", "matches"]]
+    for rules in map(RuleSetLine.of, record["rule_sets"]):
+        seconds = [f"{value.clock:.2f} s" for value in (rules.off, rules.named)]
+        ratios = [f"{ratio:.2f}" for ratio in (rules.named.clock / rules.off.clock, rules.named.cores / rules.off.cores)]
+        sets.append([rules.rules, *seconds, *ratios, f"{rules.matches:,}"])
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Rare events under Spark, on {where['machine']}, {where['day']}",
@@ -109,7 +166,8 @@ def markdown(record: dict[str, Any]) -> str:
         f"suffers less from what else the machine does. Load {where['load']}, commit {where['commit']}. Written by `python -m "
         "benchmarks.spark.rare`.",
         pages.table(table, figures=8),
-        *(f"{question}: `{query}`" for question, (query, _) in QUESTIONS.items()),
+        pages.table(sets, figures=5),
+        *(f"{question}: `{query}`" for question, (query, _) in (QUESTIONS | RULE_SETS).items()),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -120,8 +178,14 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events), path, row_group_size=ROW_GROUP)
-        found = measured(path, options.repeats)
-    record = {"environment": where, "events": options.events, "repeats": options.repeats, "lines": [asdict(line) for line in found]}
+        lines, sets = measured(path, options.repeats)
+    record = {
+        "environment": where,
+        "events": options.events,
+        "repeats": options.repeats,
+        "lines": [asdict(line) for line in lines],
+        "rule_sets": [asdict(line) for line in sets],
+    }
     pages.publish(markdown(record), options.folder, name_on(where, "rare"), record)
     return 0
 
