@@ -12,7 +12,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.errors import CepError
-from gpu_cep_kernels.compile import kernel_cache
+from gpu_cep_kernels.compile import kernel_cache, turns
 from tests.faults.steps import each_step, failing_writes, full_disk
 from tests.requirements import require_modules
 
@@ -83,7 +83,7 @@ def test_a_compiled_kernel_is_kept_whole_or_not_at_all(tmp_path, old):
 
 
 def test_without_a_lock_kernels_are_compiled_all_the_same(tmp_path):
-    turn = kernel_cache._Turn()
+    turn = turns.Turn()
     for steps in each_step(full_disk):
         with failing_writes(tmp_path, steps):
             turn.take(tmp_path / "a.kernel.lock")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
+
+from gpu_cep_kernels.compile.forks import free_after_fork
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,14 +29,7 @@ class SchemaMemo(Generic[Key, Made]):
         # those of the key at the end
         self._latest: tuple[tuple[pa.Schema, Made], ...] = ()
         self._pairs = 0
-        self._unlock()
-        if hasattr(os, "register_at_fork"):
-            # another thread may hold the lock when this one forks
-            os.register_at_fork(after_in_child=self._unlock)
-
-    def _unlock(self) -> None:
-        """Begin with a lock that nobody holds."""
-        self._changing = Lock()
+        self._changing = free_after_fork()
 
     def of(self, key: Key, schema: pa.Schema, make: Callable[[pa.Schema], Made]) -> Made:
         """Return what ``make(schema)`` returned for the key and an equal schema, or returns now; an error is not remembered."""

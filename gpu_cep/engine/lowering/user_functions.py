@@ -6,7 +6,6 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from threading import Lock
 from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from gpu_cep.errors import Diagnostic, PatternError
 from gpu_cep.identity import while_alive
 from gpu_cep.lang.ast import AGGREGATES
 from gpu_cep.plan.programs import ScalarCall
+from gpu_cep_kernels.compile.forks import free_after_fork
 
 if TYPE_CHECKING:
     from gpu_cep_kernels.compile.scalars import CompiledScalar
@@ -27,7 +27,7 @@ _KINDS = {Kind.INTEGER: "i", Kind.FLOAT: "f", Kind.BOOLEAN: "b"}
 _RESULTS = {"i": INTEGER, "f": FLOAT, "b": BOOLEAN}
 _TAKEN = BUILT_IN.union(AGGREGATES, ("prev",))
 
-_compiling = Lock()
+_compiling = free_after_fork()
 
 
 def scalar_functions(functions: Mapping[str, Callable[..., Any]] | None) -> tuple[ScalarFunction, ...]:

@@ -25,9 +25,10 @@ import numba
 
 from gpu_cep_kernels.compile import jit, notices
 from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, read_forms, type_of
-from gpu_cep_kernels.compile.kernel_cache import ahead_turn, cache_folder, cuda_turn, writable_folder
+from gpu_cep_kernels.compile.kernel_cache import cache_folder, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.compile.processes import end_with_parent, fork_others, start_process
+from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn
 
 FORMS = Path(__file__).with_name("ahead.json")
 Capability = tuple[int, int]

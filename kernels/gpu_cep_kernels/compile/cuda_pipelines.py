@@ -12,9 +12,10 @@ from numba.cuda import compiler
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core.compiler_machinery import PassManager, register_pass
 
-from gpu_cep_kernels.compile.kernel_cache import compiling, cuda_turn
+from gpu_cep_kernels.compile.kernel_cache import compiling
 from gpu_cep_kernels.compile.pipelines import PASSES_LEFT_OUT, SharedValues, collecting_nothing
 from gpu_cep_kernels.compile.source_keys import PACKAGE
+from gpu_cep_kernels.compile.turns import cuda_turn
 
 
 class SharedCudaFlags(SharedValues, compiler.CUDAFlags):

@@ -16,12 +16,10 @@ import pickle
 import stat
 import sys
 import tempfile
-import time
 import uuid
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numba
 from numba.core.caching import NullCache
@@ -31,22 +29,24 @@ from numba.misc.appdirs import AppDirs
 
 from gpu_cep_kernels.compile import notices
 from gpu_cep_kernels.compile.source_keys import describe_types
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
+from gpu_cep_kernels.compile.turns import cuda_turn, turn
 
 NAME = "gpu_cep"
+# numba's own variable for where to keep what it compiles
+FOLDER = "NUMBA_CACHE_DIR"
 SUFFIX = ".kernel"
 CUDA_SUFFIX = ".cuda"
 _MOST_SECONDS_IN_SILENCE = 1.0
-_MOST_SECONDS_IN_WAIT = 300.0
-_SECONDS_BETWEEN_LOOKS = 0.05
 # Of what a file holds; each format has file names of its own.
 _FORMAT = 2
 _DIGEST_BYTES = hashlib.sha256().digest_size
 _UNKEPT = "each process compiles its kernels again"
+
+
+def given_folder() -> str:
+    """Return the folder that the user gives numba, in the environment or in its settings; an empty text if there is none."""
+    # numba reads its settings when it is imported
+    return os.environ.get(FOLDER) or str(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
 
 
 def cache_folder() -> Path | None:
@@ -54,8 +54,7 @@ def cache_folder() -> Path | None:
 
     It is None for a user without a home.
     """
-    # numba reads its settings when it is imported
-    given = os.environ.get("NUMBA_CACHE_DIR") or numba.config.CACHE_DIR  # type: ignore[attr-defined]
+    given = given_folder()
     if given:
         return Path(given) / NAME
     if os.environ.get("HOME") == "" and not os.environ.get("XDG_CACHE_HOME"):
@@ -153,71 +152,6 @@ class KernelCache(NullCache):
                 _write(folder / self.file_name(sig, data.codegen), data._reduce())
         finally:
             turn.give_up()
-
-
-class _Turn:
-    """Hold this process's turn to compile one kernel; others that need the same form wait for it.
-
-    A process has one turn at a time for each of numba and numba-cuda, which compile for one thread at a time, and one to
-    start processes that compile ahead.
-    The turn ends with the process at the latest.
-    """
-
-    def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
-        self._path = Path()
-
-    def take(self, path: Path) -> None:
-        """Wait until no other process has the turn of this name, and take it.
-
-        After `_MOST_SECONDS_IN_WAIT` go on without it: the other process may have been stopped.
-        """
-        self.give_up()
-        try:
-            self._file, self._path = path.open("ab"), path
-        except OSError:
-            return
-        limit = time.monotonic() + _MOST_SECONDS_IN_WAIT
-        while not _is_locked(self._file) and time.monotonic() < limit:
-            time.sleep(_SECONDS_BETWEEN_LOOKS)
-
-    def take_free(self, path: Path) -> bool:
-        """Take the turn of this name unless another process has it; return whether it was taken."""
-        self.give_up()
-        try:
-            file = path.open("ab")
-        except OSError:
-            return False
-        if not _is_locked(file):
-            file.close()
-            return False
-        self._file, self._path = file, path
-        return True
-
-    def give_up(self) -> None:
-        """Give up the turn, if this process has one, so that others go on."""
-        if self._file is not None:
-            # the folder may be gone, or read-only by now
-            with suppress(OSError), self._file:
-                self._path.unlink()
-            self._file = None
-
-
-turn = _Turn()
-cuda_turn = _Turn()
-ahead_turn = _Turn()
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    """Return whether this process now holds a file's lock; True, too, where files cannot be locked."""
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _read_when_compiled(folder: Path | None, name: str) -> Any:

@@ -10,11 +10,13 @@ from collections.abc import Callable
 from importlib import metadata
 from types import TracebackType
 
+from gpu_cep_kernels.compile.forks import after_fork, free_after_fork
+
 QUIET = "GPU_CEP_QUIET"
 COMPILING = "compiling kernels for this machine, once (gpu-cep warmup does it ahead)"
 
 _said: set[str] = set()
-_lock = threading.Lock()
+_lock = free_after_fork()
 
 
 def say(text: str) -> None:
@@ -44,11 +46,15 @@ class Patience:
 
     def __init__(self, seconds: float, tell: Callable[[], None]) -> None:
         self._left, self._tell = seconds, tell
-        self._lock = threading.Lock()
+        self._lock = free_after_fork()
+        self._begin, self._told = 0.0, False
+        self._leave_all()
+        after_fork(self._leave_all)
+
+    def _leave_all(self) -> None:
+        """Begin outside of all spans, as in a process that is forked, where other threads do not go on."""
         self._inside = 0
-        self._begin = 0.0
         self._timer: threading.Timer | None = None
-        self._told = False
 
     def __enter__(self) -> None:
         with self._lock:

@@ -20,8 +20,9 @@ from numba.np import arrayobj
 
 from gpu_cep_kernels.compile.elements import direct_access
 from gpu_cep_kernels.compile.indexes import count_from_start
-from gpu_cep_kernels.compile.kernel_cache import compiling, turn
+from gpu_cep_kernels.compile.kernel_cache import compiling
 from gpu_cep_kernels.compile.known_calls import remembering
+from gpu_cep_kernels.compile.turns import turn
 
 # Passes for what kernels never use; after each numba looks through the whole function.
 PASSES_LEFT_OUT = {

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.gpu.device_code import missing_wheels, types_of
-from gpu_cep_kernels.compile import ahead, jit, kernel_cache
+from gpu_cep_kernels.compile import ahead, jit, kernel_cache, turns
 from gpu_cep_kernels.compile.ahead import forms
 from gpu_cep_kernels.compile.bundles import bundled
 from gpu_cep_kernels.compile.forms import form_of, object_named, text_of, type_of
@@ -103,13 +103,13 @@ def test_a_form_that_another_process_compiles_is_left_to_it(monkeypatch, tmp_pat
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
     compiled = object_named(form.kernel).compiled
     signature, codegen = tuple(bundled(type_of(each)) for each in form.types), compiled.targetctx.codegen()
-    other = kernel_cache._Turn()
+    other = turns.Turn()
     assert other.take_free(tmp_path / f"{compiled._cache.file_name(signature, codegen)}.lock")
     assert not compiled._cache.begin(signature, codegen, wait=False)
     assert compiled._cache.begin(signature, codegen, wait=True)
     other.give_up()
     assert compiled._cache.begin(signature, codegen, wait=False)
-    kernel_cache.turn.give_up()
+    turns.turn.give_up()
 
 
 @pytest.mark.parametrize("forking", [False, True])
@@ -175,7 +175,7 @@ def test_nothing_is_started_where_all_is_compiled(begun, tmp_path):
 
 
 def test_nothing_is_started_while_another_process_has_started_some(begun, tmp_path):
-    other = kernel_cache._Turn()
+    other = turns.Turn()
     assert other.take_free(ahead._done(tmp_path, (9, 0)).with_suffix(".lock"))
     ahead.compile_ahead()
     assert begun == []

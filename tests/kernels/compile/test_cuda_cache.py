@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from gpu_cep_kernels.compile import jit, kernel_cache, notices
+from gpu_cep_kernels.compile import jit, kernel_cache, notices, turns
 from tests.kernel_cases import kernels
 from tests.requirements import require_modules
 
@@ -61,17 +61,17 @@ def test_who_opens_the_card_and_who_does_not_find_the_same_entry():
 @pytest.mark.parametrize("wait", [False, True])
 def test_a_form_is_compiled_by_whose_turn_it_is(monkeypatch, tmp_path, wait):
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(kernel_cache, "_MOST_SECONDS_IN_WAIT", 0.2)
+    monkeypatch.setattr(turns, "_MOST_SECONDS_IN_WAIT", 0.2)
     kept = fresh(jit.Kernel(fill, True, ("values",), ())).cuda._cache
     context = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
     key = kept._index_key((), CODEGEN)
-    other = kernel_cache._Turn()
+    other = turns.Turn()
     other.take(kept._cache_file.turn_of(key))
     assert kept.begin((), context, False) is None
     if not wait:
         other.give_up()
     assert kept.begin((), context, wait) is True
-    kernel_cache.cuda_turn.give_up()
+    turns.cuda_turn.give_up()
     other.give_up()
     kept._cache_file.save(key, {})
     assert kept.begin((), context, wait) is False

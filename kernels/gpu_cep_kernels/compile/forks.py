@@ -1,0 +1,37 @@
+"""Let this process be forked while other threads of it work: nobody gives up in the new process what they hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Lock
+from typing import Protocol
+
+
+class _Held(Protocol):
+    """What one thread at a time holds."""
+
+    def acquire(self) -> object:
+        """Wait until no other thread holds it, and hold it."""
+
+    def release(self) -> None:
+        """Let others hold it."""
+
+
+def after_fork(renew: Callable[[], object]) -> None:
+    """Call a function in each process that is forked from this one, before anything else runs there."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=renew)
+
+
+def free_after_fork() -> Lock:
+    """Return a lock that nobody holds in a process that is forked from this one."""
+    lock = Lock()
+    after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    return lock
+
+
+def hold_while_forking(lock: _Held) -> None:
+    """Let this process be forked only while no other thread holds a lock; what it guards is whole in the new process then."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)

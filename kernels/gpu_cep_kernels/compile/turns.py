@@ -1,0 +1,104 @@
+"""Let one process at a time compile a kernel, by the lock of a file."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from numba.core.compiler_lock import global_compiler_lock
+
+from gpu_cep_kernels.compile.forks import after_fork, hold_while_forking
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+_MOST_SECONDS_IN_WAIT = 300.0
+_SECONDS_BETWEEN_LOOKS = 0.05
+
+
+class Turn:
+    """Hold this process's turn to compile one kernel; others that need the same form wait for it.
+
+    A process has one turn at a time for each of numba and numba-cuda, which compile for one thread at a time, and one to
+    start processes that compile ahead.
+    The turn ends with the process at the latest.
+    """
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+        self._path = Path()
+        after_fork(self._leave_to_parent)
+
+    def take(self, path: Path) -> None:
+        """Wait until no other process has the turn of this name, and take it.
+
+        After `_MOST_SECONDS_IN_WAIT` go on without it: the other process may have been stopped.
+        """
+        self.give_up()
+        try:
+            self._file, self._path = path.open("ab"), path
+        except OSError:
+            return
+        limit = time.monotonic() + _MOST_SECONDS_IN_WAIT
+        while not _is_locked(self._file) and time.monotonic() < limit:
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def take_free(self, path: Path) -> bool:
+        """Take the turn of this name unless another process has it; return whether it was taken."""
+        self.give_up()
+        try:
+            file = path.open("ab")
+        except OSError:
+            return False
+        if not _is_locked(file):
+            file.close()
+            return False
+        self._file, self._path = file, path
+        return True
+
+    def _leave_to_parent(self) -> None:
+        """Have no turn in this process, which was forked from the one that may have it."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def give_up(self) -> None:
+        """Give up the turn, if this process has one, so that others go on."""
+        if self._file is not None:
+            # the folder may be gone, or read-only by now
+            with suppress(OSError), self._file:
+                self._path.unlink()
+            self._file = None
+
+
+def is_taken(path: Path) -> bool:
+    """Return whether a process has the turn of this name; a file of that name may be left of one that was ended."""
+    try:
+        file = path.open("r+b")
+    except OSError:
+        return False
+    with file:
+        return not _is_locked(file)
+
+
+def _is_locked(file: IO[bytes]) -> bool:
+    """Return whether this process now holds a file's lock; True, too, where files cannot be locked."""
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+turn = Turn()
+cuda_turn = Turn()
+ahead_turn = Turn()
+# only one thread at a time compiles, and nobody would go on in a forked process with what another one has begun
+hold_while_forking(global_compiler_lock)
