@@ -12,10 +12,8 @@ import ctypes
 import hashlib
 import importlib.util
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -27,15 +25,13 @@ from gpu_cep_kernels.compile import jit, notices
 from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, read_forms, type_of
 from gpu_cep_kernels.compile.kernel_cache import cache_folder, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.compile.processes import end_with_parent, fork_others, start_process
+from gpu_cep_kernels.compile.processes import can_start, end_with_parent, fork_others, start_beside
 from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn
 
 FORMS = Path(__file__).with_name("ahead.json")
 Capability = tuple[int, int]
 # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _CAPABILITY = (75, 76)
-# The processes that this one has started: their input, which they read until it ends, is open as long as they are kept.
-_started: list[subprocess.Popen[bytes]] = []
 
 
 def forms() -> list[Form]:
@@ -47,28 +43,27 @@ def forms() -> list[Form]:
 def compile_ahead() -> None:
     """Start processes that compile what is not on disk yet, on the cores that this one leaves; once in a process.
 
-    Nothing happens without a CUDA driver, in the simulator, where nothing can be kept, if all was compiled before,
-    or while another process has started some.
+    Nothing happens without a CUDA driver, in the simulator, where nothing can be kept, in an application whose file is not
+    Python, if all was compiled before, or while another process has started some.
     """
-    folder = None if jit.simulated() else writable_folder(cache_folder())
+    folder = None if jit.simulated() or not can_start() else writable_folder(cache_folder())
     capability = None if folder is None else card_capability()
     if folder is None or capability is None:
         return
     done = _done(folder, capability)
     if not done.exists() and ahead_turn.take_free(done.with_suffix(".lock")):
-        with suppress(OSError):
-            # what fails there is compiled by the query
-            _started.extend(start(capability, available_threads() - 1))
+        start(capability, available_threads() - 1)
 
 
-def start(capability: Capability, processes: int) -> list[subprocess.Popen[bytes]]:
-    """Return what is started to compile for a compute capability in so many processes, one for each form at most.
+def start(capability: Capability, processes: int) -> None:
+    """Start to compile for a compute capability in so many processes, one for each form at most.
 
     It is one process, which forks the others once it has imported what all need, or as many where processes cannot fork.
     """
-    processes = min(processes, len(forms())) if sys.executable else 0
+    processes = min(processes, len(forms()))
     each = max(1, processes) if hasattr(os, "fork") else 1
-    return [start_process("gpu_cep_kernels.compile.ahead", (*capability, each)) for _ in range(0, processes, each)]
+    for _ in range(0, processes, each):
+        start_beside("gpu_cep_kernels.compile.ahead", (*capability, each))
 
 
 def card_capability() -> Capability | None:

@@ -29,7 +29,7 @@ from numba.misc.appdirs import AppDirs
 
 from gpu_cep_kernels.compile import notices
 from gpu_cep_kernels.compile.source_keys import describe_types
-from gpu_cep_kernels.compile.turns import cuda_turn, turn
+from gpu_cep_kernels.compile.turns import cuda_turn, is_taken, turn
 
 NAME = "gpu_cep"
 # numba's own variable for where to keep what it compiles
@@ -142,7 +142,7 @@ class KernelCache(NullCache):
     def is_missing(self, sig: Any, codegen: Any) -> bool:
         """Whether the form for these types can be kept, is not kept, and no other process compiles it."""
         folder, name = writable_folder(cache_folder()), self.file_name(sig, codegen)
-        return folder is not None and not (folder / name).exists() and not (folder / f"{name}.lock").exists()
+        return folder is not None and not (folder / name).exists() and not is_taken(folder / f"{name}.lock")
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""

@@ -8,7 +8,6 @@ launches before. It waits for what they have begun, and compiles itself what the
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -20,11 +19,9 @@ from typing import Any
 from gpu_cep_kernels.compile import jit
 from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, name_of, object_named, read_forms, signature_of
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.compile.processes import end_with_parent, fork_others, start_process
+from gpu_cep_kernels.compile.processes import can_start, end_with_parent, forget_ended, fork_others, start_beside
 
 FORMS = Path(__file__).with_name("large.json")
-# The processes that this one has started: their input, which they read until it ends, is open as long as they are kept.
-_started: list[subprocess.Popen[bytes]] = []
 
 
 @cache
@@ -33,18 +30,22 @@ def forms() -> dict[str, Form]:
     return {form.kernel: form for form in read_forms(FORMS)}
 
 
-@cache
 def compile_beside(kernels: tuple[jit.Kernel[..., Any], ...], threads: int) -> None:
     """Start processes that compile those kernels of the list that are not on disk: one less than the run has threads, at most.
 
-    Each tuple of kernels is looked at once in a process. Nothing happens in the simulator, or where nothing can be kept.
+    Each tuple of kernels is looked at once in a process. Nothing happens in the simulator, where nothing can be kept, or in an
+    application whose file is not Python.
     """
-    processes = 0 if jit.simulated() or not sys.executable else min(threads, available_threads()) - 1
+    forget_ended()
+    _look_once(kernels, threads)
+
+
+@cache
+def _look_once(kernels: tuple[jit.Kernel[..., Any], ...], threads: int) -> None:
+    processes = 0 if jit.simulated() or not can_start() else min(threads, available_threads()) - 1
     asked = missing(kernels) if processes > 0 else []
     if asked:
-        with suppress(OSError):
-            # what is not compiled there is compiled by the query
-            _started.append(start_process("gpu_cep_kernels.compile.large", (min(processes, len(asked)), *asked)))
+        start_beside("gpu_cep_kernels.compile.large", (min(processes, len(asked)), *asked))
 
 
 def missing(kernels: Iterable[jit.Kernel[..., Any]]) -> list[str]:

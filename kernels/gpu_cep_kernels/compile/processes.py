@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from gpu_cep_kernels.compile import notices
+from gpu_cep_kernels.compile.forks import after_fork
+from gpu_cep_kernels.compile.kernel_cache import FOLDER, given_folder
+
+# What this process has started, until it is seen to have ended: its input, which it reads until that ends, is open as long as it is kept.
+_started: set[subprocess.Popen[bytes]] = set()
+
+
+def can_start() -> bool:
+    """Return whether `sys.executable` is Python; it is the application where one is frozen, or embeds Python."""
+    return bool(sys.executable) and Path(sys.executable).name.lower().startswith("python") and not getattr(sys, "frozen", False)
+
+
+def start_beside(module: str, arguments: Sequence[Any]) -> None:
+    """Start a process that runs a module of this package, if that can be done, and ends with this one; otherwise a notice says why."""
+    try:
+        _started.add(start_process(module, arguments))
+    except Exception as fault:
+        # what is not compiled there is compiled by the query
+        notices.say(f"no process can be started that compiles beside queries, which may take longer once: {type(fault).__name__}: {fault}")
 
 
 def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes]:
@@ -18,8 +39,41 @@ def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[byt
     command = [sys.executable, "-P", "-m", module, *map(str, arguments)]
     # Python itself ignores what is no text there
     path = os.pathsep.join(each for each in sys.path if isinstance(each, str))
-    environment = os.environ | {"PYTHONPATH": path, notices.QUIET: "1"}
+    # the folder may have been set within this process
+    environment = os.environ | {"PYTHONPATH": path, FOLDER: given_folder(), notices.QUIET: "1"}
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def forget_ended() -> None:
+    """Let the system forget those processes that this one has started and that have ended."""
+    for process in tuple(_started):
+        if process.poll() is not None:
+            _forget(process)
+
+
+@atexit.register
+def _end_all() -> None:
+    """End the processes that this one has started; what they are about to keep on disk, they keep whole or not at all."""
+    for process in tuple(_started):
+        process.kill()
+        process.wait()
+        _forget(process)
+
+
+def _leave_to_parent() -> None:
+    """Forget the processes, which end with the one that started them, and not with this one that was forked from it."""
+    for process in tuple(_started):
+        process.returncode = 0
+        _forget(process)
+
+
+after_fork(_leave_to_parent)
+
+
+def _forget(process: subprocess.Popen[bytes]) -> None:
+    _started.discard(process)
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def end_with_parent() -> None:

@@ -144,7 +144,7 @@ def begun(monkeypatch, tmp_path):
     monkeypatch.setattr(ahead, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(ahead, "card_capability", lambda: (9, 0))
     monkeypatch.setattr(ahead, "available_threads", lambda: 16)
-    monkeypatch.setattr(ahead, "start", lambda capability, processes: started.append((capability, processes)) or [])
+    monkeypatch.setattr(ahead, "start", lambda capability, processes: started.append((capability, processes)))
     ahead.compile_ahead.cache_clear()
     yield started
     ahead.ahead_turn.give_up()
@@ -156,10 +156,10 @@ def test_one_process_is_started_which_forks_the_others_if_it_can(monkeypatch, fo
     if not forks:
         monkeypatch.delattr(os, "fork")
     started: list[str] = []
-    monkeypatch.setattr(ahead, "start_process", lambda module, arguments: started.append(" ".join(map(str, arguments))))
-    assert len(ahead.start((9, 0), 3)) == len(expected)
+    monkeypatch.setattr(ahead, "start_beside", lambda module, arguments: started.append(" ".join(map(str, arguments))))
+    ahead.start((9, 0), 3)
+    ahead.start((9, 0), 0)
     assert started == expected
-    assert ahead.start((9, 0), 0) == []
 
 
 def test_processes_are_started_once_on_the_cores_that_are_left(begun):
@@ -189,7 +189,8 @@ def test_nothing_is_started_without_a_card_or_a_folder(begun, monkeypatch, name)
     assert begun == []
 
 
-def test_nothing_is_started_in_the_simulator(begun, monkeypatch):
-    monkeypatch.setattr(jit, "simulated", lambda: True)
+@pytest.mark.parametrize(("module", "name", "found"), [(jit, "simulated", True), (ahead, "can_start", False)])
+def test_nothing_is_started_in_the_simulator_or_where_the_application_is_not_python(begun, monkeypatch, module, name, found):
+    monkeypatch.setattr(module, name, lambda: found)
     ahead.compile_ahead()
     assert begun == []

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from gpu_cep_kernels.compile import jit, kernel_cache, large
+from gpu_cep_kernels.compile import jit, kernel_cache, large, turns
 from gpu_cep_kernels.compile.forms import form_of, name_of, object_named, signature_of, type_of
 from gpu_cep_kernels.phase_one.input_buffers import count_labels, fill_buffers
 
@@ -34,10 +34,10 @@ def begun(monkeypatch, tmp_path):
     started: list[tuple[object, ...]] = []
     monkeypatch.setattr(large, "available_threads", lambda: 3)
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
-    monkeypatch.setattr(large, "start_process", lambda module, arguments: started.append(tuple(arguments)))
-    large.compile_beside.cache_clear()
+    monkeypatch.setattr(large, "start_beside", lambda module, arguments: started.append(tuple(arguments)))
+    large._look_once.cache_clear()
     yield started
-    large.compile_beside.cache_clear()
+    large._look_once.cache_clear()
 
 
 def file_of(kernel) -> str:
@@ -76,28 +76,46 @@ def test_a_run_of_one_thread_starts_none(begun):
     assert begun == [(1, *NAMES[:2])]
 
 
-@pytest.mark.parametrize("ending", ["", ".lock"])
-def test_what_is_kept_or_being_compiled_is_left_out(begun, tmp_path, ending):
-    (tmp_path / f"{file_of(FIRST)}{ending}").touch()
+def test_what_is_kept_is_left_out(begun, tmp_path):
+    (tmp_path / file_of(FIRST)).touch()
     large.compile_beside((FIRST,), 16)
     assert begun == []
     large.compile_beside((FIRST, SECOND), 16)
     assert begun == [(1, NAMES[1])]
 
 
+def test_what_a_process_compiles_is_left_out_until_it_gives_up(begun, tmp_path):
+    other, lock = turns.Turn(), tmp_path / f"{file_of(FIRST)}.lock"
+    assert other.take_free(lock)
+    for _ in range(2):
+        # to look takes no turn
+        assert large.missing((FIRST, SECOND)) == [NAMES[1]]
+    large.compile_beside((FIRST, SECOND), 16)
+    other.give_up()
+    # as a process that was ended leaves it
+    lock.touch()
+    large.compile_beside((FIRST,), 16)
+    assert begun == [(1, NAMES[1]), (1, NAMES[0])]
+
+
 @pytest.mark.parametrize(
-    ("module", "name", "found"), [(jit, "simulated", True), (large, "available_threads", 1), (kernel_cache, "writable_folder", None)]
+    ("module", "name", "found"),
+    [
+        (jit, "simulated", True),
+        (large, "available_threads", 1),
+        (kernel_cache, "writable_folder", None),
+        (large, "can_start", False),
+    ],
 )
-def test_nothing_is_started_in_the_simulator_on_one_core_or_where_nothing_can_be_kept(begun, monkeypatch, module, name, found):
+def test_nothing_is_started_where_it_is_of_no_use(begun, monkeypatch, module, name, found):
     monkeypatch.setattr(module, name, lambda *_: found)
     large.compile_beside((FIRST,), 16)
     assert begun == []
 
 
-def test_a_query_goes_on_where_no_process_can_be_started(begun, monkeypatch):
-    def refuse(*_):
-        raise BlockingIOError("no more processes")
-
-    monkeypatch.setattr(large, "start_process", refuse)
-    large.compile_beside((FIRST,), 16)
-    assert begun == []
+def test_each_query_lets_the_system_forget_processes_that_have_ended(begun, monkeypatch):
+    forgotten: list[None] = []
+    monkeypatch.setattr(large, "forget_ended", lambda: forgotten.append(None))
+    for _ in range(2):
+        large.compile_beside((FIRST,), 16)
+    assert len(forgotten) == 2
