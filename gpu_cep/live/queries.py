@@ -14,7 +14,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.intervals.statistics import OrderMemory
 from gpu_cep.engine.row_patterns.answers import row_pattern_schema
-from gpu_cep.engine.slices.sliced_plan import SlicedPlan
+from gpu_cep.engine.slices.sliced_plan import SlicedPlan, numbers_ties
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
 from gpu_cep.engine.streaming.decisive import Decisive
 from gpu_cep.engine.streaming.event_tags import Tagging, tagging_of
@@ -112,7 +112,9 @@ class LiveQuery:
         """How events are tagged when they come; None if runs read all that are kept."""
         reads_few = self.timeouts is not None or self.certain in _OF_FEW_KEYS
         one = self.labelling.stream_keys == self.plan.stream_keys
-        return tagging_of(self.labelling) if reads_few and one and self.rows is None else None
+        # a place among events of one time is one in a stream of `partition_by`
+        keys = self.plan.query.partition_by if numbers_ties(self.plan) else self.plan.stream_keys
+        return tagging_of(self.labelling, keys) if reads_few and one and self.rows is None else None
 
     @cached_property
     def choices(self) -> Choices | None:

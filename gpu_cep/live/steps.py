@@ -29,7 +29,7 @@ from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
-from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of
+from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
@@ -302,6 +302,7 @@ def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None) ->
         kept = None
     if kept is None:
         return replace(state, settled=known)
+    kept = with_ties(live.plan, state, known, kept)
     return replace(drop_others(state, known, kept), settled=len(kept))
 
 

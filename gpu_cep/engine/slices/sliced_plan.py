@@ -161,6 +161,11 @@ def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin
     return table, Origin(schema, numbers)
 
 
+def numbers_ties(whole: Plan) -> bool:
+    """Return whether runs number the events of each stream and time by `order_by`: they must read all of these, or none."""
+    return whole.settings.after_match == "skip_past_last" and bool(whole.query.order_by)
+
+
 def _places(whole: Plan, table: pa.Table, numbers: RowNumbers) -> Rows:
     """Return numbers that ascend with the order of events of one stream and time, the same in every slice."""
     if not whole.query.order_by:

@@ -49,14 +49,14 @@ class Tagging:
     last: tuple[int, ...] = ()
 
 
-def tagging_of(plan: Plan) -> Tagging | None:
-    """Return how the events of a query are tagged; None if its matches do not lie in streams that columns tell apart."""
+def tagging_of(plan: Plan, keys: tuple[int, ...]) -> Tagging | None:
+    """Return how the events of a query are tagged; None if its matches do not lie in streams that the columns `keys` tell apart."""
     query = plan.query
-    plain = bool(plan.stream_keys) and all(key < len(query.schema.attributes) for key in plan.stream_keys)
+    plain = bool(keys) and all(key < len(query.schema.attributes) for key in keys)
     # a number of events, and a running count, may be those of a wider stream
     if not plain or _counts(plan) or not isinstance(query.window, TimeWindow):
         return None
-    return Tagging(plan, plan.stream_keys, *(_first_and_last(plan) if isinstance(plan, EventPlan) else ()))
+    return Tagging(plan, keys, *(_first_and_last(plan) if isinstance(plan, EventPlan) else ()))
 
 
 def _counts(plan: Plan) -> bool:

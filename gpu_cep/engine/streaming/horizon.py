@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.events.match_ends import ByBranch, Ends, Followed, Known
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import positions_of_events
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
+from gpu_cep.engine.slices.sliced_plan import numbers_ties
 from gpu_cep.engine.streaming.certainty import earliest_open
-from gpu_cep.engine.streaming.kept_events import beside, count_until, drop_first, drop_others, keep_from
+from gpu_cep.engine.streaming.kept_events import count_until, drop_first, drop_others, keep_from
 from gpu_cep.engine.streaming.sessions import Sessions, find_sessions, streams_of
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.certainty import Certain, waiting_branches
@@ -145,12 +145,15 @@ def forget(plan: Plan, state: StreamState, horizon: Horizon) -> StreamState:
     if isinstance(plan, IntervalPlan):
         return _with_events_before(plan, state, horizon.later)
     if horizon.needed is not None:
-        return drop_others(state, horizon.known, horizon.needed)
+        return drop_others(state, horizon.known, with_ties(plan, state, horizon.known, horizon.needed))
     looks_back = _looks_back(plan)
     match plan.query.window:
         case CountWindow(events=events):
             dropped = max(0, horizon.over - looks_back * (events - 1))
-            return replace(_drop_in_order(state, horizon, dropped), over=horizon.over - dropped)
+            if plan.query.order_by and dropped < len(state.times):
+                # events of one time are kept or dropped together: the next run puts them in order again
+                dropped = int(np.searchsorted(state.times, state.times[dropped]))
+            return replace(drop_first(state, dropped), over=horizon.over - dropped)
         case TimeWindow(length=length):
             return keep_from(state, window_begin(horizon.later, length) if looks_back else horizon.later)
     raise AssertionError("a query without a window is refused")
@@ -162,11 +165,16 @@ def _looks_back(plan: Plan) -> bool:
     return any(not negation.after for branch in plan.branches for negation in branch.negations)
 
 
-def _drop_in_order(state: StreamState, horizon: Horizon, dropped: int) -> StreamState:
-    """Return the state without the first events in the order of the stream."""
-    if horizon.order is None:
-        return drop_first(state, dropped)
-    return _take(state, np.sort(np.concatenate([horizon.order[dropped:], np.arange(horizon.known, len(state.times))])))
+def with_ties(plan: Plan, state: StreamState, known: int, kept: Rows) -> Rows:
+    """Return the rows of known events that are `kept`, and of all others of their streams and times if runs number these."""
+    if not numbers_ties(plan):
+        return kept
+    streams, times = streams_of(plan, state.events.slice(0, known)), state.times[:known]
+    order = np.lexsort([times, streams])
+    moved = (np.diff(times[order]) != 0) | (np.diff(streams[order]) != 0)
+    moments = np.empty(known, np.int64)
+    moments[order] = np.concatenate([np.zeros(min(known, 1), np.int64), np.cumsum(moved)])
+    return np.flatnonzero(np.isin(moments, moments[kept]))
 
 
 def _with_events_before(plan: IntervalPlan, state: StreamState, begin: Tick) -> StreamState:
@@ -179,10 +187,3 @@ def _with_events_before(plan: IntervalPlan, state: StreamState, begin: Tick) -> 
     last[streams] = np.arange(before)
     tied = np.flatnonzero(state.times[:before] == state.times[last[streams]]) if before else last[:0]
     return drop_others(state, before, tied)
-
-
-def _take(state: StreamState, rows: Indices) -> StreamState:
-    """Return the state with some of its events."""
-    if len(rows) == len(state.times):
-        return state
-    return replace(state, events=state.events.take(pa.array(rows)), **beside(state, lambda values: values[rows]))
