@@ -15,7 +15,7 @@ PYTEST_ARGS ?=
 JOBS ?= 4
 SUITES := test-spark test-spark-more test-rest test-connect test-kernels test-engine test-simulator test-conformance
 # Spark's tests in two processes: most of the time each waits for the JVM.
-SPARK_MORE := tests/spark/files $(wildcard tests/spark/test_[l-s]*.py)
+SPARK_MORE := $(addprefix tests/spark/,narrowing slices streaming)
 AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
 PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
