@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.api import Profile, explain, match, parse
@@ -140,46 +141,23 @@ __all__ = [
 ]
 
 
-_ON_SPARK = frozenset(
-    ("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress", "heartbeats", "rapids_conf", "register", "sql_conf")
-)
+# Where the names are that are imported on first use: pyspark, matplotlib and the query builder would slow down every `import gpu_cep`.
+_MODULES = {
+    "Compressed": "gpu_cep.engine.compressed.compressed",
+    **dict.fromkeys(("Picture", "Timeline", "plot", "waterfall"), "gpu_cep.display.plotting"),
+    **dict.fromkeys(("Report", "report"), "gpu_cep.display.reporting"),
+    **dict.fromkeys(("Stream", "stream"), "gpu_cep.streams"),
+    **dict.fromkeys(("RuleStream", "stream_all"), "gpu_cep.rule_sets.streams"),
+    "sql": "gpu_cep.sql_answers",
+    **dict.fromkeys(("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress"), "gpu_cep_spark"),
+    **dict.fromkeys(("heartbeats", "rapids_conf", "register", "sql_conf"), "gpu_cep_spark"),
+}
 
 
 def __getattr__(name: str) -> Any:
-    # imported on first use: pyspark, matplotlib and the query builder would slow down every `import gpu_cep`
-    if name == "Compressed":
-        from gpu_cep.engine.compressed.compressed import Compressed
-
-        return Compressed
-    if name in ("Picture", "Timeline", "plot", "waterfall"):
-        from gpu_cep.display import plotting
-
-        return getattr(plotting, name)
-    if name in ("Report", "report"):
-        from gpu_cep.display import reporting
-
-        return getattr(reporting, name)
-    if name in ("Stream", "stream"):
-        from gpu_cep import streams
-
-        return getattr(streams, name)
-    if name in ("RuleStream", "stream_all"):
-        from gpu_cep.rule_sets import streams as rule_streams
-
-        return getattr(rule_streams, name)
-    if name == "sql":
-        from gpu_cep import sql_answers
-
-        return sql_answers.sql
-    if name in _ON_SPARK:
-        import gpu_cep_spark
-
-        return getattr(gpu_cep_spark, name)
-    if name in __all__:
-        from gpu_cep.lang import builder
-
-        return getattr(builder, name)
-    raise AttributeError(f"module 'gpu_cep' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'gpu_cep' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, "gpu_cep.lang.builder")), name)
 
 
 def __dir__() -> list[str]:
