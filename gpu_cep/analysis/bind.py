@@ -20,7 +20,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.ranking import bind_ranking
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
-from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.streams import stream_columns
 from gpu_cep.analysis.types import Schema
 from gpu_cep.analysis.until import end_variable, ending_variables, until_conditions
 from gpu_cep.analysis.windows import bind_window, check_time_unit
@@ -60,14 +60,9 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     written = negate_gaps(chosen.pattern, faults)
     found = primitives(written.pattern, faults, text)
     ends = ending_variables(found)
-    scope = Scope(
-        schema, (*_variables(found), *map(end_variable, ends)), Clause.WHERE, faults, [],
-        options.functions, options.result_type, options.regexp_fault, hidden=frozenset({*written.gaps, *ends}),
-    )  # fmt: skip
-    timestamp = timestamp_column(options.timestamp, scope)
-    untimed = drops_untimed(options.nulls, faults)
-    partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
-    order_by = key_columns(options.order_by, "order_by", scope)
+    named = (*_variables(found), *map(end_variable, ends))
+    scope = Scope.of_query(schema, named, options, faults, hidden=frozenset({*written.gaps, *ends}))
+    timestamp, drops_untimed, partition_by, order_by = stream_columns(query, options, scope)
     strategy = _strategy(query, options, scope)
     _check_options(options, faults)
     equivalences = equivalence_columns(query.where, scope)
@@ -103,7 +98,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         strategy=strategy,
         ties=options.ties,
         timestamp=timestamp,
-        drops_untimed=untimed,
+        drops_untimed=drops_untimed,
         equivalences=equivalences,
         partition_by=partition_by,
         order_by=order_by,

@@ -21,7 +21,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
-from gpu_cep.analysis.streams import drops_untimed, key_columns, partition_names, timestamp_column
+from gpu_cep.analysis.streams import stream_columns
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import EVENTS, bind_length, bind_window, check_time_unit, length_of
 from gpu_cep.choices import Allen, Detect
@@ -42,6 +42,7 @@ _OF_1983 = {"finishes": "finished-by", "finished-by": "finishes"}
 
 # Values of detect=: a match is reported when its situations have ended, or when its constraints are decided (section 5.3).
 DETECT = get_args(Detect)
+
 
 def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
     """Return `query` over events of `schema`, with one constraint for each pair of situations.
@@ -68,15 +69,12 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     """
     faults = Faults()
     variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)
-    scope = Scope(schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
+    scope = Scope.of_query(schema, variables, options, faults)
     query = with_durations(query, partial(_is_boolean, source=query.source, scope=scope))
     _check_names(query, faults)
     _check_options(options, faults)
     check_time_unit(options.time_unit, faults)
-    timestamp = timestamp_column(options.timestamp, scope)
-    untimed = drops_untimed(options.nulls, faults)
-    partition_by = key_columns(partition_names(query, options, faults), "partition_by", scope)
-    order_by = key_columns(options.order_by, "order_by", scope)
+    timestamp, drops_untimed, partition_by, order_by = stream_columns(query, options, scope)
     situations = [_bind_situation(number, query, timestamp, options, scope) for number in range(len(query.situations))]
     constraints = tuple(_constraints(query, options, scope))
     returned = replace(scope, clause=Clause.RETURN, time=None if timestamp is None else schema.attributes[timestamp].type)
@@ -94,7 +92,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
         returns=returns,
         window=window,
         timestamp=timestamp,
-        drops_untimed=untimed,
+        drops_untimed=drops_untimed,
         partition_by=partition_by,
         order_by=order_by,
         durations=tuple(duration for _, duration in situations),

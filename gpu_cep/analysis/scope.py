@@ -9,7 +9,7 @@ from gpu_cep.analysis.bound import EventVariable
 from gpu_cep.analysis.bound_expressions import ScalarFunction
 from gpu_cep.analysis.computed_columns import Computed, ComputedColumn, ComputedCount, ComputedExpression, ComputedMembership
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.options import RegexpFault, ResultType, no_fault, no_result
+from gpu_cep.analysis.options import Options, RegexpFault, ResultType, no_fault, no_result
 from gpu_cep.analysis.types import Attribute, DataType, Schema
 from gpu_cep.lang.ast import Span
 
@@ -43,6 +43,15 @@ class Scope:
     regexp_fault: RegexpFault = no_fault
     time: DataType | None = None
     hidden: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_query(
+        cls, schema: Schema, variables: tuple[EventVariable, ...], options: Options, faults: Faults, hidden: frozenset[str] = frozenset()
+    ) -> Scope:
+        """Return the scope of a query's conditions, before any column is computed."""
+        return cls(
+            schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault, hidden=hidden
+        )  # fmt: skip
 
     @property
     def names(self) -> tuple[str, ...]:

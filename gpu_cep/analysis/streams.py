@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from gpu_cep.analysis.coercion import MAX_DIGITS, exact_decimals
 from gpu_cep.analysis.faults import Faults
@@ -39,7 +39,29 @@ def _is_of_day(type: DataType) -> bool:
     return type.kind is Kind.OTHER and str(type).startswith(("time32", "time64"))
 
 
-def timestamp_column(name: str, scope: Scope) -> int | None:
+class StreamColumns(NamedTuple):
+    """The columns that make streams, by number, and whether events without a time are left out.
+
+    There is no `timestamp` if no column of that name has a fit type, which is a fault.
+    """
+
+    timestamp: int | None
+    drops_untimed: bool
+    partition_by: tuple[int, ...]
+    order_by: tuple[int, ...]
+
+
+def stream_columns(query: Query | IntervalQuery, options: Options, scope: Scope) -> StreamColumns:
+    """Return the columns that make streams, from the text or the caller; record a fault for each that cannot."""
+    return StreamColumns(
+        timestamp=_timestamp_column(options.timestamp, scope),
+        drops_untimed=_drops_untimed(options.nulls, scope.faults),
+        partition_by=_key_columns(_partition_names(query, options, scope.faults), "partition_by", scope),
+        order_by=_key_columns(options.order_by, "order_by", scope),
+    )
+
+
+def _timestamp_column(name: str, scope: Scope) -> int | None:
     """Return the column of the events' time; record a fault and return None if there is none of a fit type."""
     if name not in scope.schema.names:
         times = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind in _TIMESTAMP_KINDS]
@@ -63,14 +85,14 @@ def timestamp_column(name: str, scope: Scope) -> int | None:
     return None
 
 
-def drops_untimed(nulls: str, faults: Faults) -> bool:
+def _drops_untimed(nulls: str, faults: Faults) -> bool:
     """Return whether events without a timestamp are left out; record a fault for an unknown choice."""
     if nulls not in NULLS:
         faults.unknown("value of nulls", nulls, NULLS)
     return nulls == "drop"
 
 
-def partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:
+def _partition_names(query: Query | IntervalQuery, options: Options, faults: Faults) -> tuple[str, ...]:
     """Return the names of the stream keys, from the text or the caller."""
     if options.partition_by is None:
         return query.partition_by
@@ -80,7 +102,7 @@ def partition_names(query: Query | IntervalQuery, options: Options, faults: Faul
     return query.partition_by or options.partition_by
 
 
-def key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
+def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ...]:
     """Return the columns called `names`.
 
     Record a fault for a type that cannot be ordered or compared; messages call the columns `role`.

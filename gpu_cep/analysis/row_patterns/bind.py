@@ -18,7 +18,7 @@ from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, MeasureColumn, 
 from gpu_cep.analysis.row_patterns.expressions import ANY_ROW, column_number, variable_number
 from gpu_cep.analysis.row_patterns.rules import check_expression
 from gpu_cep.analysis.row_patterns.variables import check_names
-from gpu_cep.analysis.scope import Clause, Scope
+from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.lang.literals import write_text
@@ -55,7 +55,7 @@ def bind_row_pattern(query: RowPatternQuery, schema: Schema, options: Options, t
     query = _with_keywords(query, schema, options, faults)
     declared = spellings(query.pattern)
     check_names(query, faults)
-    scope = Scope(schema, _variables(query), Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault)
+    scope = Scope.of_query(schema, _variables(query), options, faults)
     partition_by = _partition_columns(query.partition_by, scope)
     order_by = tuple(filter(None, (_sort_column(key, scope) for key in query.order_by)))
     measures = tuple(_measure(each, scope) for each in query.measures)
