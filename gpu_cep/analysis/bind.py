@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import NamedTuple, get_args
 
-from gpu_cep.analysis.bound import BoundPattern, Branch, EventVariable
+from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, EventVariable
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
 from gpu_cep.analysis.contiguity import GapFree, drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.gaps import ANY, check_gaps, choose_gaps, first_gaps
+from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_gaps
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
@@ -71,31 +71,24 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         *bind_where(query.where, scope),
         *until_conditions(ends, tuple(dict.fromkeys((*partition_by, *equivalences))), scope),
     )
-    parts = _parts(written, strategy, scope)
-    check_gaps(chosen, strategy, parts, scope.variables, faults)
-    disjuncts = tuple(with_conditions(branch, conditions, scope) for branch in parts)
-    variables = scope.variables
-    if chosen.strategies and not faults.count:
-        firsts = first_gaps(chosen, strategy, disjuncts, variables, conditions)
-        variables, conditions, disjuncts = (*variables, *firsts.variables), (*conditions, *firsts.properties), firsts.branches
-        strategy = ANY
-    keys = derived_keys(disjuncts, partition_by, scope)
+    shape = _shape(chosen, written, strategy, conditions, scope)
+    keys = derived_keys(shape.branches, partition_by, scope)
     returns = bind_returns(query.returns, [schema.names[column] for column in partition_by], replace(scope, clause=Clause.RETURN))
     window = None if timestamp is None else bind_window(query.within, schema.attributes[timestamp], options.time_unit, faults)
     if query.within is None:
-        _check_negations(disjuncts, found, scope)
+        _check_negations(shape.branches, found, scope)
     faults.raise_any(text)
     assert timestamp is not None, "an unknown timestamp is a fault"
     ranked = None if ranking is None else bind_ranking(ranking, scope)
     return BoundPattern(
         schema=schema,
         computed=tuple(scope.computed),
-        variables=variables,
-        branches=tuple(marked(branch, keys) for branch in disjuncts),
-        conditions=conditions,
+        variables=shape.variables,
+        branches=tuple(marked(branch, keys) for branch in shape.branches),
+        conditions=shape.conditions,
         returns=returns,
         window=window,
-        strategy=strategy,
+        strategy=shape.strategy,
         ties=options.ties,
         timestamp=timestamp,
         drops_untimed=drops_untimed,
@@ -111,6 +104,26 @@ def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
     """Return each variable once: the positive ones in order of first appearance, then the negated ones."""
     named = {primitive.variable.name: primitive.variable for primitive in found}
     return tuple(sorted(named.values(), key=lambda variable: variable.negated))
+
+
+class _Shape(NamedTuple):
+    """A pattern whose gaps all have one strategy: its variables, all conditions, and the branches with those that they decide."""
+
+    variables: tuple[EventVariable, ...]
+    conditions: tuple[Condition, ...]
+    branches: tuple[Branch, ...]
+    strategy: str
+
+
+def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Condition, ...], scope: Scope) -> _Shape:
+    """Return the pattern with its conditions, and with negations for gaps that have a strategy of their own."""
+    parts = _parts(written, strategy, scope)
+    check_gaps(chosen, strategy, parts, scope.variables, scope.faults)
+    branches = tuple(with_conditions(branch, conditions, scope) for branch in parts)
+    if not chosen.strategies or scope.faults.count:
+        return _Shape(scope.variables, conditions, branches, strategy)
+    firsts = first_gaps(chosen, strategy, branches, scope.variables, conditions)
+    return _Shape((*scope.variables, *firsts.variables), (*conditions, *firsts.properties), firsts.branches, ANY)
 
 
 def _parts(written: GapFree, strategy: str, scope: Scope) -> list[Branch]:
