@@ -69,7 +69,7 @@ class _CachedRanking:
     ranking: Future[Ranking]
 
     def serves(self, workload: _Workload) -> bool:
-        """Whether the ranking is reusable.
+        """Return whether the ranking is reusable.
 
         It is if the batch is less than twice as large and every count's share
         is within a factor of two.
@@ -185,7 +185,7 @@ def _without_estimate(name: str) -> Ranking:
 
 
 def _has_drifted(expected: Estimate, steps: int) -> bool:
-    """Whether a batch took many more or many fewer steps than expected."""
+    """Return whether a batch took many more or many fewer steps than expected."""
     if expected.at_most and steps < expected.steps:
         return False
     more, fewer = max(expected.steps, steps), min(expected.steps, steps)

@@ -28,7 +28,7 @@ def negation_needs(search: Search, batch: Batch, order: Indices, expected: Float
 
 
 def judges_early(needed: Flags, expected: Floats) -> bool:
-    """Whether a negation is judged before the match is complete.
+    """Return whether a negation is judged before the match is complete.
 
     It is if no more partial matches are expected at the last needed variable
     than complete matches. ``needed[d]`` and ``expected[d]`` are in the order

@@ -18,7 +18,7 @@ from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedEv
 
 @rule
 def fits(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
-    """Whether all judgements of a group say TRUE of the current event, the sieve's first."""
+    """Return whether all judgements of a group say TRUE of the current event, the sieve's first."""
     fitting = not is_sifted_out(group, slots[slots.size - 1], conditions.bank, chain.sieve, slots)
     return fitting and (chain.sieve.alone[group] or all_hold(group, conditions, chain, slots, path))
 

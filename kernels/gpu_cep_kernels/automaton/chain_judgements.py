@@ -90,7 +90,7 @@ class Chain(NamedTuple):
 
 @rule
 def _judgement_holds(j: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
-    """Whether the program of judgement j's condition says TRUE; the aggregates of variable v stand at place v."""
+    """Return whether the program of judgement j's condition says TRUE; the aggregates of variable v stand at place v."""
     registers = path.registers
     begin = chain.slot_first[j]
     for role in range(chain.slot_first[j + 1] - begin):
@@ -102,7 +102,7 @@ def _judgement_holds(j: int, conditions: JudgedConditions, chain: Chain, slots: 
 
 @rule
 def _mean_compares(j: int, conditions: JudgedConditions, mean: Mean, slots: Ints, path: JudgingPath) -> bool:
-    """Whether the mean that judgement j compares with a column says TRUE; the aggregates of variable v stand at place v."""
+    """Return whether the mean that judgement j compares with a column says TRUE; the aggregates of variable v stand at place v."""
     bank, column, row = conditions.bank, mean.column[j], slots[mean.slot[j]]
     value, null = mean_of(mean.total[j], mean.variable[j], path.aggregates)
     return compare(mean.comparison[j], value, bank.floats[column, row]) and not null and not is_null(bank.float_nulls, column, row)
@@ -110,7 +110,7 @@ def _mean_compares(j: int, conditions: JudgedConditions, mean: Mean, slots: Ints
 
 @rule
 def all_hold(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
-    """Whether all judgements of a group say TRUE."""
+    """Return whether all judgements of a group say TRUE."""
     true, j, end = True, chain.first[group], chain.first[group + 1]
     while true and j < end:
         c = chain.condition[j]
@@ -126,7 +126,7 @@ def all_hold(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints
 
 @rule
 def is_sifted_out(group: int, row: int, bank: ColumnBank, sieve: Sieve, slots: Ints) -> bool:
-    """Whether the sieve of a group rules out the event in `row` of the bank; with NULL it does."""
+    """Return whether the sieve of a group rules out the event in `row` of the bank; with NULL it does."""
     column, bound_column, bound = sieve.column[group], sieve.bound_column[group], slots[sieve.bound_slot[group]]
     true, null = True, False
     if sieve.means[group] == BY_FLOATS:
@@ -140,7 +140,7 @@ def is_sifted_out(group: int, row: int, bank: ColumnBank, sieve: Sieve, slots: I
 
 @rule
 def _any_compares(comparison: int, values: Any, bound: Any) -> bool:
-    """Whether any of some values that stand side by side compares with the bound."""
+    """Return whether any of some values that stand side by side compares with the bound."""
     true = False
     for k in range(values.size):
         true |= compare(comparison, values[k], bound)

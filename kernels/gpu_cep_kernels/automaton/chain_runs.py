@@ -100,7 +100,7 @@ def _find_follower(
 
 @rule
 def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
-    """Whether event `start` may be the first one of variable 0; write its row to the slots."""
+    """Return whether event `start` may be the first one of variable 0; write its row to the slots."""
     slots[0] = slots[1] = slots[slots.size - 1] = conditions.base + start
     return chain.sieve.alone[0] or all_hold(0, conditions, chain, slots, path)
 
@@ -275,7 +275,7 @@ def _take_match(w: int, depth: int, last: int, counting: bool, windows: Candidat
 
 @rule
 def _are_singles(maximum: Ints) -> bool:
-    """Whether no variable may bind several events."""
+    """Return whether no variable may bind several events."""
     singles = True
     for v in range(maximum.size):
         singles = singles and maximum[v] == 1

@@ -168,7 +168,7 @@ def _write_key(depth: int, position: int, after: Any, pattern: PatternTable, pat
 
 @rule
 def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
-    """Whether place `place` of the table holds the key written last, as a dead end for this search.
+    """Return whether place `place` of the table holds the key written last, as a dead end for this search.
 
     The search goes on behind `position` in a window that ends at `end`.
     """
@@ -182,7 +182,7 @@ def _covers(place: int, position: int, end: int, dead_ends: DeadEnds) -> bool:
 
 @rule
 def _keeps(depth: int, path: EventPath, dead_ends: DeadEnds) -> bool:
-    """Whether dead ends of paths of `depth` events are kept by key.
+    """Return whether dead ends of paths of `depth` events are kept by key.
 
     They are after `patience` searches, unless the last variable bound is lone.
     """
@@ -192,7 +192,7 @@ def _keeps(depth: int, path: EventPath, dead_ends: DeadEnds) -> bool:
 
 @rule
 def is_dead_end(depth: int, position: int, end: int, after: Any, pattern: PatternTable, path: EventPath, dead_ends: DeadEnds) -> bool:
-    """Whether the path of `depth` events is known to lead to no match behind `position` and before `end`."""
+    """Return whether the path of `depth` events is known to lead to no match behind `position` and before `end`."""
     dead = False
     if _keeps(depth, path, dead_ends):
         place = _write_key(depth, position, after, pattern, path, dead_ends)

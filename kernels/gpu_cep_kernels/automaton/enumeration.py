@@ -118,7 +118,7 @@ def bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: E
 
 @rule
 def is_complete(path: EventPath) -> bool:
-    """Whether every variable binds its minimum."""
+    """Return whether every variable binds its minimum."""
     return path.state[PathState.UNSATISFIED] == 0
 
 

@@ -167,7 +167,7 @@ def jump(v: int, begin: int, end: int, events: EventTable, conditions: Condition
 
 @rule
 def is_within_bounds(v: int, event: int, conditions: Conditions, jumps: Jumps) -> bool:
-    """Whether no bound of v's jumps rules out `event`; bounds that are unknown rule nothing out."""
+    """Return whether no bound of v's jumps rules out `event`; bounds that are unknown rule nothing out."""
     table, bounds, row = jumps.table, jumps.bounds, conditions.base + event
     possible = True
     for j in range(table.first[v], table.first[v + 1]):

@@ -71,7 +71,7 @@ def _compare_bindings(runs: MatchTable, path: EventPath) -> int:
 
 @rule
 def _is_kept(depth: int, longest: Longest, runs: MatchTable, path: EventPath) -> bool:
-    """Whether the path takes the place of the run that is kept."""
+    """Return whether the path takes the place of the run that is kept."""
     order = longest.size[0] - depth
     if order == 0:
         order = path.state[PathState.UNSATISFIED] - longest.unsatisfied[0]

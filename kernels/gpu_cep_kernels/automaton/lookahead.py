@@ -47,7 +47,7 @@ def wasted_searches(path: EventPath) -> int:
 
 @rule
 def looks_ahead(path: EventPath) -> bool:
-    """Whether the search that was counted last looks ahead."""
+    """Return whether the search that was counted last looks ahead."""
     return bool(path.state[PathState.SEARCHES] >= path.state[PathState.LOOK])
 
 
@@ -71,7 +71,7 @@ def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: Ev
 
 @rule
 def can_complete(position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> bool:
-    """Whether the variables still unbound can follow in the window, judged by labels alone."""
+    """Return whether the variables still unbound can follow in the window, judged by labels alone."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]

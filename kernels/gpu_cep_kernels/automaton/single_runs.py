@@ -106,7 +106,7 @@ def _row_of(slot: int, event: int, variables: int, base: int, path: EventPath) -
 
 @rule
 def _judgement_holds(j: int, event: int, variables: int, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
-    """Whether the program of judgement j's condition says TRUE."""
+    """Return whether the program of judgement j's condition says TRUE."""
     registers = path.registers
     begin = judgements.slot_first[j]
     for role in range(judgements.slot_first[j + 1] - begin):
@@ -118,7 +118,7 @@ def _judgement_holds(j: int, event: int, variables: int, conditions: Conditions,
 
 @rule
 def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: EventPath) -> bool:
-    """Whether judgement j is made now: the variables that it reads are bound, and those that it waits for bind no more."""
+    """Return whether judgement j is made now: the variables that it reads are bound, and those that it waits for bind no more."""
     when, waits = judgements.when[j], judgements.waits[j]
     due = (judgements.needed[j] & ~bound) == 0
     due = due and (when == ALWAYS or (when == FIRST_ONLY) == (path.bound[v] == 0))
@@ -130,7 +130,7 @@ def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: EventPath)
 
 @rule
 def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
-    """Whether all conditions hold that are decided if v binds `event`; `bound` is the mask of the bound variables."""
+    """Return whether all conditions hold that are decided if v binds `event`; `bound` is the mask of the bound variables."""
     table, bank, variables = conditions.table, conditions.bank, judgements.before.size
     true = True
     for j in range(judgements.first[v], judgements.first[v + 1]):

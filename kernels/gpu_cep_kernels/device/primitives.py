@@ -53,12 +53,12 @@ def stream_numbers(xp: Any, borders: Array, size: int) -> Array:
 
 
 def words_overlap(labels: Array) -> bool:
-    """Whether some event's label has bits in two words."""
+    """Return whether some event's label has bits in two words."""
     return len(labels) > 1 and any_set((labels != 0).sum(axis=0) > 1)
 
 
 def any_set(flags: Array) -> bool:
-    """Whether one of the flags (bool, or words with any bit set), which may be empty, is set.
+    """Return whether one of the flags (bool, or words with any bit set), which may be empty, is set.
 
     It is computed as their greatest byte. CuPy comes with that reduction compiled;
     it would compile ``any`` on the machine, twice for each order of size.
@@ -76,7 +76,7 @@ def sum_as(kind: Any, values: Array) -> Array:
 
 
 def covered_events(xp: Any, starts: Array, ends: Array, size: int) -> Array:
-    """Whether each event falls into a window [starts[w], ends[w]); both ascend."""
+    """Return whether each event falls into a window [starts[w], ends[w]); both ascend."""
     flags = xp.zeros(size, xp.int32)
     flags[starts] = 1
     begun = xp.cumsum(flags, dtype=xp.int32)
@@ -103,7 +103,7 @@ def entering_events(xp: Any, enters: Array, masks: Iterable[Any], own: int) -> A
 
 
 def events_in_ranges(xp: Any, first: Array, last: Array, size: int) -> Array:
-    """Whether each of `size` events lies in one of the ranges from ``first[m]`` to ``last[m]``, of which there is one at least."""
+    """Return whether each of `size` events lies in one of the ranges from ``first[m]`` to ``last[m]``, of which there is one at least."""
     begun, ended = xp.bincount(first, minlength=size + 1), xp.bincount(last + last.dtype.type(1), minlength=size + 1)
     return xp.cumsum(begun - ended, dtype=xp.int64)[:size] > 0
 

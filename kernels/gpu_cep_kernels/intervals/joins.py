@@ -294,7 +294,7 @@ def _judge_constraints(i: int, r: int, rows: Configurations, level: Level, situa
 
 @rule
 def _fits(i: int, r: int, rows: Configurations, level: Level, situations: Situations, limits: Limits) -> bool:
-    """Whether situation r can be added to row i: all constraints hold, within the limits."""
+    """Return whether situation r can be added to row i: all constraints hold, within the limits."""
     holds, high, high_clock = _judge_constraints(i, r, rows, level, situations)
     low, low_clock = rows.low[i], rows.low_clock[i]
     if situations.start[r] < low:

@@ -98,7 +98,7 @@ def _crossing(label: np.uint16, before: np.uint16, is_broken: bool) -> tuple[np.
 
 @rule
 def _is_broken(event: int, last: int, before: np.uint16, gaps: Gaps) -> bool:
-    """Whether a gap breaks the run since the stream's last event, which had the label `before`."""
+    """Return whether a gap breaks the run since the stream's last event, which had the label `before`."""
     known = before != 0 and (before & UNKNOWN) == 0
     return known and not within(gaps.clock[last], gaps.clock[event], gaps.length)
 

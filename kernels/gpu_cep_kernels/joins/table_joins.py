@@ -151,7 +151,7 @@ def find_ranges(
 
 @rule
 def _are_related(i: int, r: int, tables: Tables, streams: Streams) -> bool:
-    """Whether two rows of one stream bind different events in the right order within one window."""
+    """Return whether two rows of one stream bind different events in the right order within one window."""
     left, right, sides = tables
     true = True
     if right.events.shape[0] > 1:

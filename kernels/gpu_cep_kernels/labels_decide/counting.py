@@ -102,7 +102,7 @@ def capped_product(left: int, right: int) -> int:
 
 @rule
 def _moves_on(event: int, after: Any) -> bool:
-    """Whether the time has moved on since the event before."""
+    """Return whether the time has moved on since the event before."""
     return bool(after.size > 0 and event > 0 and after[event - 1] == event)
 
 

@@ -155,7 +155,7 @@ def _filter_list(
 
 @rule
 def _filters_later(v: int, bound: int, uses: IterationTable) -> bool:
-    """Whether v's event number `bound` lets some condition filter the events that may follow in the binding."""
+    """Return whether v's event number `bound` lets some condition filter the events that may follow in the binding."""
     found = False
     for k in range(uses.first[v], uses.first[v + 1]):
         found = found or uses.when[k] == FILTERING or (uses.when[k] == GROUPING and bound == 1)
@@ -184,7 +184,7 @@ def _open(
 
 @rule
 def _fits(v: int, event: int, uses: IterationTable, conditions: Conditions, path: EventPath) -> bool:
-    """Whether `event` satisfies the conditions that it decides with the events that v binds already."""
+    """Return whether `event` satisfies the conditions that it decides with the events that v binds already."""
     true = True
     for k in range(uses.first[v], uses.first[v + 1]):
         c, when = uses.listed[k], uses.when[k]
@@ -221,7 +221,7 @@ def _extend(
 
 @rule
 def _closes(v: int, place: int, uses: IterationTable, criteria: Criteria, stack: Iterations, path: EventPath) -> bool:
-    """Whether v's binding can end here: it has its minimum, and the conditions and negations judged now allow it."""
+    """Return whether v's binding can end here: it has its minimum, and the conditions and negations judged now allow it."""
     pattern, conditions = criteria.pattern, criteria.conditions
     true = path.bound[v] >= pattern.minimum[v]
     for k in range(uses.first[v], uses.first[v + 1]):
@@ -243,13 +243,13 @@ def _unload(pattern: PatternTable, stack: Iterations, path: EventPath) -> None:
 
 @rule
 def _has_room(place: int, stack: Iterations) -> bool:
-    """Whether a copy of the rest of the list at `place` fits behind it."""
+    """Return whether a copy of the rest of the list at `place` fits behind it."""
     return bool(max(stack.free[place], stack.stop[place]) + stack.stop[place] - stack.cursor[place] <= stack.events.size)
 
 
 @rule
 def _is_beyond(event: int, place: int, own: int, streams: Streams, stack: Iterations) -> bool:
-    """Whether `event`, and so all later ones, is too late: for the window, or to start the match before event `own`."""
+    """Return whether `event`, and so all later ones, is too late: for the window, or to start the match before event `own`."""
     earliest = stack.earliest[place]
     return is_late(event, streams.times.size, earliest, streams) or (
         stack.stage[place] == stack.order.size - 1 and earliest >= own and event >= own

@@ -24,7 +24,7 @@ class FlatMatches(NamedTuple):
 
 @rule
 def _precedes(left: int, right: int, matches: FlatMatches, lasts: Any) -> bool:
-    """Whether match `left` comes before `right`, where both have the same first event.
+    """Return whether match `left` comes before `right`, where both have the same first event.
 
     The last event decides, then the lists of events, variable by variable.
     """

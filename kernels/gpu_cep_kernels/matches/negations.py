@@ -12,7 +12,7 @@ from gpu_cep_kernels.rules.tables import NegationTable
 
 @rule
 def _binds(m: int, event: int, matches: FlatMatches) -> bool:
-    """Whether match m binds `event`."""
+    """Return whether match m binds `event`."""
     found = False
     for k in range(matches.offsets[m], matches.offsets[m + 1]):
         found = found or matches.events[k] == event
@@ -21,7 +21,7 @@ def _binds(m: int, event: int, matches: FlatMatches) -> bool:
 
 @rule
 def _is_ruled_out(m: int, n: int, ends: Any, near: Any, matches: FlatMatches, negations: NegationTable) -> bool:
-    """Whether an event lies in the scope of negation n of match m that the match does not bind; ``ends`` are the match's."""
+    """Return whether an event lies in the scope of negation n of match m that the match does not bind; ``ends`` are the match's."""
     begin = matches.offsets[m]
     latest, earliest = -1, -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):

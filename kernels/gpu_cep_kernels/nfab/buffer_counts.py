@@ -121,13 +121,13 @@ def _bound(cell: int, last: int, buffer: MatchBuffer) -> int:
 
 @rule
 def _is_known(cell: int, first: int, last: int, buffer: MatchBuffer, sums: PathSums) -> bool:
-    """Whether the sum kept of a cell is the number of its paths that begin from `first` to `last`."""
+    """Return whether the sum kept of a cell is the number of its paths that begin from `first` to `last`."""
     return bool(first <= sums.first_start[cell] and sums.last_start[cell] == _bound(cell, last, buffer))
 
 
 @rule
 def _counts(cell: int, first: int, last: int, buffer: MatchBuffer) -> bool:
-    """Whether a cell may have a path that begins from `first` to `last`."""
+    """Return whether a cell may have a path that begins from `first` to `last`."""
     return bool(_latest(cell, buffer) >= first and buffer.earliest_of_run[cell // 2] <= last)
 
 

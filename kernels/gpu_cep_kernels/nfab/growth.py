@@ -62,13 +62,13 @@ def _complete(first: int, last: int, state: Any) -> None:
 
 @rule
 def _is_ruled_out(start: int, event: int, state: Any) -> bool:
-    """Whether no match is taken that begins at `start` or before and binds `event`."""
+    """Return whether no match is taken that begins at `start` or before and binds `event`."""
     return state[PassState.CUTS] != 0 and is_ruled_out_by(start, event, state[PassState.FIRST], state[PassState.LAST])
 
 
 @rule
 def _is_final(r: int, strategy: int, pattern: PatternTable, runs: MergedRuns) -> bool:
-    """Whether run r is complete and stays a match, whatever follows."""
+    """Return whether run r is complete and stays a match, whatever follows."""
     final = runs.unsatisfied[r] == 0
     for v in range(pattern.order.size):
         final = final and (strategy == Strategy.ANY or runs.blockers[r, v] > 0 or runs.bound[r, v] >= pattern.maximum[v])
@@ -229,7 +229,7 @@ def _next_event(event: int, end: int, occurrence: Any) -> int:
 
 @rule
 def _has_room(variables: int, work: Pass) -> bool:
-    """Whether one more event can be taken, whatever it adds."""
+    """Return whether one more event can be taken, whatever it adds."""
     buffer, runs, ends, state = work.buffer, work.runs, work.ends, work.state
     most = (state[PassState.ACTIVE] + 1) * variables
     return bool(

@@ -163,7 +163,7 @@ def _sign_aggregates(r: int, u: int, place: int, conditions: Conditions, path: E
 
 @rule
 def _may_decide(r: int, c: int, v: int, reads: ReadTable, runs: MergedRuns) -> bool:
-    """Whether a further event of v may decide condition c in run r."""
+    """Return whether a further event of v may decide condition c in run r."""
     return bool(reads.open[v] and reads.decides[c, v] and not (reads.once[c, v] and runs.bound[r, v] > 0))
 
 
@@ -235,7 +235,7 @@ def write_signature(r: int, event: int, after: Any, pattern: PatternTable, condi
 
 @rule
 def _alike(r: int, q: int, runs: MergedRuns) -> bool:
-    """Whether two runs have one signature."""
+    """Return whether two runs have one signature."""
     alike = runs.code[r] == runs.code[q] and runs.words[r] == runs.words[q]
     k = 0
     while alike and k < runs.words[r]:

@@ -137,7 +137,7 @@ def _extend(source: int, v: int, event: int, pattern: PatternTable, conditions: 
 
 @rule
 def _in_order(r: int, v: int, event: int, after: Any, pattern: PatternTable, work: Pass) -> bool:
-    """Whether `event` is later than all events of the variables that precede v."""
+    """Return whether `event` is later than all events of the variables that precede v."""
     path, runs = work.path, work.runs
     true = True
     if after.size > 0:

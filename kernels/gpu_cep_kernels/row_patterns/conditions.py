@@ -269,7 +269,7 @@ def judge(v: int, here: Here, table: MatchConditionTable, programs: ProgramTable
 
 @rule
 def _columns_compare(c: int, here: Here, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped) -> bool:
-    """Whether condition c, a comparison of two columns, holds; it does not if one is read where there is no row."""
+    """Return whether condition c, a comparison of two columns, holds; it does not if one is read where there is no row."""
     places = table.operands.other
     left, right = row_at(places[table.left[c]], here, table, mapped), row_at(places[table.right[c]], here, table, mapped)
     return left >= 0 and right >= 0 and comparison_holds(c, left, right, table, bank)

@@ -158,7 +158,7 @@ def _slot_of(memo: Memo) -> np.int64:
 
 @rule
 def _agrees(at: np.int64, memo: Memo) -> bool:
-    """Whether a slot holds the key that is asked for."""
+    """Return whether a slot holds the key that is asked for."""
     c = MemoColumn.STATE
     while c < memo.asked.size and memo.keys[at, c] == memo.asked[c]:
         c += 1
@@ -169,7 +169,7 @@ def _agrees(at: np.int64, memo: Memo) -> bool:
 def knows_dead_end(
     q: int, here: Here, windows: bool, table: MatchConditionTable, bank: ColumnBank, mapped: Mapped, memo: Memo
 ) -> bool:  # fmt: skip
-    """Whether no match was found from state q at the current row, with what is mapped now; with `windows`, and with this start."""
+    """Return whether no match was found from state q at the current row, with what is mapped now; with `windows`, and with this start."""
     known = False
     # most rows are met for the first time
     if memo.useful[q] and here.row <= memo.farthest[0]:
@@ -182,7 +182,7 @@ def knows_dead_end(
 
 @rule
 def _is_spare(at: np.int64, start: int, memo: Memo) -> bool:
-    """Whether a slot is empty, or what it holds is not met again, or seldom."""
+    """Return whether a slot is empty, or what it holds is not met again, or seldom."""
     began = memo.keys[at, MemoColumn.BEGAN]
     # a search does not go back behind the row with which a match begins
     return (

@@ -78,7 +78,7 @@ class Reach(NamedTuple):
 
 @rule
 def leads_on(q: int, row: int, limit: int, reach: Reach) -> bool:
-    """Whether a match can end in a row up to `limit`, if state q maps `row`."""
+    """Return whether a match can end in a row up to `limit`, if state q maps `row`."""
     return reach.earliest[row, q] <= limit if reach.earliest.size > 0 else (np.int64(reach.words[row, q >> 6]) >> np.int64(q & 63)) & 1 != 0
 
 

@@ -33,7 +33,7 @@ WalkNumber = _WalkNumber()
 
 @rule
 def _leads_back(q: int, automaton: RowAutomatonTable) -> bool:
-    """Whether the first move behind a state leads back to it."""
+    """Return whether the first move behind a state leads back to it."""
     k = automaton.move_first[q]
     return k < automaton.move_first[q + 1] and automaton.moves[k] == q
 

@@ -34,7 +34,7 @@ from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath
 
 @rule
 def comparison_holds(c: int, left_row: int, right_row: int, table: ComparisonTable, bank: ColumnBank) -> bool:
-    """Whether condition c, one comparison of two columns, holds for two rows; with NULL it does not."""
+    """Return whether condition c, one comparison of two columns, holds for two rows; with NULL it does not."""
     left, right = table.left_column[c], table.right_column[c]
     if table.means[c] == BY_INTS:
         true = compare(table.comparison[c], bank.ints[left, left_row], bank.ints[right, right_row])
@@ -98,7 +98,7 @@ def set_rows(g: int, v: int, event: int, cursor: int, base: int, table: Conditio
 
 @rule
 def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
-    """Whether condition c, a comparison of two single variables, holds if v binds `event`.
+    """Return whether condition c, a comparison of two single variables, holds if v binds `event`.
 
     It is true while the other variable is unbound.
     """
@@ -114,7 +114,7 @@ def _pair_holds(c: int, v: int, event: int, conditions: Conditions, path: EventP
 
 @rule
 def program_holds(c: int, conditions: JudgedConditions, path: JudgingPath) -> bool:
-    """Whether the program of condition c says TRUE of the rows and places in the path's registers; an error is told in its state."""
+    """Return whether the program of condition c says TRUE of the rows and places in the path's registers; an error is told in its state."""
     table, registers, stand_ins = conditions.table, path.registers, conditions.aggregates.missing
     first, last = table.code_first[c], table.code_last[c]
     error = run_program(first, last, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
@@ -125,7 +125,7 @@ def program_holds(c: int, conditions: JudgedConditions, path: JudgingPath) -> bo
 
 @rule
 def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: EventPath) -> bool:
-    """Whether condition c holds for all combinations of bound events with `event` as v's new one; true if there are none.
+    """Return whether condition c holds for all combinations of bound events with `event` as v's new one; true if there are none.
 
     If the condition does not read v, these are all combinations of bound events.
     """
@@ -155,7 +155,7 @@ def condition_holds(c: int, v: int, event: int, conditions: Conditions, path: Ev
 
 @rule
 def is_decided(c: int, v: int, table: ConditionTable, path: EventPath) -> bool:
-    """Whether all variables of condition c but v are bound."""
+    """Return whether all variables of condition c but v are bound."""
     decided = True
     for g in range(table.part_first[c], table.part_first[c + 1]):
         u = table.variable[g]
@@ -165,7 +165,7 @@ def is_decided(c: int, v: int, table: ConditionTable, path: EventPath) -> bool:
 
 @rule
 def is_closed(c: int, v: int, pattern: PatternTable, table: ConditionTable, path: EventPath) -> bool:
-    """Whether the variables that condition c waits for can bind no more once v binds: each has a bound variable behind it.
+    """Return whether the variables that condition c waits for can bind no more once v binds: each has a bound variable behind it.
 
     A negated v has a number above those of the others. Its events are judged when the match is complete.
     """
@@ -182,7 +182,7 @@ def is_closed(c: int, v: int, pattern: PatternTable, table: ConditionTable, path
 
 @rule
 def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> bool:
-    """Whether all conditions that are decided by binding `event` to v hold."""
+    """Return whether all conditions that are decided by binding `event` to v hold."""
     table = conditions.table
     true = True
     for k in range(table.first[v], table.first[v + 1]):
@@ -196,7 +196,7 @@ def conditions_hold(v: int, event: int, pattern: PatternTable, conditions: Condi
 
 @rule
 def final_conditions_hold(conditions: Conditions, path: EventPath) -> bool:
-    """Whether the conditions that only the end of a match decides hold for the events bound."""
+    """Return whether the conditions that only the end of a match decides hold for the events bound."""
     true = True
     for k in range(conditions.table.final.size):
         if true:

@@ -83,7 +83,7 @@ def new_cut(kept: int, limit: int, variables: int, depth: int) -> Cut:
 
 @rule
 def is_ruled_out_by(first: int, last: int, other_first: int, other_last: int) -> bool:
-    """Whether another match rules out all matches that begin at event `first` and bind event `last`."""
+    """Return whether another match rules out all matches that begin at event `first` and bind event `last`."""
     return last > other_last and first <= other_first
 
 
@@ -104,7 +104,7 @@ def begin_cut(start: int, cut: Any) -> None:
 
 @rule
 def is_cut_off(event: int, path: Any) -> bool:
-    """Whether no match is taken that binds `event` after the events of the path."""
+    """Return whether no match is taken that binds `event` after the events of the path."""
     return is_ruled_out_by(path.event[0], event, path.cut.state[CutState.FIRST], path.cut.state[CutState.LAST])
 
 
@@ -119,13 +119,13 @@ def search_end(end: int, path: Any) -> int:
 
 @rule
 def cuts_searches(path: Any) -> bool:
-    """Whether a match that is found may end the search for others: not if all matches are asked for."""
+    """Return whether a match that is found may end the search for others: not if all matches are asked for."""
     return path.cut.state[CutState.KEPT] != KEEP_ALL
 
 
 @rule
 def may_be_taken(last: int, path: Any) -> bool:
-    """Whether the path, a match that ends at event `last`, is not ruled out by the match that cuts off."""
+    """Return whether the path, a match that ends at event `last`, is not ruled out by the match that cuts off."""
     bound = path.cut.state[CutState.LAST]
     return last < bound or (last == bound and not (path.cut.state[CutState.OWN] != 0 and _is_behind(path)))
 
@@ -162,7 +162,7 @@ def end_search(path: Any) -> None:
 
 @rule
 def has_enough(found: int, path: Any) -> bool:
-    """Whether so many matches of one first event are all that are asked for."""
+    """Return whether so many matches of one first event are all that are asked for."""
     return path.cut.state[CutState.KEPT] == KEEP_EARLIEST and found >= path.cut.heap.size
 
 
@@ -222,7 +222,7 @@ def _compare_held(m: int, n: int, cut: Any) -> int:
 
 @rule
 def _is_behind(path: Any) -> bool:
-    """Whether every match that the path may become comes after the one that cuts it off, by bindings.
+    """Return whether every match that the path may become comes after the one that cuts it off, by bindings.
 
     Both begin at the same start.
     """

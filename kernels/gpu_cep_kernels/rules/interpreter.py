@@ -387,5 +387,5 @@ def evaluate_rows(
 
 @rule
 def holds(result: int, registers: Registers) -> bool:
-    """Whether a condition's result is TRUE; NULL is not."""
+    """Return whether a condition's result is TRUE; NULL is not."""
     return registers.ints[result] != 0 and not registers.nulls[result]

@@ -19,7 +19,7 @@ from gpu_cep_kernels.rules.ties import is_before
 
 @rule
 def _is_before(one: int, other: int, negations: NegationTable) -> bool:
-    """Whether the first of two events of a stream is before the other; the table has times only if ties are strict."""
+    """Return whether the first of two events of a stream is before the other; the table has times only if ties are strict."""
     return is_before(one, other, negations.times.size > 0, negations.times)
 
 
@@ -63,7 +63,7 @@ def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPat
 
 @rule
 def _is_too_early(place: int, latest: int, last: int, stream: int, negations: NegationTable) -> bool:
-    """Whether an event lies before the scope, which begins behind event `latest`.
+    """Return whether an event lies before the scope, which begins behind event `latest`.
 
     If `latest` is -1, the scope begins one window before the match's `last` event. Events of earlier streams lie before it.
     """
@@ -78,7 +78,7 @@ def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Ne
 
 @rule
 def is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationTable) -> bool:
-    """Whether an event lies behind the scope, which ends before event `earliest`.
+    """Return whether an event lies behind the scope, which ends before event `earliest`.
 
     If `earliest` is -1, the scope ends one window behind the match's `first` event. Events of later streams lie behind it.
     """
@@ -119,7 +119,7 @@ def first_in_scope(n: int, latest: int, last: int, stream: int, near: int, negat
 
 @rule
 def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
-    """Whether the path of `depth` events binds `event`; an `ordered` path has its events in stream order."""
+    """Return whether the path of `depth` events binds `event`; an `ordered` path has its events in stream order."""
     low, high = 0, depth
     while not ordered and low < depth and path.event[low] != event:
         low += 1
@@ -135,7 +135,7 @@ def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
 
 @rule
 def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Criteria, path: EventPath) -> bool:
-    """Whether an event in the scope of negation n, but not on the path, satisfies its conditions.
+    """Return whether an event in the scope of negation n, but not on the path, satisfies its conditions.
 
     The path has `depth` events, in stream order if it is `ordered`. It binds all
     that the conditions read, and all events that bound the scope. A window bounds

@@ -77,7 +77,7 @@ def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, p
 
 @rule
 def is_match(depth: int, criteria: Criteria, path: EventPath) -> bool:
-    """Whether a complete path satisfies the conditions and negations that only the end of a match decides."""
+    """Return whether a complete path satisfies the conditions and negations that only the end of a match decides."""
     conditions = criteria.conditions
     true = conditions.table.final.size == 0 or final_conditions_hold(conditions, path)
     for n in range(criteria.negations.variable.size):

@@ -39,7 +39,7 @@ SUM_OVERFLOWED = -1
 
 @rule
 def is_null(words: Any, column: int, row: int) -> bool:
-    """Whether a column of the bank is NULL in a row."""
+    """Return whether a column of the bank is NULL in a row."""
     return words.size > 0 and ((words[row] >> np.uint64(column)) & np.uint64(1)) != 0
 
 

@@ -23,7 +23,7 @@ MINIMUM_INT = np.iinfo(np.int64).min
 
 @rule
 def compare(comparison: int, left: Any, right: Any) -> bool:
-    """Whether ``left φ right``, for two values of one type; NaN compares as in IEEE 754."""
+    """Return whether ``left φ right``, for two values of one type; NaN compares as in IEEE 754."""
     if comparison == EQ:
         return left == right
     if comparison == NE:
@@ -108,13 +108,13 @@ def lowest_bit(word: Any) -> int:
 
 @rule
 def is_labelled(event: int, variable: int, labels: Any) -> bool:
-    """Whether the event satisfies the properties of a variable."""
+    """Return whether the event satisfies the properties of a variable."""
     return (labels[variable // LABEL_BITS, event] & bit(variable % LABEL_BITS)) != 0
 
 
 @rule
 def within(first: Any, last: Any, length: Any) -> bool:
-    """Whether two times, ``first <= last``, are at most `length` apart.
+    """Return whether two times, ``first <= last``, are at most `length` apart.
 
     Times are float64, or integers seen as uint64, whose difference cannot overflow.
     The first test is for two infinities, whose difference is NaN.

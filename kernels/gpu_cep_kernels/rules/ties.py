@@ -9,13 +9,13 @@ from gpu_cep_kernels.compile.jit import rule
 
 @rule
 def are_tied(one: int, other: int, times: Any) -> bool:
-    """Whether two events have one time."""
+    """Return whether two events have one time."""
     return bool(times[one] == times[other])
 
 
 @rule
 def is_before(one: int, other: int, strict: bool, times: Any) -> bool:
-    """Whether the first of two events of a stream comes before the other: by place and, if ties are `strict`, also by time.
+    """Return whether the first of two events of a stream comes before the other: by place and, if ties are `strict`, also by time.
 
     `times` may be empty if ties are not strict.
     """

@@ -104,7 +104,7 @@ class SesAutomaton:
         return sample if jumping is None else jumping.sample(steps)
 
     def _has_no_match(self, batch: Batch, candidates: Candidates) -> bool:
-        """Whether there are no candidates, or fewer events than a match needs."""
+        """Return whether there are no candidates, or fewer events than a match needs."""
         return not len(candidates.starts) or self.search.tables.fewest > batch.high - batch.low
 
 

@@ -42,7 +42,7 @@ class FilledBuffer(NamedTuple):
 
 
 def every_path_matches(search: Search) -> bool:
-    """Whether every path of the buffer that begins in its window is a match.
+    """Return whether every path of the buffer that begins in its window is a match.
 
     That is so if there is no negation, and no condition that only the end of a
     match decides.
