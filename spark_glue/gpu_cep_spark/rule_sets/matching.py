@@ -121,16 +121,15 @@ def gpu_match_all(
     if not split:
         same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
-    chosen = choose_for_all(queries, df, rare)
-    job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"), chosen)
+    job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"), choose_for_all(queries, df, rare))
     shuffles = choose_shuffles(queries, partial(known_of, df))
     # Spark shuffles slices once for each DataFrame, so that there is nothing to share
     shared = [shuffle for shuffle in shuffles.shared if shuffle.slicing is None or not split]
     together = {name for shuffle in shared for name in shuffle.queries}
-    own = {name: Rule(rules[name].pattern, {**keywords, **rules[name].options}) for name in queries if name not in together}
-    near: dict[str, Any] = {name: {"rare": variable_names(queries[name].plan, variables)} for name, variables in chosen.items()}
     alone = {
-        name: gpu_match(df, rule.pattern, worker_memory=worker_memory, **near.get(name, {}), **rule.options) for name, rule in own.items()
+        name: job.match_alone(query, rules[name].pattern, {**keywords, **rules[name].options}, job.rare.get(name))
+        for name, query in queries.items()
+        if name not in together
     }
     if split:
         found = {name: frame for shuffle in shared for name, frame in job.match_each(shuffle).items()} | alone
@@ -188,6 +187,13 @@ class _Job:
         shuffled = self._shuffled(shared)
         found = {name: self._found({name: query}, shuffled) for name, query in shared.queries.items()}
         return {name: frame.select(*map(column, frame.columns[1:])) for name, frame in found.items()}
+
+    def match_alone(
+        self, query: NarrowQuery, pattern: Pattern, keywords: Mapping[str, Any], rare: tuple[int, ...] | None
+    ) -> DataFrame:
+        """Return the matches of a rule that shares no shuffle, near events of its variables `rare` if there are some."""
+        near: dict[str, Any] = {} if rare is None else {"rare": variable_names(query.plan, rare)}
+        return gpu_match(self.df, pattern, worker_memory=self.memory, **near, **keywords)
 
     def _shuffled(self, shared: RuleShuffle) -> _Shuffled:
         """Return the events that rules share, as workers get them."""
