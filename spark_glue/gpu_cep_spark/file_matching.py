@@ -51,7 +51,7 @@ class Found:
 def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Found:
     """Return the files that the job's DataFrame reads, divided for its tasks.
 
-    `from_paths` says that it is known to read files as they are. `always` takes this road even if it
+    `from_paths` says that it is known to read files as they are. `always` takes these files even if it
     does not pay, and also of files that are not on this machine.
 
     Raises

@@ -31,8 +31,8 @@ from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, tim
 from gpu_cep_spark.narrowing.rare_choice import check_names, choose_rare, rare_names
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.reports.run_report import RunReport
-from gpu_cep_spark.roads import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
+from gpu_cep_spark.scan_choice import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing
 from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of

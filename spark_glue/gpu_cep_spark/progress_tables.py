@@ -17,7 +17,7 @@ from gpu_cep.plan.timeouts import MATCH
 from gpu_cep.progress_tables import COMPLETED, OF_STARTS, REACHED, REPLACED, query_of_starts
 from gpu_cep.queries.plans import refuse_swapped
 from gpu_cep_spark.matching import gpu_match
-from gpu_cep_spark.roads import Paths
+from gpu_cep_spark.scan_choice import Paths
 from gpu_cep_spark.slices.choice import AUTO
 
 if TYPE_CHECKING:
