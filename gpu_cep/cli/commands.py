@@ -105,13 +105,19 @@ def match(
     if rules is not None:
         target = None if out is None else table_target(out)
         rows = match_rules(events, rules, asked, timestamp_format, on_error, target, limit, as_json=as_json)
-        if out is not None:
-            say(f"{out}: {count_of(rows, 'row')}", {"out": out, "rows": rows}, as_json=as_json, aside=out == PIPE)
+    elif out is not None:
+        rows = _write_matches(table_target(out), events, text, asked, timestamp_format)
+    else:
+        _print_matches(events, text, asked, timestamp_format, limit, as_json=as_json)
         return
     if out is not None:
-        rows = _write_matches(table_target(out), events, text, asked, timestamp_format)
         say(f"{out}: {count_of(rows, 'row')}", {"out": out, "rows": rows}, as_json=as_json, aside=out == PIPE)
-        return
+
+
+def _print_matches(
+    events: str, text: str, asked: Mapping[str, Any], timestamp_format: str | None, limit: int | None, *, as_json: bool
+) -> None:
+    """Find the matches of a pattern and print them: as lines of JSON, or for reading with the keys first."""
     with watch("matching") as profile:
         given = _events(events, asked, timestamp_format)
         view = None if as_json or is_row_pattern(text) else _view(given, text, asked)
