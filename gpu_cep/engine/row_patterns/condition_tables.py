@@ -96,8 +96,9 @@ def _step(total: Total) -> int:
 def _stand_in(total: Total, columns: EventColumns) -> int:
     """Return the integer that stands for NULL: the code of NULL for text, else 0."""
     argument = total.argument
-    text = isinstance(argument, Field) and argument.type.kind is Kind.STRING
-    return len(columns.text_values(argument.column)) if text and isinstance(argument, Field) else 0
+    if isinstance(argument, Field) and argument.type.kind is Kind.STRING:
+        return len(columns.text_values(argument.column))
+    return 0
 
 
 def covers(total: Total, variable: int) -> bool:
