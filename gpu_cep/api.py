@@ -30,11 +30,9 @@ from gpu_cep.keywords import (
     Tuning,
     check_profile,
     check_threads,
-    checks_keywords,
     make_options,
     make_settings,
     read_keywords,
-    takes_keywords,
 )
 from gpu_cep.lang.parser import parse
 from gpu_cep.match_runs import Call, find_matches, read_matches
@@ -45,6 +43,7 @@ from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.queries.plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
 from gpu_cep.queries.runs import check_engine
 from gpu_cep.result_forms import handed_over, result_form
+from gpu_cep.signatures import checks_keywords, takes_keywords
 
 if TYPE_CHECKING:
     import cudf

@@ -17,8 +17,8 @@ from gpu_cep.keywords import (
     RoleOptions,
     TableChoices,
     make_options,
-    takes_keywords,
 )
+from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
     from os import PathLike

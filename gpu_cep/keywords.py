@@ -1,25 +1,23 @@
-"""Check the keywords of the public functions, and make options and settings of them.
+"""Declare the keywords of the public functions, and make options and settings of their values.
 
 Each keyword stands once: here with its type, in :func:`gpu_cep.match` with its default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import lru_cache, wraps
-from inspect import Parameter, Signature, signature
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypedDict, Unpack
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.choices import AfterMatch, Algorithm, Allen, Detect, Engine, Nulls, Output, PruningStep, Result, Strategy, Ties, TimeUnit
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import CepError, Diagnostic, PatternError, ending_in, nearest
+from gpu_cep.errors import Diagnostic, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 
 Names = str | Sequence[str] | None
 Functions = Mapping[str, Callable[..., Any]] | None
-PublicFunction = TypeVar("PublicFunction", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,61 +195,6 @@ class MatchOptions(RoleOptions, MatchChoices, total=False):
     """The keywords of :func:`gpu_cep.match`."""
 
 
-def takes_keywords(match: Callable[..., Any], options: type) -> Callable[[PublicFunction], PublicFunction]:
-    """Make a decorator for a function whose ``**keywords`` are `options`, one of the typed dictionaries above.
-
-    The function's signature then shows each keyword with the type and the default that it has in `match`.
-    Its keywords are checked as by :func:`checks_keywords`.
-    """
-
-    def decorate(function: PublicFunction) -> PublicFunction:
-        own = signature(function)
-        first = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        others = [each for name, each in signature(match).parameters.items() if name in options.__annotations__]
-        return checks_keywords(function, own.replace(parameters=[*first, *others]))
-
-    return decorate
-
-
-def checks_keywords(function: PublicFunction, shown: Signature | None = None) -> PublicFunction:
-    """Return `function` with a check of its keywords, and with what `tuning` holds as keywords.
-
-    The signature `shown` (default: the function's own) says which there are. Any other raises
-    TypeError, with the nearest valid one as a hint. A call that runs out of memory raises CepError.
-    """
-    visible = signature(function) if shown is None else shown
-    known = frozenset(visible.parameters)
-    # a class is called by its own name
-    called = function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
-
-    answering = ending_in(CepError, f"answering {called}()", "give it fewer events or columns")
-
-    @wraps(function)
-    def checked(*arguments: Any, **keywords: Any) -> Any:
-        if not known.issuperset(keywords):
-            raise TypeError(_unexpected(called, next(name for name in keywords if name not in known), visible.parameters))
-        with answering:
-            return function(*arguments, **_tuned(keywords, known))
-
-    checked.__signature__ = visible  # type: ignore[attr-defined]
-    return cast("PublicFunction", checked)
-
-
-def _tuned(keywords: dict[str, Any], known: Container[str]) -> dict[str, Any]:
-    """Return the keywords with the fields of `tuning` that have not their defaults in its place."""
-    tuning = keywords.pop("tuning", None)
-    if tuning is None:
-        return keywords
-    if not isinstance(tuning, Tuning):
-        raise PatternError(f"tuning must be a gpu_cep.Tuning, such as Tuning(threads=1), not {tuning!r}")
-    chosen = {each.name: getattr(tuning, each.name) for each in fields(tuning) if getattr(tuning, each.name) != each.default}
-    faults = [Diagnostic(f"{name} is given twice, by itself and in tuning") for name in chosen if name in keywords]
-    faults += [Diagnostic(f"tuning: {name} is for runs in this process, not for Spark") for name in chosen if name not in known]
-    if faults:
-        raise PatternError(faults)
-    return keywords | chosen
-
-
 def read_keywords(keywords: Mapping[str, Any]) -> tuple[Options, Settings]:
     """Return the options and the settings that the keywords of a call make; what is left out has its default.
 
@@ -332,32 +275,6 @@ def name_tuple(names: Names, argument: str = "columns") -> tuple[str, ...]:
 def _select(keywords: Mapping[str, Any], options: type) -> Any:
     """Return those of the keywords that `options` declares."""
     return {name: value for name, value in keywords.items() if name in options.__annotations__}
-
-
-# Keywords of other libraries, and what they are here.
-_ELSEWHERE = {
-    **dict.fromkeys(("ts", "time", "time_column", "timestamp_column", "time_col"), "timestamp= names the column of times"),
-    **dict.fromkeys(("group_by", "groupby", "by", "key", "keys", "partition"), "partition_by= names the keys of streams"),
-    **dict.fromkeys(("type", "event_type", "types"), "type_column= names the column of event types"),
-    "within": "the window stands in the pattern: WITHIN 5 minutes",
-    "window": "the window stands in the pattern: WITHIN 5 minutes",
-    "where": "conditions stand in the pattern: WHERE a.x > b.x",
-    "limit": "limit_per_start= keeps some matches of each first event, and max_matches= makes too many an error",
-}
-
-
-def _unexpected(function: str, name: str, known: Iterable[str]) -> str:
-    """Return the message for a keyword that a function does not take."""
-    hint = _given_before(name, known) or _ELSEWHERE.get(name) or nearest(name, known)
-    return f"{function}() got an unexpected keyword argument {name!r}{f'; {hint}' if hint else ''}"
-
-
-def _given_before(name: str, known: Iterable[str]) -> str | None:
-    """Return a hint for a role of a column that a method of bound events is given; None for other keywords and functions."""
-    role = _ELSEWHERE.get(name, name).partition("=")[0]
-    if "self" not in known or role in known or role not in RoleOptions.__annotations__:
-        return None
-    return f"the columns are named once, in events(data, {role}=…)"
 
 
 # Keywords whose value is text, and those where None leaves the choice to the query.

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
-from gpu_cep.keywords import ProgressOptions, takes_keywords
+from gpu_cep.keywords import ProgressOptions
 from gpu_cep.lang.ast import Aggregate, And, Gap, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.queries.plans import as_query
+from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
     import pyarrow as pa

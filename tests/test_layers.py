@@ -55,6 +55,7 @@ SPARK = [
 MOST_FLOORS = {"gpu_cep.engine": 9, "gpu_cep_kernels": 5, "gpu_cep_spark": 11}
 
 DISPLAY = "gpu_cep.display"
+KEYWORDS = ("gpu_cep.keywords", "gpu_cep.signatures")
 # What the modules of a layer may import of the project; a layer is named by the longest prefix that fits.
 BELOW: dict[str, set[str]] = {layer: set(ROAD[:number]) for number, layer in enumerate(ROAD)}
 BELOW |= {
@@ -75,41 +76,42 @@ BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {
     "gpu_cep.oracle": {*ROAD[:3]},
-    f"{DISPLAY}.plotting": {*ROAD, "gpu_cep.keywords", "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
+    f"{DISPLAY}.plotting": {*ROAD, *KEYWORDS, "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
     "gpu_cep.keywords": {*ROAD[:6]},
-    "gpu_cep.api": {*ROAD[:18], "gpu_cep.keywords"},
+    "gpu_cep.signatures": {"gpu_cep.errors", "gpu_cep.keywords"},
+    "gpu_cep.api": {*ROAD[:18], *KEYWORDS},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
     f"{DISPLAY}.reporting": {
-        *ROAD, "gpu_cep.keywords", "gpu_cep.whole_files",
+        *ROAD, *KEYWORDS, "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
     "gpu_cep.live.sliced_rows": {*ROAD[:14], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.rules": {*ROAD[:18], "gpu_cep.keywords"},
+    "gpu_cep.rule_sets.rules": {*ROAD[:18], *KEYWORDS},
     "gpu_cep.rule_sets.files": {"gpu_cep.errors", "gpu_cep.rule_sets.rules"},
-    "gpu_cep.rule_sets.plans": {*ROAD[:21], "gpu_cep.keywords"},
+    "gpu_cep.rule_sets.plans": {*ROAD[:21], *KEYWORDS},
     "gpu_cep.rule_sets.families": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
     "gpu_cep.rule_sets.runs": {*ROAD[:23], "gpu_cep_kernels.compile.launch"},
     "gpu_cep.rule_sets.explain": {*ROAD[:24], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.matching": {*ROAD[:26], "gpu_cep.keywords", "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.bound_events": {*ROAD, "gpu_cep.keywords"},
-    "gpu_cep.streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.__version__"},
-    "gpu_cep.progress_tables": {*ROAD, "gpu_cep.keywords"},
+    "gpu_cep.rule_sets.matching": {*ROAD[:26], *KEYWORDS, "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.bound_events": {*ROAD, *KEYWORDS},
+    "gpu_cep.streams": {*ROAD, *KEYWORDS, "gpu_cep.__version__"},
+    "gpu_cep.progress_tables": {*ROAD, *KEYWORDS},
     "gpu_cep.rule_sets.lookups": {*ROAD},
-    "gpu_cep.rule_sets.streams": {*ROAD, "gpu_cep.keywords", "gpu_cep.rule_sets.lookups", "gpu_cep.streams", "gpu_cep.__version__"},
+    "gpu_cep.rule_sets.streams": {*ROAD, *KEYWORDS, "gpu_cep.rule_sets.lookups", "gpu_cep.streams", "gpu_cep.__version__"},
     "gpu_cep.sql_statements": {*ROAD[:3]},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
-        *ROAD, "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__",
+        *ROAD, *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__",
         DISPLAY, "gpu_cep_kernels",
     },
     "gpu_cep": {
-        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
+        *ROAD, "gpu_cep.bound_events", *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
         "gpu_cep.rule_sets.streams",
     },
     "gpu_cep_spark": {
-        *ROAD, "gpu_cep.bound_events", "gpu_cep.keywords", "gpu_cep.progress_tables", "gpu_cep.sql_statements", "gpu_cep.__version__",
+        *ROAD, "gpu_cep.bound_events", *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_statements", "gpu_cep.__version__",
     },
     "gpu_cep_kernels": set(),
 }

@@ -18,11 +18,12 @@ from gpu_cep.errors import (
     nearest,
     warn_caller,
 )
-from gpu_cep.keywords import MatchOptions, PlanOptions, takes_keywords
+from gpu_cep.keywords import MatchOptions, PlanOptions
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_sets.explain import RuleSetExplanation, explain_rules
 from gpu_cep.rule_sets.plans import PlannedRule, PlannedRules, plan_rules
 from gpu_cep.rule_sets.rules import Rule, as_rules, naming, united
+from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -31,7 +31,7 @@ from gpu_cep.engine.streaming.state import (
     write_state,
 )
 from gpu_cep.errors import CepError, EventError, PatternError
-from gpu_cep.keywords import Functions, StreamOptions, read_keywords, takes_keywords
+from gpu_cep.keywords import Functions, StreamOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
@@ -52,6 +52,7 @@ from gpu_cep.queries.plans import as_query
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, named, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, one_table, same_columns
+from gpu_cep.signatures import takes_keywords
 from gpu_cep.streams import arrow_schema, fit_events
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from gpu_cep import api
 from gpu_cep.bound_events import Events
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
-from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices, takes_keywords
+from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices
+from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.schemas import arrow_schema

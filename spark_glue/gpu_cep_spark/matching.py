@@ -17,11 +17,12 @@ from gpu_cep.api import match
 from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
-from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
+from gpu_cep.keywords import SparkOptions, read_keywords
 from gpu_cep.live.plans import Arrival, check_choices
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
+from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.file_matching import match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle

@@ -12,10 +12,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep.api import match
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
-from gpu_cep.keywords import SparkProgressOptions, takes_keywords
+from gpu_cep.keywords import SparkProgressOptions
 from gpu_cep.plan.timeouts import MATCH
 from gpu_cep.progress_tables import COMPLETED, OF_STARTS, REACHED, REPLACED, query_of_starts
 from gpu_cep.queries.plans import refuse_swapped
+from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.scan_choice import Paths
 from gpu_cep_spark.slices.choice import AUTO

@@ -13,8 +13,9 @@ from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import PatternError
-from gpu_cep.keywords import PlotOptions, read_keywords, takes_keywords
+from gpu_cep.keywords import PlotOptions, read_keywords
 from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
+from gpu_cep.signatures import takes_keywords
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:

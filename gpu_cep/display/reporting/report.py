@@ -21,10 +21,11 @@ from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import CepError, PatternError
 from gpu_cep.explanations import explanation_of
-from gpu_cep.keywords import ReportOptions, read_keywords, takes_keywords
+from gpu_cep.keywords import ReportOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
 from gpu_cep.queries.plans import as_query, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.signatures import takes_keywords
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gpu_cep.api import match
 from gpu_cep.choices import OnError
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import CepError, UnsupportedError
-from gpu_cep.keywords import SparkOptions, read_keywords, takes_keywords
+from gpu_cep.keywords import SparkOptions, read_keywords
 from gpu_cep.plan.columns_read import narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
@@ -26,6 +26,7 @@ from gpu_cep.rule_sets.matching import check_error_choices, report_failures
 from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, same_columns
+from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.matching import check_settings, gpu_match, known_of, refuse_other_frames
