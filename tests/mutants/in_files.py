@@ -189,4 +189,11 @@ FILES = (
         "re.compile(r'\\n.').search(text, end)",
         ("tests/engine/input/test_large_integers.py",),
     ),
+    Fault(
+        "a-code-beyond-the-last-value-is-read",
+        "gpu_cep/engine/input/encodings.py",
+        "_greatest(codes) >= values",
+        "_greatest(codes) > values",
+        ("tests/engine/input/test_damaged_codes.py",),
+    ),
 )

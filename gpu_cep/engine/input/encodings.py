@@ -7,6 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.errors import EventError
+from gpu_cep.identity import while_alive
+
 # Types that are read as they are, and those of text, by their numbers.
 _TEXTS = frozenset(kind.id for kind in (pa.string(), pa.large_string()))
 _PLAIN = _TEXTS | frozenset(
@@ -18,6 +21,7 @@ _PLAIN = _TEXTS | frozenset(
 )  # fmt: skip
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 
+_UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
@@ -25,9 +29,14 @@ def decode_table(table: pa.Table) -> pa.Table:
     """Return `table` without views, without run-end encoding, and with dictionaries of text only, none of whose values is NULL.
 
     Tables of polars have views.
+
+    Raises
+    ------
+    EventError
+        A dictionary lacks a value that a code stands for, as of a damaged file.
     """
-    encoded = plain_dictionaries(table.schema)
-    if encoded is not None and not hold_nulls(table, encoded):
+    holds_null = inspect_dictionaries(table)
+    if has_plain_types(table.schema) and not holds_null:
         return table
     for number, field in enumerate(table.schema):
         given = table.column(number)
@@ -70,15 +79,38 @@ def _without_dictionaries(arrow: pa.DataType) -> pa.DataType:
     return _with_fields(arrow, lambda field: field.with_type(_without_dictionaries(field.type)))
 
 
-def plain_dictionaries(schema: pa.Schema) -> tuple[int, ...] | None:
-    """Return the columns of dictionaries if :func:`decode_table` only looks for NULL among their values; None if it does more."""
-    kinds = schema.types
-    return tuple(number for number, kind in enumerate(kinds) if kind.id == _DICTIONARY) if all(map(_is_plain, kinds)) else None
+def has_plain_types(schema: pa.Schema) -> bool:
+    """Return whether :func:`decode_table` only looks through dictionaries."""
+    return all(map(_is_plain, schema.types))
 
 
-def hold_nulls(table: pa.Table, columns: tuple[int, ...]) -> bool:
-    """Return whether NULL is among the values of a dictionary in one of the `columns`."""
-    return any(_hold_nulls(table.column(number)) for number in columns)
+@while_alive
+def inspect_dictionaries(table: pa.Table) -> bool:
+    """Return whether NULL is among the values of a dictionary of text; a table is looked through once.
+
+    Raises
+    ------
+    EventError
+        A dictionary lacks a value that a code stands for. Nothing that reads codes tests them again.
+    """
+    encoded = [number for number, kind in enumerate(table.schema.types) if kind.id == _DICTIONARY]
+    for number in encoded:
+        _check_codes(table.column(number), table.schema.field(number).name)
+    return any(_hold_nulls(table.column(number)) for number in encoded)
+
+
+def _check_codes(column: pa.ChunkedArray, name: str) -> None:
+    """Raise EventError if a code of a column is that of no value."""
+    for chunk in column.chunks:
+        codes, values = chunk.indices, len(chunk.dictionary)
+        if len(codes) > codes.null_count and _greatest(codes) >= values:
+            raise EventError(f"column {name!r} is damaged: one of its codes is that of none of the {values:,} values in its dictionary")
+
+
+def _greatest(codes: pa.Array) -> int:
+    """Return the greatest code; one below 0 counts as one that is greater than any, and NULL as 0."""
+    present = codes.fill_null(0) if codes.null_count else codes
+    return int(present.to_numpy().view(_UNSIGNED[codes.type.bit_width]).max())
 
 
 def _is_plain(arrow: pa.DataType) -> bool:

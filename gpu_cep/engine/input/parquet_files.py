@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
+from gpu_cep.engine.input.encodings import inspect_dictionaries
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.near_groups import near_groups
@@ -154,7 +155,10 @@ class ParquetFiles:
     def _table(self, fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
         """Return columns of all rows of some fragments, none of which has changed."""
         with reading_files(self.states, fragments, schema, columns):
-            return _table(fragments, schema, columns)
+            table = _table(fragments, schema, columns)
+        # Arrow reads the codes of a damaged page as they are
+        inspect_dictionaries(table)
+        return table
 
     def _encoded_table(self, kept: Kept, columns: Sequence[str], encoded: Sequence[str]) -> pa.Table:
         """Return columns of the row groups that are kept, the `encoded` ones as dictionaries."""

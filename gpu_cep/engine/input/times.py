@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.input.encodings import hold_nulls, plain_dictionaries
+from gpu_cep.engine.input.encodings import has_plain_types, inspect_dictionaries
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
@@ -75,14 +75,12 @@ def is_ready(events: object, options: Options) -> bool:
     """Return whether events are a table that is read as it is: nothing is decoded, and its timestamps have a type."""
     if not isinstance(events, pa.Table):
         return False
-    encoded = _known_ready.of(
-        options.timestamp, events.schema, lambda own: None if lacks_times(own, options) else plain_dictionaries(own)
-    )  # fmt: skip
-    return encoded is not None and not hold_nulls(events, encoded)
+    ready = _known_ready.of(options.timestamp, events.schema, lambda own: not lacks_times(own, options) and has_plain_types(own))
+    return ready and not inspect_dictionaries(events)
 
 
 # Over few events to look at the type of each column takes a sixtieth of the time. To look through many schemas takes longer.
-_known_ready: SchemaMemo[str, tuple[int, ...] | None] = SchemaMemo(64, metadata=False)
+_known_ready: SchemaMemo[str, bool] = SchemaMemo(64, metadata=False)
 
 
 def refuse_missing(columns: EventColumns, column: int, what: str, count: int, remedy: str = DROP) -> None:
