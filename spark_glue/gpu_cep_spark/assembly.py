@@ -20,7 +20,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.narrowing.pushdown import quote
-from gpu_cep_spark.tasks.worker import RESULT_ROWS
+from gpu_cep_spark.tasks.results import RESULT_ROWS
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
 ENDS = 4  # columns: time and position of a match's first event, and of its last

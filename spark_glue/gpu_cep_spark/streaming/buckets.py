@@ -16,7 +16,7 @@ from gpu_cep.engine.streaming.event_tags import bindable_rows
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.sessions import first_closing
 from gpu_cep.engine.streaming.state import Clock, StreamState
-from gpu_cep.errors import CepError, EventError
+from gpu_cep.errors import EventError
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, give_up_decided, hold_events, is_due, no_matches
 from gpu_cep_spark.streaming.marks import in_order_of_ties, marks_after, read_marks
@@ -24,7 +24,8 @@ from gpu_cep_spark.streaming.packing import read_chunk, rows_of_pieces, write_ch
 from gpu_cep_spark.streaming.state import TICKS, Bucket, New, Numbers, Ran, Store, holds, is_settled, read_bucket, read_events, write_bucket
 from gpu_cep_spark.streaming.work import LiveWork
 from gpu_cep_spark.tasks.devices import use_device_of_task
-from gpu_cep_spark.tasks.worker import as_events, as_promised, in_batches
+from gpu_cep_spark.tasks.results import as_promised, in_batches, naming_pattern
+from gpu_cep_spark.tasks.worker import as_events
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,15 +52,12 @@ def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] 
     """
     store = Store(*state)
     use_device_of_task(TaskContext.get(), os.environ)
-    try:
+    with naming_pattern(work.pattern):
         bucket = read_bucket(work, store)
         new = _take_in_time(work, arrived, watermark * TICKS)
         bucket = _count(bucket, new, watermark * TICKS)
         ran = _run(work, bucket, store)
         after = write_bucket(work, store, bucket, ran, new, watermark, called=arrived is None)
-    except CepError as fault:
-        # without the frames of the engine, which tell a user nothing
-        raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
     yield _answer(work, ran, new, after, watermark, bucket.state.clock)
 
 

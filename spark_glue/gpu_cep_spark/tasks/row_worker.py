@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,15 +18,13 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 from gpu_cep.engine.row_patterns.slices import answer_slices
-from gpu_cep.errors import CepError
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.reports.run_report import add_figures
 from gpu_cep_spark.slices.marks import FLAG_BITS, OWN_BIT
-from gpu_cep_spark.tasks.devices import use_device_of_task
+from gpu_cep_spark.tasks.results import Tables, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, stream_hashes, whole_streams
-from gpu_cep_spark.tasks.worker import as_promised, cast_column, in_batches, room_of
+from gpu_cep_spark.tasks.worker import cast_column, room_of
 
 OWN = pa.field("own", pa.bool_())
 
@@ -79,18 +76,13 @@ def match_rows(work: RowWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     CepError
         Any error of the engine, with the pattern added to the message.
     """
-    context = TaskContext.get()
-    use_device_of_task(context, os.environ)
-    profile = Profile()
-    profile.add("tasks", 1)
-    plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
-    try:
-        with closing(whole_streams(batches, _room(work, context))) as parts:
-            found = (as_promised(rows, plain) for rows in _answers(work, context, parts, profile))
-            yield from add_figures(found, profile, work.result) if work.reports else found
-    except CepError as fault:
-        # without the frames of the engine, which tell a user nothing
-        raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
+    return results_of_task(work, partial(_find, work, batches))
+
+
+def _find(work: RowWork, batches: Iterable[pa.RecordBatch], context: TaskContext | None, profile: Profile) -> Tables:
+    """Give what the pattern returns for a partition, in tables that fit in Spark's batches."""
+    with closing(whole_streams(batches, _room(work, context))) as parts:
+        yield from _answers(work, context, parts, profile)
 
 
 def _room(work: RowWork, context: TaskContext | None) -> Room:

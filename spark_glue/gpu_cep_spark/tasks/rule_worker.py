@@ -21,7 +21,8 @@ from gpu_cep.rule_sets.runs import run_shared, share_events
 from gpu_cep.rule_sets.tables import one_table
 from gpu_cep_spark.slices.own_rows import separate_own_rows
 from gpu_cep_spark.tasks.devices import use_device_of_task
-from gpu_cep_spark.tasks.worker import Work, as_events, as_promised, in_batches, parts_of, refuse_untimed, room_for
+from gpu_cep_spark.tasks.results import as_promised, in_batches
+from gpu_cep_spark.tasks.worker import Work, as_events, parts_of, refuse_untimed, room_for
 from gpu_cep_spark.tasks.worker_memory import tasks_at_once
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,22 +21,16 @@ from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.ticks import Tick
-from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
+from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.files.key_buckets import Bucket, rows_of_bucket
 from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
-from gpu_cep_spark.reports.run_report import add_figures
 from gpu_cep_spark.slices.marks import OWN_BIT
 from gpu_cep_spark.slices.own_rows import separate_own_rows, with_number, with_positions
-from gpu_cep_spark.tasks.devices import use_device_of_task
+from gpu_cep_spark.tasks.results import Tables, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.tasks.worker_memory import bytes_of_events, tasks_at_once
-
-# The most rows and bytes of a batch that goes back to Spark, about those of the batches that Spark sends.
-RESULT_ROWS, RESULT_BYTES = 1 << 16, 1 << 26
-# The most bytes of one row that Arrow and Spark can hold.
-MOST_BYTES = (1 << 31) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +93,13 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
     CepError
         Any error of the engine, with the pattern added to the message.
     """
-    context = TaskContext.get()
-    use_device_of_task(context, os.environ)
-    profile = Profile()
-    profile.add("tasks", 1)
-    plain = pa.schema(list(work.result)[:-1]) if work.reports else work.result
-    try:
-        with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
-            matches = (as_promised(rows, plain) for rows in _matches(work, context, _time_reading(parts, profile), profile))
-            yield from add_figures(matches, profile, work.result) if work.reports else matches
-    except CepError as fault:
-        # without the frames of the engine, which tell a user nothing
-        raise type(fault)(f"{fault}; the pattern is {work.pattern}") from None
+    return results_of_task(work, partial(_find, work, batches))
+
+
+def _find(work: Work, batches: Iterable[pa.RecordBatch], context: TaskContext | None, profile: Profile) -> Tables:
+    """Give the matches of a partition in tables that fit in Spark's batches."""
+    with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
+        yield from _matches(work, context, _time_reading(parts, profile), profile)
 
 
 def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:
@@ -251,33 +241,3 @@ def _as_part(nodes: pa.Table, part: int) -> pa.Table:
     """Return the nodes of a compressed result without row numbers, and with the part that they belong to."""
     numbers = pa.array([part] * nodes.num_rows, pa.int64())
     return nodes.set_column(nodes.schema.get_field_index("part"), "part", numbers).drop_columns("row")
-
-
-def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
-    """Give the rows of `table` in tables small enough for Spark's batches, by halving it again and again.
-
-    Raises
-    ------
-    MatchLimitExceeded
-        A single row is too large for Arrow.
-    """
-    if table.num_rows > 1 and (table.num_rows > RESULT_ROWS or table.nbytes > most):
-        half = table.num_rows // 2
-        yield from in_batches(table.slice(0, half), most)
-        yield from in_batches(table.slice(half), most)
-    elif table.num_rows == 1 and table.nbytes > MOST_BYTES:
-        remedy = "use output='events', output='count' or columns="
-        raise MatchLimitExceeded(f"one row of the result takes {table.nbytes:,} bytes, and Arrow holds {MOST_BYTES:,}; {remedy}")
-    elif table.num_rows:
-        yield table
-
-
-def as_promised(rows: pa.Table, schema: pa.Schema) -> pa.RecordBatch:
-    """Return `rows` as one batch in the types that Spark expects.
-
-    Durations, for example, are microseconds there.
-    """
-    # only types that differ are cast: pyarrow cannot cast a list of structs with a column of type null, not even to the same type
-    pairs = zip(rows.columns, schema.types, strict=True)
-    columns = [(column if column.type == promised else column.cast(promised)).combine_chunks() for column, promised in pairs]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -30,7 +30,7 @@ from gpu_cep_spark.streaming import packing as live_packing
 from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.frames import live_work
 from gpu_cep_spark.streaming.state import TICKS
-from gpu_cep_spark.tasks.worker import as_promised
+from gpu_cep_spark.tasks.results import as_promised
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.drawn.situations import situation_queries, situation_tables

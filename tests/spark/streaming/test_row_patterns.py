@@ -26,8 +26,8 @@ from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.marks import in_order_of_ties
 from gpu_cep_spark.streaming.row_patterns import live_row_work
 from gpu_cep_spark.streaming.state import TICKS
+from gpu_cep_spark.tasks.results import as_promised
 from gpu_cep_spark.tasks.row_worker import match_rows
-from gpu_cep_spark.tasks.worker import as_promised
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.spark.samples import as_set
 from tests.spark.streaming.buckets import Operator

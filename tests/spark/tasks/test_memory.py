@@ -21,10 +21,11 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark import jobs
-from gpu_cep_spark.tasks import worker
+from gpu_cep_spark.tasks import results
 from gpu_cep_spark.tasks.handshake import make_stage
+from gpu_cep_spark.tasks.results import in_batches
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
-from gpu_cep_spark.tasks.worker import Work, in_batches, match_partition
+from gpu_cep_spark.tasks.worker import Work, match_partition
 from gpu_cep_spark.tasks.worker_memory import LEAST, LIMIT, WORKING, bytes_of_events
 from tests.spark.samples import QUERIES, as_set, streams
 
@@ -227,11 +228,11 @@ def test_batches_follow_the_width_of_rows() -> None:
     assert pa.concat_tables(parts).equals(wide)
     assert all(part.nbytes <= 20_000 for part in parts)
     assert len(parts) < 4 * wide.nbytes / 20_000
-    assert [part.num_rows for part in in_batches(pa.table({"n": np.zeros(worker.RESULT_ROWS + 2)}))] == [worker.RESULT_ROWS // 2 + 1] * 2
+    assert [part.num_rows for part in in_batches(pa.table({"n": np.zeros(results.RESULT_ROWS + 2)}))] == [results.RESULT_ROWS // 2 + 1] * 2
     assert list(in_batches(wide.slice(0, 0))) == []
 
 
 def test_a_row_that_arrow_cannot_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(results, "MOST_BYTES", 1_000)
     with pytest.raises(MatchLimitExceeded, match=r"one row of the result takes 2,\d+ bytes, and Arrow holds 1,000"):
         list(in_batches(pa.table({"text": ["x" * 2_000]}), 100))
