@@ -11,6 +11,7 @@ from gpu_cep.analysis.bound_expressions import Constant
 from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, NULL, STRING, TICKS_PER_SECOND, decimal, duration, timestamp
 from gpu_cep.lang.ast import UNITS
 
+INT32_MAX = 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 SECONDS_PER_DAY = 86_400
 

@@ -25,7 +25,7 @@ from gpu_cep.analysis.coercion import (
     units_in_one,
 )
 from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint
-from gpu_cep.analysis.literals import INT64_MAX, INT64_MIN
+from gpu_cep.analysis.literals import INT32_MAX, INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, DataType, Kind, decimal, duration, timestamp
 from gpu_cep.lang.ast import Span
@@ -81,8 +81,12 @@ def _compare(name: str, left: Bound, right: Bound, meeting: DataType, scope: Sco
         # a comparison with NULL is NULL, and kernels cannot read a text constant: NULL takes its place
         left, right = (Constant(None, meeting) if isinstance(side, Constant) else side for side in (left, right))
     for comparison, value, other in ((name, left, right), (MIRRORED[name], right, left)):
-        if isinstance(other, Constant) and not isinstance(value, Constant) and units_in_one(value.type, meeting) > 1:
+        if isinstance(value, Constant) or units_in_one(value.type, meeting) == 1:
+            continue
+        if isinstance(other, Constant):
             return _compare_in_own_unit(comparison, value, other, meeting, scope, span)
+        if meeting.kind in TICKS and _reaches_beyond(value.type, meeting):
+            return _compare_with_finer_time(comparison, value, other, meeting, scope, span)
     left, right = cast_all((left, right), meeting)
     if meeting.kind in TICKS:
         if isinstance(right, Constant) and not fits(right.value):
@@ -109,6 +113,21 @@ def _compare_with_far_time(name: str, value: Bound, far: Constant) -> Bound:
     """Return the comparison with a time or duration that no value reaches: a unit that is fine, such as ns, tells fewer years apart."""
     assert isinstance(far.value, int), "ticks are integers"
     return unless_null(value, getattr(python_operator, name)(0, far.value))
+
+
+def _compare_with_finer_time(name: str, value: Bound, finer: Bound, meeting: DataType, scope: Scope, span: Span | None) -> Bound:
+    """Return the comparison with a time or duration of a finer unit; a value that has no place in that unit is beyond any other."""
+    most = INT64_MAX // units_in_one(value.type, meeting)
+    is_late, is_early = (Operation(side, (value, Constant(end, value.type)), BOOLEAN) for side, end in (("gt", most), ("lt", -most)))
+    late, early = (unless_null(finer, getattr(python_operator, name)(side, 0)) for side in (1, -1))
+    near = operation(name, cast_all((value, finer), meeting), BOOLEAN, scope, span)
+    return Operation("case", (is_late, is_early, late, early, near), BOOLEAN)
+
+
+def _reaches_beyond(type: DataType, finer: DataType) -> bool:
+    """Return whether some times or durations of a type have no place in a type of a finer unit; days have 32 bits."""
+    most = INT32_MAX if type.kind is Kind.DATE else INT64_MAX
+    return most * units_in_one(type, finer) > INT64_MAX
 
 
 def unless_null(value: Bound, truth: bool) -> Bound:

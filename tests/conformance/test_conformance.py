@@ -284,6 +284,29 @@ def test_values_of_a_coarse_unit_compare_with_constants_of_a_finer_one(condition
     assert matches_of(answered(case, output="indices")) == expected(case)
 
 
+@pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("operands", [("a.s", "b.ns"), ("b.ns", "a.s"), ("a.day", "b.us"), ("a.us", "b.ns"), ("a.long", "b.short"), ("a.day", "b.ms")])
+def test_columns_of_different_units_compare_by_value(operator, operands):
+    far, most = 253_402_300_799, (1 << 63) - 1
+    nanoseconds = [most, -most - 1, None, most // 10**9 * 10**9, 0, 10**9]
+    events = pa.table(
+        {
+            "ts": range(6),
+            "s": pa.array([far, -far, None, most // 10**9, most // 10**9 + 1, 1], pa.timestamp("s")),
+            "ms": pa.array([far * 1000, -far * 1000, 0, None, 86_400_000, 1], pa.timestamp("ms")),
+            "us": pa.array([most, -most, most // 1000, None, far * 10**6, 10**6], pa.timestamp("us")),
+            "ns": pa.array(nanoseconds, pa.timestamp("ns")),
+            "day": pa.array([(1 << 31) - 1, -(1 << 31), None, 2_932_896, 106_751_991, 1], pa.date32()),
+            "long": pa.array([most, -most, None, most // 10**9, 0, 1], pa.duration("s")),
+            "short": pa.array(nanoseconds, pa.duration("ns")),
+        }
+    )
+    case = Case(f"PATTERN SEQ(a, b) WHERE {operator.join(operands)}", events, {"strategy": "skip_till_any_match"})
+    assert matches_of(answered(case, output="indices")) == expected(case)
+    known = Case(f"PATTERN SEQ(a, b) WHERE ({operator.join(operands)}) IS NULL", events, {"strategy": "skip_till_any_match"})
+    assert matches_of(answered(known, output="indices")) == expected(known)
+
+
 def test_a_backslash_makes_a_wildcard_plain():
     texts = ["%", "a%", "\\%", "\\", "_", "x", "a\nb", "a_b", "axb", "\\x", ""]
     events = pa.table({"ts": range(len(texts)), "s": texts})

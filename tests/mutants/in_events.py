@@ -229,6 +229,13 @@ TEXT = (
         (CONFORMANCE,),
     ),
     Fault(
+        "times-without-a-place-in-a-finer-unit-are-early",
+        "gpu_cep/analysis/operators.py",
+        'for side, end in (("gt", most), ("lt", -most))',
+        'for side, end in (("lt", -most), ("gt", most))',
+        (CONFORMANCE,),
+    ),
+    Fault(
         "what-lies-between-two-values-is-the-lower-one",
         "gpu_cep/analysis/operators.py",
         '{"lt": "le", "ge": "gt"}.get(name, name) if rest else name',
