@@ -285,7 +285,9 @@ def test_values_of_a_coarse_unit_compare_with_constants_of_a_finer_one(condition
 
 
 @pytest.mark.parametrize("operator", ["=", "<>", "<", "<=", ">", ">="])
-@pytest.mark.parametrize("operands", [("a.s", "b.ns"), ("b.ns", "a.s"), ("a.day", "b.us"), ("a.us", "b.ns"), ("a.long", "b.short"), ("a.day", "b.ms")])
+@pytest.mark.parametrize(
+    "operands", [("a.s", "b.ns"), ("b.ns", "a.s"), ("a.day", "b.us"), ("a.us", "b.ns"), ("a.long", "b.short"), ("a.day", "b.ms")]
+)
 def test_columns_of_different_units_compare_by_value(operator, operands):
     far, most = 253_402_300_799, (1 << 63) - 1
     nanoseconds = [most, -most - 1, None, most // 10**9 * 10**9, 0, 10**9]
