@@ -310,9 +310,9 @@ def count_table(plan: Plan, columns: EventColumns, stream_rows: Indices, counts:
 
 def _keys(plan: Plan, columns: EventColumns, rows: Indices) -> list[pa.Array]:
     """Return the keys of the streams that have these rows; of a stream with 0.0 and -0.0, which are equal, it is 0.0."""
-    return [_plain_zeros(columns.take(column, pa.array(rows))) for column in plan.query.partition_by]
+    return [plain_zeros(columns.take(column, pa.array(rows))) for column in plan.query.partition_by]
 
 
-def _plain_zeros(keys: pa.Array) -> pa.Array:
+def plain_zeros(keys: pa.Array) -> pa.Array:
     """Return keys with 0.0 in the place of -0.0: which row stands for a stream depends on how its events were divided."""
     return pc.add(keys, pa.scalar(0, keys.type)) if pa.types.is_float32(keys.type) or pa.types.is_float64(keys.type) else keys

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.output.result_tables import plain_zeros
 from gpu_cep.engine.slices.disjoint import Held, Later, keys_of, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
@@ -153,4 +154,6 @@ def add_up(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
     streams, firsts = number_streams(sliced.whole.query, rows.select(keys), rows.num_rows)
     sums = np.zeros(len(firsts), np.int64)
     np.add.at(sums, streams, counts)
-    return rows.take(firsts).set_column(last, rows.schema.field(last), pa.array(sums))
+    of_streams = rows.take(firsts)
+    plain = [plain_zeros(of_streams.column(key)) for key in keys]
+    return pa.Table.from_arrays([*plain, pa.array(sums)], schema=rows.schema)

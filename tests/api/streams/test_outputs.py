@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -262,3 +263,13 @@ def test_events_may_be_kept_elsewhere_between_runs():
     assert again.events == state.events
     with pytest.raises(AssertionError, match="hold_events"):
         certain_matches(query, replace(rest, events=state.events), None, None)
+
+
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last"])
+def test_a_stream_counts_zeros_of_either_sign_as_one_key(after_match):
+    events = pa.table({"ts": range(6), "type": list("ABABAB"), "z": [-0.0, -0.0, 0.0, -0.0, math.nan, math.nan]})
+    query = "PARTITION BY z PATTERN SEQ(A a, B b) WITHIN 1"
+    live = cep.stream(query, events.schema, output="count", after_match=after_match)
+    counted = [live.push(events.slice(row, 2)).to_pylist() for row in (0, 2, 4)]
+    assert repr(counted) == repr([[{"z": key, "count": 1}] for key in (0.0, 0.0, math.nan)])
+    assert repr(cep.match(events, query, output="count", after_match=after_match)["z"].to_pylist()) == repr([0.0, math.nan])
