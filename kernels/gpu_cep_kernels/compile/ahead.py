@@ -23,7 +23,7 @@ import numba
 
 from gpu_cep_kernels.compile import jit, notices
 from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, read_forms, type_of
-from gpu_cep_kernels.compile.kernel_cache import cache_folder, writable_folder
+from gpu_cep_kernels.compile.kernel_cache import cache_folder, is_kept, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.compile.processes import can_start, end_with_parent, fork_others, start_beside
 from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn
@@ -51,7 +51,7 @@ def compile_ahead() -> None:
     if folder is None or capability is None:
         return
     done = _done(folder, capability)
-    if not done.exists() and ahead_turn.take_free(done.with_suffix(".lock")):
+    if not is_kept(done.name) and ahead_turn.take_free(done.with_suffix(".lock")):
         start(capability, available_threads() - 1)
 
 

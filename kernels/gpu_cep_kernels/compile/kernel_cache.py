@@ -106,6 +106,11 @@ def _is_private(folder: Path) -> bool:
     return owned and stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def is_kept(name: str) -> bool:
+    """Whether a file is in the folder that is wanted for kernels, which may be read-only, or in the one that is written in its place."""
+    return any(folder is not None and (folder / name).exists() for folder in (cache_folder(), writable_folder(cache_folder())))
+
+
 class KernelCache(NullCache):
     """Keep a kernel's compiled forms by numba's protocol: each in a file named by the digest of all that it depends on.
 
@@ -137,12 +142,12 @@ class KernelCache(NullCache):
         if folder is None:
             return False
         name = self.file_name(sig, codegen)
-        return not (folder / name).exists() and (wait or turn.take_free(folder / f"{name}.lock"))
+        return not is_kept(name) and (wait or turn.take_free(folder / f"{name}.lock"))
 
     def is_missing(self, sig: Any, codegen: Any) -> bool:
         """Whether the form for these types can be kept, is not kept, and no other process compiles it."""
         folder, name = writable_folder(cache_folder()), self.file_name(sig, codegen)
-        return folder is not None and not (folder / name).exists() and not is_taken(folder / f"{name}.lock")
+        return folder is not None and not is_kept(name) and not is_taken(folder / f"{name}.lock")
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""
@@ -174,8 +179,9 @@ class _Files:
         self._base = base
 
     def load(self, key: str) -> Any:
-        """Return what was kept under the key, or None."""
-        return _read(self._path(key))
+        """Return what was kept under the key in the folder that is wanted, or in the one that is written, or None."""
+        path, wanted = self._path(key), cache_folder()
+        return (wanted and _read(wanted / path.name)) or _read(path)
 
     def save(self, key: str, data: Any) -> None:
         """Keep a form under its key, where that can be written."""
@@ -183,7 +189,7 @@ class _Files:
 
     def is_kept(self, key: str) -> bool:
         """Return whether there is a form under the key."""
-        return self._path(key).exists()
+        return is_kept(self._path(key).name)
 
     def turn_of(self, key: str) -> Path:
         """Return the name of the turn to compile the form of the key."""
@@ -200,8 +206,6 @@ def _cuda_cache_class() -> Any:
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
 
     class Place:
-        """Where the compiled forms of a kernel for CUDA are kept."""
-
         def __init__(self, key: str, folder: Path) -> None:
             self._key, self._folder = key, folder
 

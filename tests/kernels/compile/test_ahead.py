@@ -142,6 +142,7 @@ def begun(monkeypatch, tmp_path):
     """What is started where there is a card, and its folder."""
     started: list[tuple[ahead.Capability, int]] = []
     monkeypatch.setattr(ahead, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(ahead, "card_capability", lambda: (9, 0))
     monkeypatch.setattr(ahead, "available_threads", lambda: 16)
     monkeypatch.setattr(ahead, "start", lambda capability, processes: started.append((capability, processes)))
@@ -170,6 +171,15 @@ def test_processes_are_started_once_on_the_cores_that_are_left(begun):
 
 def test_nothing_is_started_where_all_is_compiled(begun, tmp_path):
     ahead._done(tmp_path, (9, 0)).touch()
+    ahead.compile_ahead()
+    assert begun == []
+
+
+def test_nothing_is_started_where_all_is_compiled_in_a_folder_that_cannot_be_written(begun, monkeypatch, tmp_path):
+    ahead._done(tmp_path, (9, 0)).touch()
+    (tmp_path / "other").mkdir()
+    for module in (ahead, kernel_cache):
+        monkeypatch.setattr(module, "writable_folder", lambda _: tmp_path / "other")
     ahead.compile_ahead()
     assert begun == []
 

@@ -78,6 +78,23 @@ def test_a_form_is_compiled_by_whose_turn_it_is(monkeypatch, tmp_path, wait):
     assert not list(tmp_path.glob("*.lock"))
 
 
+def test_forms_in_a_folder_that_cannot_be_written_are_found(monkeypatch, tmp_path):
+    """As in an image whose users may read it; what they compile is kept elsewhere."""
+    wanted, other = tmp_path / "wanted", tmp_path / "other"
+    other.mkdir()
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: wanted)
+    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN)
+    kept = fresh(kernel).cuda._cache
+    kept._cache_file.save(kept._index_key((), CODEGEN), {"code": "kept"})
+    monkeypatch.setattr(kernel_cache, "writable_folder", lambda _: other)
+    later = fresh(kernel).cuda._cache
+    assert later._cache_file.load(kept._index_key((), CODEGEN)) == {"code": "kept"}
+    assert later.begin((), context, True) is False
+    later._cache_file.save("another", {"code": "new"})
+    assert later._cache_file.load("another") == {"code": "new"}
+    assert [len(list(folder.glob("*.cuda"))) for folder in (wanted, other)] == [1, 1]
+
+
 def test_another_compiler_has_other_entries(monkeypatch):
     before = {entry(fresh(kernel)) for kernel in kernels().values()}
     monkeypatch.setattr(jit, "compilers_key", lambda: "the digest of other sources")

@@ -98,6 +98,17 @@ def test_what_a_process_compiles_is_left_out_until_it_gives_up(begun, tmp_path):
     assert begun == [(1, NAMES[1]), (1, NAMES[0])]
 
 
+def test_what_is_kept_in_a_folder_that_cannot_be_written_is_left_out(begun, monkeypatch, tmp_path):
+    """As in an image; neither is it compiled by a process that is told to."""
+    (tmp_path / file_of(FIRST)).touch()
+    (tmp_path / "other").mkdir()
+    monkeypatch.setattr(kernel_cache, "writable_folder", lambda _: tmp_path / "other")
+    large.compile_beside((FIRST,), 16)
+    assert begun == []
+    compiled = FIRST.compiled
+    assert not compiled._cache.begin(signature_of(large.forms()[NAMES[0]]), compiled.targetctx.codegen(), True)
+
+
 @pytest.mark.parametrize(
     ("module", "name", "found"),
     [
