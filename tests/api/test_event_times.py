@@ -125,9 +125,18 @@ def test_a_window_of_nothing_takes_ties_by_position():
 
 
 @pytest.mark.parametrize("column", ["ts", "day"])
-def test_days_that_are_not_midnight(column):
-    off = pa.Array.from_buffers(pa.date64(), 2, [None, pa.py_buffer(np.array([0, 86_400_001]))])
+@pytest.mark.parametrize(
+    ("time", "told"),
+    [
+        (86_400_001, "a time that is not midnight"),
+        ((1 << 31) * 86_400_000, "a day that date32 does not reach"),
+        (-((1 << 31) + 1) * 86_400_000, "a day that date32 does not reach"),
+        ((1 << 31) * 86_400_000 + 1, "a time that is not midnight"),
+    ],
+)
+def test_days_that_no_day_of_32_bits_is(column, time, told):
+    off = pa.Array.from_buffers(pa.date64(), 2, [None, pa.py_buffer(np.array([0, time]))])
     table = pa.table({"ts": [1, 2], "type": ["A", "B"], "day": off}).drop_columns(["ts"] if column == "ts" else [])
     table = table.rename_columns({"day": column}) if column == "ts" else table
-    with pytest.raises(EventError, match=f"column '{column}' of type date64 holds a time that is not midnight: cast it to timestamps"):
+    with pytest.raises(EventError, match=f"column '{column}' of type date64 holds {told}: cast it to timestamps"):
         indices(table, f"PATTERN a WHERE a.{column} > DATE '1970-01-01'")

@@ -17,6 +17,7 @@ Array = npt.NDArray[Any]
 # Decimals of so many digits are exact in an int64.
 EXACT_DIGITS = 18
 
+_DAY_IN_MS = 86_400_000
 # What to do about an unsigned integer that no signed one of 64 bits is.
 BEYOND_INT64 = "cast the column to text, which may be a key, or to float64"
 
@@ -62,7 +63,9 @@ def _days(array: pa.Array, name: str) -> pa.Array:
     try:
         return array.cast(pa.date32())
     except pa.ArrowInvalid as fault:
-        raise EventError(f"column {name!r} of type date64 holds a time that is not midnight: cast it to timestamps") from fault
+        of_day = array.view(pa.int64()).drop_null().to_numpy() % _DAY_IN_MS
+        held = "a time that is not midnight" if of_day.any() else "a day that date32 does not reach"
+        raise EventError(f"column {name!r} of type date64 holds {held}: cast it to timestamps") from fault
 
 
 def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
