@@ -14,6 +14,7 @@ from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.engine.brute_force.events import called_scalars
 from gpu_cep.engine.output.row_patterns import measure_type, row_pattern_schema
+from gpu_cep.errors import EventError
 from gpu_cep.oracle.row_patterns.answers import answer
 
 _NANOSECONDS = TICKS_PER_SECOND["ns"]
@@ -28,7 +29,8 @@ def answer_row_pattern(bound: BoundRowPattern, options: Options, table: pa.Table
     UnsupportedError
         A partition has too many rows; the message names the limit.
     EventError
-        AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none.
+        AFTER MATCH SKIP TO leads to the first row of a match, or to a variable that has none. Or a measure has no place
+        in its type.
     """
     computed = [each.expression for each in bound.computed if isinstance(each, ComputedExpression)]
     expressions = (*(each.expression for each in bound.measures), *(condition for _, condition in bound.conditions), *computed)
@@ -40,7 +42,10 @@ def answer_row_pattern(bound: BoundRowPattern, options: Options, table: pa.Table
     for number, measure in enumerate(bound.measures):
         values = [None if row.measures is None else row.measures[number] for row in found]
         kind = measure_type(measure, table.schema)
-        columns.append(_array(values, measure.type, kind))
+        try:
+            columns.append(_array(values, measure.type, kind))
+        except OverflowError as fault:
+            raise EventError(f"integer overflow in measure {measure.name!r}") from fault
     columns += [rows.column(column) for column in bound.returned_columns]
     return pa.table(columns, schema=row_pattern_schema(bound, table.schema))
 

@@ -288,6 +288,16 @@ def test_conditions_that_a_search_cannot_keep_are_named(condition):
         ask(f"ORDER BY n MEASURES count(*) AS k PATTERN (A+) DEFINE A AS {condition}", letters("ab"))
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+@pytest.mark.parametrize("measure", ["LAST(A.s) + 1 ns", "LAST(A.s) - LAST(A.ns)", "COALESCE(LAST(A.s), LAST(A.ns))", "LAST(A.day) + 1 ns"])
+def test_a_time_that_nanoseconds_cannot_hold_is_an_error_that_names_the_measure(measure, algorithm):
+    far = {"s": pa.array([253_402_300_799], pa.timestamp("s")), "day": pa.array([2_932_896], pa.date32())}
+    rows = pa.table({"ts": [1], "ns": pa.array([1], pa.timestamp("ns")), **far})
+    text = f"MATCH_RECOGNIZE (ORDER BY ts MEASURES {measure} AS late PATTERN (A) DEFINE A AS TRUE)"
+    with pytest.raises(cep.EventError, match="integer overflow in measure 'late'"):
+        cep.match(rows, text, algorithm=algorithm)
+
+
 def test_overflow_is_an_error_that_names_the_row():
     table = pa.table({"n": [1, 2, 3], "x": [2**62, 2**62, 2**62]})
     for condition in ("x + PREV(x) > 0", "sum(x) > 0", "x + x > 0"):
