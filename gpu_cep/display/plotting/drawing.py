@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, DateLocator, date2num
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -217,11 +218,20 @@ def _set_time_axis(axes: Axes, scene: Scene) -> None:
     axes.set_xlim(*_numbers(scene.view))
     axes.set_xlabel(_short(scene.axis))
     if scene.view.dtype.kind == "M":
-        locator = AutoDateLocator(tz=scene.zone)
+        locator = _DateLocator(tz=scene.zone)
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator, tz=scene.zone))
     else:
         axes.ticklabel_format(axis="x", scilimits=(-5, 8))
+
+
+class _DateLocator(AutoDateLocator):
+    """Places ticks as far apart as the time between two moments asks for: clocks that are set back show less, or none."""
+
+    def get_locator(self, dmin: datetime, dmax: datetime) -> DateLocator:
+        """Return what places the ticks between two moments."""
+        locator: DateLocator = super().get_locator(dmin.astimezone(UTC), dmax.astimezone(UTC))
+        return locator
 
 
 def _numbers(times: Times) -> npt.NDArray[np.float64]:

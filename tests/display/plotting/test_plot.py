@@ -138,6 +138,14 @@ def test_an_axis_of_times_with_a_zone_reads_as_clocks_there() -> None:
     assert lanes(timeline).xaxis.get_major_formatter().get_offset() == "2026-Mar-02"
 
 
+def test_an_axis_over_the_hour_by_which_clocks_are_set_back_has_few_ticks() -> None:
+    hour = np.datetime64("2024-10-27T00:30", "s") + np.arange(10) * np.timedelta64(10, "m")
+    # from 2:50 in summer to 2:50 in winter: the clock has not moved
+    timeline = cep.plot(table(pa.array(hour).cast(pa.timestamp("us", "Europe/Berlin"))), OVERLAP)
+    lanes(timeline).set_xlim(date2num(hour[2]), date2num(hour[8]))
+    assert len(lanes(timeline).xaxis.get_majorticklocs()) < 20
+
+
 @pytest.mark.parametrize(
     ("ts", "label"),
     [
