@@ -107,8 +107,9 @@ def _is_private(folder: Path) -> bool:
 
 
 def is_kept(name: str) -> bool:
-    """Whether a file is in the folder that is wanted for kernels, which may be read-only, or in the one that is written in its place."""
-    return any(folder is not None and (folder / name).exists() for folder in (cache_folder(), writable_folder(cache_folder())))
+    """Whether a file is in the folder that is wanted for kernels, which is not tried for writing then, or in the one that is written."""
+    wanted = cache_folder()
+    return bool(wanted and (wanted / name).exists()) or bool((other := writable_folder(wanted)) and (other / name).exists())
 
 
 class KernelCache(NullCache):
@@ -138,16 +139,15 @@ class KernelCache(NullCache):
 
     def begin(self, sig: Any, codegen: Any, wait: bool) -> bool:
         """Whether the form for these types is to be compiled: it is not kept, and no other process compiles it, or this one may `wait`."""
-        folder = writable_folder(cache_folder())
-        if folder is None:
-            return False
         name = self.file_name(sig, codegen)
-        return not is_kept(name) and (wait or turn.take_free(folder / f"{name}.lock"))
+        folder = None if is_kept(name) else writable_folder(cache_folder())
+        return folder is not None and (wait or turn.take_free(folder / f"{name}.lock"))
 
     def is_missing(self, sig: Any, codegen: Any) -> bool:
         """Whether the form for these types can be kept, is not kept, and no other process compiles it."""
-        folder, name = writable_folder(cache_folder()), self.file_name(sig, codegen)
-        return folder is not None and not is_kept(name) and not is_taken(folder / f"{name}.lock")
+        name = self.file_name(sig, codegen)
+        folder = None if is_kept(name) else writable_folder(cache_folder())
+        return folder is not None and not is_taken(folder / f"{name}.lock")
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled form to disk, where that can be written."""
@@ -193,8 +193,7 @@ class _Files:
 
     def turn_of(self, key: str) -> Path:
         """Return the name of the turn to compile the form of the key."""
-        path = self._path(key)
-        return path.with_name(f"{path.name}.lock")
+        return Path(f"{self._path(key)}.lock")
 
     def _path(self, key: str) -> Path:
         return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{CUDA_SUFFIX}")
