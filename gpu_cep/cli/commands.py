@@ -302,17 +302,21 @@ def warmup(
         str | None,
         typer.Option(metavar="DIR", help="Where to keep them (default: $NUMBA_CACHE_DIR, or the user's folder for caches)."),
     ] = None,
+    card: Annotated[
+        str | None,
+        typer.Option(metavar="CAPABILITY", help="Compute capability of the card, such as 9.0 (default: that of the one here, if any)."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compile the kernels ahead, also for a card, in as many processes as there are cores; queries find them on disk."""
     if cache is not None:
         # before anything imports numba, and for the processes that compile
         os.environ["NUMBA_CACHE_DIR"] = str(Path(cache).resolve())
-    from gpu_cep.cli.warmup import card_to_serve, count_kernels, describe_cache, trials, warm_up
+    from gpu_cep.cli.warmup import card_named, card_to_serve, count_kernels, describe_cache, trials, warm_up
 
-    chosen, card = trials(), card_to_serve()
     with report_faults():
-        for _ in show_count(warm_up(chosen, card), "compiling", len(chosen) + count_kernels(card)):
+        chosen, served = trials(), card_to_serve() if card is None else card_named(card)
+        for _ in show_count(warm_up(chosen, served), "compiling", len(chosen) + count_kernels(served)):
             pass
         found = describe_cache()
         say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)

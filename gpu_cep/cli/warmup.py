@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.cli.outcome import USAGE_FAULT, fail
 from gpu_cep.cli.side_by_side import run_side_by_side
-from gpu_cep.errors import CepError
+from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.plan.settings import AFTER_MATCH, OUTPUTS
-from gpu_cep_kernels.compile.ahead import Capability, card_capability, compile_form, forms, note_done
+from gpu_cep_kernels.compile.ahead import Capability, card_capability, compile_form, forms, known_capabilities, note_done
 from gpu_cep_kernels.compile.forms import Form
 from gpu_cep_kernels.compile.kernel_cache import CUDA_SUFFIX, SUFFIX, cache_folder, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
@@ -82,6 +83,23 @@ class Trial:
 def card_to_serve() -> Capability | None:
     """Return the compute capability of the card that this process sees; None without one, or without what compiles for it."""
     return card_capability() if importlib.util.find_spec("numba_cuda") else None
+
+
+def card_named(text: str) -> Capability:
+    """Return the compute capability that a text such as 9.0 names; end the command if CUDA's compiler does not know it.
+
+    Raises
+    ------
+    EngineUnavailable
+        Nothing here compiles for a card.
+    """
+    try:
+        known = {f"{major}.{minor}": (major, minor) for major, minor in known_capabilities()}
+    except (ImportError, RuntimeError) as fault:
+        raise EngineUnavailable(f"nothing here compiles for a card: {fault} (pip install 'gpu_cep[gpu]')") from fault
+    if text not in known:
+        fail(f"--card={text}: CUDA's compiler knows no such compute capability here; expected one of {', '.join(known)}", USAGE_FAULT)
+    return known[text]
 
 
 def count_kernels(card: Capability | None) -> int:

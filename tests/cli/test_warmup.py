@@ -77,6 +77,34 @@ def test_where_nothing_can_be_kept_warmup_fails(monkeypatch, capsys):
     assert capsys.readouterr().err.startswith("gpu-cep: compiled kernels can be kept nowhere: ")
 
 
+def test_a_card_may_be_named_where_there_is_none(monkeypatch, tmp_path, capsys):
+    """As where an image is built."""
+    if jit.simulated() or missing_wheels():
+        pytest.skip("nothing compiles for a card here")
+    served: list[ahead.Capability | None] = []
+    monkeypatch.setattr(warmup, "card_capability", lambda: None)
+    monkeypatch.setattr(warmup, "warm_up", lambda chosen, card: served.append(card) or iter([1]))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    for named in ([], ["--card", "9.0"], ["--card", "12.0"]):
+        assert main(["warmup", "--cache", str(tmp_path), *named]) == 0
+    assert served == [None, (9, 0), (12, 0)]
+    for wrong in ("9", "sm_90", "0.1"):
+        assert main(["warmup", "--card", wrong]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"gpu-cep: --card={wrong}: CUDA's compiler knows no such compute capability here; expected one of 7.5, 8.0,")
+
+
+@pytest.mark.parametrize("fault", [ModuleNotFoundError("No module named 'numba_cuda'"), RuntimeError("libnvrtc was not found")])
+def test_a_card_that_nothing_compiles_for_is_an_error(monkeypatch, capsys, fault):
+    def fail():
+        raise fault
+
+    monkeypatch.setattr(warmup, "known_capabilities", fail)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    assert main(["warmup", "--card", "9.0"]) == 4
+    assert capsys.readouterr().err == f"gpu-cep: nothing here compiles for a card: {fault} (pip install 'gpu_cep[gpu]')\n"
+
+
 def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, capsys):
     """Those that cannot be compiled give a notice."""
     if jit.simulated() or missing_wheels():

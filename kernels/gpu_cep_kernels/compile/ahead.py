@@ -78,6 +78,21 @@ def card_capability() -> Capability | None:
     return None if any(asked) else (found[0].value, found[1].value)
 
 
+def known_capabilities() -> list[Capability]:
+    """Return the compute capabilities for which CUDA's compiler compiles here, ascending; no card is asked.
+
+    Raises
+    ------
+    ImportError, RuntimeError
+        Numba-cuda or that compiler is missing.
+    """
+    import_module("numba_cuda")
+    fault, known = import_module("cuda.bindings.nvrtc").nvrtcGetSupportedArchs()
+    if fault:
+        raise RuntimeError(f"CUDA's compiler does not work: {fault.name}")
+    return [divmod(each, 10) for each in sorted(known)]
+
+
 def _done(folder: Path, capability: Capability) -> Path:
     """Return the empty file that says that all forms are compiled."""
     spec = importlib.util.find_spec("numba_cuda")
