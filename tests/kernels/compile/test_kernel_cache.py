@@ -318,6 +318,14 @@ def test_machines_with_different_processors_share_a_folder(tmp_path):
     assert [checkout.call(**machine)[1] for machine in machines] == ["", ""]
 
 
+def test_machines_that_are_given_a_processor_find_the_same_forms(tmp_path):
+    """Of an image, say: nothing of what a machine itself has is asked for."""
+    checkout, named = Checkout(tmp_path / "checkout", tmp_path / "cache"), {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    another = "import llvmlite.binding as llvm; llvm.get_host_cpu_name = llvm.get_host_cpu_features = lambda: 1 / 0\n"
+    assert checkout.call(**named) == ("11 2", "first second", "")
+    assert checkout.call(another, **named) == ("11 2", "", "")
+
+
 def test_processes_that_need_the_same_form_compile_it_once(warm, tmp_path):
     checkout = Checkout(tmp_path / "checkout", tmp_path / "cache")
     with ThreadPoolExecutor(2) as threads:
