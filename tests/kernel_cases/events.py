@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.phase_one import distinct, input_buffers, label_masks, ordering, rare_events, windows
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, event_times, flags, floats, integers, label_words, places_of, stream_offsets, streams
@@ -54,7 +55,7 @@ def _truth(size: int, random: Random, slots: int, word: Any) -> Call:
 
 def _compaction(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
     marks, labels = label_words(size, random, 3, word), label_words(size, random, 3, word)
-    return Call(1, (7, marks, labels, keeps_all, np.zeros(size + 1, np.int32), np.zeros(size, word)))
+    return Call(1, (7, marks, labels, keeps_all, np.zeros(size + SPARE, np.int32), np.zeros(size, word)))
 
 
 def _marking(size: int, random: Random, slots: int, kind: Any) -> Call:
@@ -177,7 +178,7 @@ def _finding_spans(size: int, random: Random, slots: int, kind: Any, before: flo
 def _spans(size: int, random: Random, slots: int, word: Any, keeps_all: bool) -> Call:
     borders = np.flatnonzero(flags(size + 1, random, 0.3))
     begins, ends = borders[: len(borders) // 2 * 2 : 2], borders[1::2]
-    return Call(1, (begins.copy(), ends.copy(), label_words(size, random, 3, word), keeps_all, np.zeros(size + 1, np.int32)))
+    return Call(1, (begins.copy(), ends.copy(), label_words(size, random, 3, word), keeps_all, np.zeros(size + SPARE, np.int32)))
 
 
 def _label_counts(size: int, random: Random, slots: int, word: Any) -> Call:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_cep_kernels.labels_decide import direct
 from gpu_cep_kernels.phase_one import window_conditions, windows
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.rules.tables import PatternTable
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, Streams, ends_of, flags, label_words, places_of, start_events, streams
@@ -44,7 +45,7 @@ def _overlap(size: int, random: Random, slots: int, word: Any, exclusive: bool) 
 
 
 def _starts(size: int, random: Random, slots: int, word: Any) -> Call:
-    return Call(1, (label_words(size, random, 3, word), np.zeros(size + 1, np.int64)))
+    return Call(1, (label_words(size, random, 3, word), np.zeros(size + SPARE, np.int64)))
 
 
 def _statistics(size: int, random: Random, slots: int, **given: Any) -> Call:

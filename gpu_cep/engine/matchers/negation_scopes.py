@@ -24,6 +24,7 @@ from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.window_conditions import select_starts
 from gpu_cep_kernels.rules.tables import NegationTable
 
@@ -39,7 +40,7 @@ def _labelled_events(labels: Words, v: int, threads: int) -> Indices:
 
     def select(span: tuple[int, int]) -> Indices:
         low, high = span
-        found = new_values(high - low + 1, np.int64)
+        found = new_values(high - low + SPARE, np.int64)
         events = found[: select_starts(marked_events(labels[:, low:high], 1 << v), found)]
         events += low
         return events

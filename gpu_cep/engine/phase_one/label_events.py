@@ -39,6 +39,7 @@ from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import merged_words
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
@@ -262,7 +263,7 @@ def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
-        rows, labels = new_values(high - low + 1, np.int32), labels_of.room(high - low + 1)
+        rows, labels = new_values(high - low + SPARE, np.int32), labels_of.room(high - low)
         scratch = labels_of.room(min(BLOCK, high - low))
         count = 0
         for start, end in blocks(low, high, BLOCK):

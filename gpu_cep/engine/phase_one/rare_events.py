@@ -30,6 +30,7 @@ from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labelle
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
 from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans, keep_spans
 from gpu_cep_kernels.rules.tables import Places
@@ -206,7 +207,7 @@ def _keep_rows(part: _LabelledSlice, begins: Indices, ends: Indices, keeps_all: 
     words, size = part.labels.shape
     here = slice(np.searchsorted(ends, part.low, side="right"), np.searchsorted(begins, part.low + size))
     begins, ends = np.clip(begins[here] - part.low, 0, size), np.clip(ends[here] - part.low, 0, size)
-    places = np.empty(int((ends - begins).sum()) + 1, np.int32)
+    places = np.empty(int((ends - begins).sum()) + SPARE, np.int32)
     count = keep_spans(begins, ends, merged_words(part.labels), keeps_all, places)
     labels = np.empty((words, count), part.labels.dtype)
     for word, kept in zip(part.labels, labels, strict=True):

@@ -22,6 +22,7 @@ from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices
 from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.device.primitives import marked_events
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents, prefix_counts, select_starts
 from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, next_occurrences
 from gpu_cep_kernels.rules.tables import Places
@@ -119,7 +120,7 @@ def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: Matcher
     if ordered.starts is not None:
         first, last = np.searchsorted(ordered.starts, [batch.low, batch.own])
         return ordered.starts[first:last] - batch.low
-    starts = np.empty(labels.shape[1] + 1, np.int64)
+    starts = np.empty(labels.shape[1] + SPARE, np.int64)
     return starts[: select_starts(marked_events(labels, tables.minimal), starts)]
 
 

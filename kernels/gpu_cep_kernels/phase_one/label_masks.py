@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.phase_one.kept_rows import keep_rows
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 
@@ -74,25 +75,11 @@ def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> 
         words[e] = words[e] & others if values[e] == 0 else words[e]
 
 
-@rule
-def keep_rows(low: int, marks: Any, keeps_all: bool, rows: Any) -> int:
-    """Write to `rows` the rows from `low` on whose mark is not 0, or all if `keeps_all`; return how many.
-
-    `rows` needs one slot more than it may receive. Every row is written, and only
-    those that are kept move the end.
-    """
-    count = 0
-    for e in range(marks.size):
-        rows[count] = low + e
-        count += keeps_all or marks[e] != 0
-    return count
-
-
 @sequential(writes=("rows", "kept"))
 def compact(low: int, marks: Any, labels: Any, keeps_all: bool, rows: Any, kept: Any) -> int:
     """Write the row numbers and labels of a block's events whose mark is not 0, or of all if `keeps_all`; return how many.
 
-    `rows` needs one slot more than it may receive.
+    `rows` needs spare slots as :func:`keep_rows` says.
     """
     count = keep_rows(low, marks, keeps_all, rows)
     for k in range(count):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.phase_one.label_masks import keep_rows
+from gpu_cep_kernels.phase_one.kept_rows import keep_rows
 from gpu_cep_kernels.rules.scalars import within
 
 
@@ -63,7 +63,7 @@ def find_spans(
 def keep_spans(begins: Any, ends: Any, marks: Any, keeps_all: bool, rows: Any) -> int:
     """Write the rows of all spans whose mark is not 0, or all if `keeps_all`; return how many.
 
-    `rows` needs one slot more than it may receive.
+    `rows` needs spare slots as :func:`keep_rows` says.
     """
     count = 0
     for k in range(begins.size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
+from gpu_cep_kernels.phase_one.kept_rows import keep_rows
 from gpu_cep_kernels.phase_one.windows import WindowLimits, is_in_window
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import PatternTable
@@ -50,13 +51,9 @@ def labels_overlap(labels: Any) -> bool:
 def select_starts(marks: Any, starts: Any) -> int:
     """Write the events whose mark is not 0 to `starts`; return how many.
 
-    `starts` needs one slot more than it may receive.
+    `starts` needs spare slots as :func:`keep_rows` says.
     """
-    count = 0
-    for e in range(marks.size):
-        starts[count] = e
-        count += marks[e] != 0
-    return count
+    return keep_rows(0, marks, False, starts)
 
 
 @rule

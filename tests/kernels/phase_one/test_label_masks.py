@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.label_masks import (
     compact,
     mask_by_code,
@@ -99,7 +100,19 @@ def test_mask_by_truth_leaves_the_others_where_false(data, truth, others):
 @given(st.integers(0, 2**40), st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 2**63, EVERYONE])), max_size=20), st.booleans())
 def test_compact_keeps_marked_events_or_all(low, events, keeps_all):
     marks, labels = [mark for mark, _ in events], [label for _, label in events]
-    rows, kept = np.full(len(labels) + 1, -1), words([7] * (len(labels) + 1))
+    rows, kept = np.full(len(labels) + SPARE, -1), words([7] * len(labels))
     count = compact(low, words(marks), words(labels), keeps_all, rows, kept)
     expected = [(low + e, label) for e, (mark, label) in enumerate(events) if mark or keeps_all]
     assert list(zip(rows[:count].tolist(), kept[:count].tolist(), strict=True)) == expected
+
+
+@given(st.integers(0, 300), st.integers(0, 2**32 - 1), st.floats(0, 1), st.sampled_from([np.uint8, np.uint16, np.uint64]))
+def test_compact_keeps_marked_events_of_many(size, seed, share, word):
+    random = np.random.default_rng(seed)
+    marks = np.where(random.random(size) < share, random.integers(1, 1 << 7, size), 0).astype(word)
+    labels = np.arange(size).astype(word)
+    rows, kept = np.full(size + SPARE, -1, np.int32), np.zeros(size, word)
+    count = compact(5, marks, labels, False, rows, kept)
+    expected = np.flatnonzero(marks)
+    assert rows[:count].tolist() == (5 + expected).tolist()
+    assert kept[:count].tolist() == labels[expected].tolist()

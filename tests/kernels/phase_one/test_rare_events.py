@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans, keep_spans
 from gpu_cep_kernels.rules.scalars import within
 
@@ -53,6 +54,6 @@ def test_marked_rows_of_spans_are_kept(rows, keeps_all):
     marks, inside = np.array([mark for mark, _ in rows], np.uint8), [False, *(flag for _, flag in rows), False]
     begins = np.array([k for k in range(len(rows)) if inside[k + 1] and not inside[k]], np.int64)
     ends = np.array([k + 1 for k in range(len(rows)) if inside[k + 1] and not inside[k + 2]], np.int64)
-    kept = np.full(sum(inside) + 1, -1, np.int32)
+    kept = np.full(sum(inside) + SPARE, -1, np.int32)
     count = keep_spans(begins, ends, marks, keeps_all, kept)
     assert kept[:count].tolist() == [k for k, (mark, flag) in enumerate(rows) if flag and (mark or keeps_all)]

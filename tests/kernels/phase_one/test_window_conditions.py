@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.labels_decide.direct import bind_events, count_bindings
+from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.window_conditions import (
     chain_windows,
     judge_windows,
@@ -57,7 +58,7 @@ def test_labels_overlap(labels, other):
 
 @given(LABELS)
 def test_select_starts(marks):
-    starts = np.full(len(marks) + 1, -1)
+    starts = np.full(len(marks) + SPARE, -1)
     count = select_starts(np.array(marks, np.uint64), starts)
     assert starts[:count].tolist() == [e for e, mark in enumerate(marks) if mark]
 
