@@ -18,11 +18,11 @@ from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, divide
 from gpu_cep_spark.files.places import NoScanError
-from gpu_cep_spark.files.reading import FilePart, Reading, Share
+from gpu_cep_spark.files.reading import Earlier, FilePart, Reading, Share
 from gpu_cep_spark.files.scan_filters import NoFilterError
 from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
-from gpu_cep_spark.narrowing.narrow_queries import SlicedQuery
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.tasks.worker import without_rows
 from gpu_cep_spark.tasks.worker_memory import WORKING
@@ -94,7 +94,7 @@ def match_files(job: Job, found: Found) -> DataFrame:
     query, pieces = job.query, found.pieces
     plan, result = query.plan, answer_schema(query.plan, query.events)
     tasks = job.df.sparkSession.range(0, len(pieces.pieces), 1, max(1, len(pieces.pieces)))
-    files = _reading(job, found)
+    files = reading_of(query, found)
     if pieces.timed and _needs_assembly(query.settings):
         sliced = SlicedQuery.of_one_slice(query)
         rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer_schema(sliced.plan, sliced.schema), sliced=False, files=files)
@@ -119,8 +119,9 @@ def _total(rows: DataFrame) -> DataFrame:
     return total_counts(rows.toDF(*places), places[:-1]).toDF(*names)
 
 
-def _reading(job: Job, found: Found) -> Reading:
-    plan, scan = job.query.plan, found.scan
+def reading_of(query: NarrowQuery, found: Found) -> Reading:
+    """Return how tasks read the events of a query, a share for each piece."""
+    plan, scan = query.plan, found.scan
     named = pa.schema([scan.schema.field(name) for name in scan.columns])
     shares = tuple(
         pickle.dumps(_share(number, piece, scan, found.footers)) for number, piece in enumerate(found.pieces.pieces)
@@ -134,13 +135,21 @@ def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share
     through = np.cumsum(groups.size[piece.places]) if piece.bucket else np.zeros(len(piece.places), np.int64)
     portions = _runs(piece.places, through // PORTION)
     parts = tuple(tuple(_parts(places, scan, footers)) for places in portions)
-    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached, piece.bucket)
+    earlier = tuple(_one_by_one(piece.earlier, scan, footers))
+    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached, piece.bucket, earlier)
 
 
 def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePart]:
     """Give the row groups at some places file by file."""
     for own in _runs(places, footers.groups.file[places]):
         yield _part(int(footers.groups.file[own[0]]), footers.groups.group[own].tolist(), scan, footers)
+
+
+def _one_by_one(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[Earlier]:
+    """Give the row groups at some places, each with its latest time."""
+    chosen = footers.groups.take(places)
+    for file, group, latest in zip(chosen.file.tolist(), chosen.group.tolist(), chosen.latest.tolist(), strict=True):
+        yield Earlier(_part(file, [group], scan, footers), latest)
 
 
 def _runs(values: Numbers, marks: Numbers) -> list[Numbers]:

@@ -160,6 +160,20 @@ SPARK = (
         ("tests/spark/files/test_files.py",),
     ),
     Fault(
+        "events-before-a-slice-tie-with-others",
+        "spark_glue/gpu_cep_spark/files/events_before.py",
+        "times[held] > latest",
+        "times[held] >= latest",
+        ("tests/spark/test_file_situations.py",),
+    ),
+    Fault(
+        "streams-before-a-slice-are-known-by-one",
+        "spark_glue/gpu_cep_spark/files/events_before.py",
+        "known[streams[last.num_rows :]].all()",
+        "known[streams[last.num_rows :]].any()",
+        ("tests/spark/test_file_situations.py",),
+    ),
+    Fault(
         "slices-of-files-are-judged-by-all-rows",
         "spark_glue/gpu_cep_spark/files/pieces.py",
         "cut.longest_turn(at_once) * at_once",

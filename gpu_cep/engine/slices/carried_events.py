@@ -32,25 +32,7 @@ def nothing_of(files: GroupedFiles) -> PartOfFiles:
     return PartOfFiles(files.schema.empty_table(), files.schema, np.empty(0, np.int64))
 
 
-def last_events(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick | None) -> PartOfFiles:
-    """Return the last event before the time `end` of each stream in a part, of which `columns` are the columns.
-
-    They are in the order of rows.
-    """
-    last = _last_rows(plan, columns, TimeSlice(end=end))
-    # with plain text, since a dictionary would be kept as a whole for each value of it
-    table = in_types(part.table.take(last), part.schema).combine_chunks()
-    return replace(part, table=table, numbers=numbers_of(part)[last])
-
-
-def events_behind(plan: Plan, last: PartOfFiles, own: FileSlice) -> PartOfFiles:
-    """Return those of the `last` events of streams that come too late to bear on the matches of a slice."""
-    times = load_times(EventColumns(last.table, plan.query, plan.dictionaries), plan.query.timestamp)
-    behind = times > np.asarray(own.high, times.dtype)
-    return replace(last, table=last.table.filter(pa.array(behind)), numbers=numbers_of(last)[behind])
-
-
-def _last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
+def last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
     """Return the row of the last event of each stream that has one `within` a time, ascending."""
     times, keys = load_times(columns, plan.query.timestamp), encode_keys(columns, plan.query.partition_by)
     streams = np.zeros(len(times), np.int32) if keys.codes is None else keys.codes
@@ -64,6 +46,24 @@ def _last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
     last[streams[rows]] = rows
     found: Rows = np.sort(last[last >= 0])
     return found
+
+
+def last_events(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick | None) -> PartOfFiles:
+    """Return the last event before the time `end` of each stream in a part, of which `columns` are the columns.
+
+    They are in the order of rows.
+    """
+    last = last_rows(plan, columns, TimeSlice(end=end))
+    # with plain text, since a dictionary would be kept as a whole for each value of it
+    table = in_types(part.table.take(last), part.schema).combine_chunks()
+    return replace(part, table=table, numbers=numbers_of(part)[last])
+
+
+def events_behind(plan: Plan, last: PartOfFiles, own: FileSlice) -> PartOfFiles:
+    """Return those of the `last` events of streams that come too late to bear on the matches of a slice."""
+    times = load_times(EventColumns(last.table, plan.query, plan.dictionaries), plan.query.timestamp)
+    behind = times > np.asarray(own.high, times.dtype)
+    return replace(last, table=last.table.filter(pa.array(behind)), numbers=numbers_of(last)[behind])
 
 
 def _at_last_time(times: Array, streams: Array, count: int) -> Array:

@@ -6,7 +6,7 @@ Streams are whole in the row groups of a piece, or each task reads all row group
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,8 @@ class Piece:
     """What a task reads and matches: row groups, by their places among all of the scan.
 
     Matches start in `own`; no event earlier than `low` or later than `high` bears on them. Those of earlier pieces have no event
-    later than `reached`. Only the events of the streams in `bucket` are kept (None: all).
+    later than `reached`. Only the events of the streams in `bucket` are kept (None: all). `earlier` are the row groups in which the
+    last event of a stream before the piece may be, the latest ones first; none if that bears on no match.
     """
 
     places: Numbers
@@ -56,6 +57,7 @@ class Piece:
     high: Tick | None = None
     reached: Tick | None = None
     bucket: Bucket | None = None
+    earlier: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,8 +121,6 @@ def wanted_pieces(rows: int, cores: int) -> int:
 def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:
     if whole:
         return "slices=None leaves streams whole"
-    if isinstance(plan, IntervalPlan):
-        return "a situation may begin before a slice of its files"
     if not isinstance(plan.query.window, TimeWindow) and plan.query.window is not None:
         return "a window of events cannot be cut by times"
     reason = reason_against(plan)
@@ -196,9 +196,26 @@ def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: in
     if reason is not None:
         raise NoScanError(reason)
     assert isinstance(plan.query.window, TimeWindow), "checked before"
-    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), wanted, cores, most)
+    reads_back = isinstance(plan, IntervalPlan)
+    number = min(wanted, cores, MOST_READINGS_OF_ALL) if reads_back else wanted
+    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), number, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
-    return Pieces(pieces, timed=True, told=f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows")
+    told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
+    if not reads_back:
+        return Pieces(pieces, timed=True, told=told)
+    if len(pieces) > MOST_READINGS_OF_ALL:
+        # a stream that begins in a slice has it read all before
+        raise NoScanError(f"each of {len(pieces):,} slices of time may read all rows before it")
+    known = tuple(replace(piece, earlier=_earlier(groups, piece.own.begin)) for piece in pieces)
+    return Pieces(known, timed=True, told=f"{told}, and back to the event before of each stream")
+
+
+def _earlier(groups: RowGroups, begin: Tick | None) -> Numbers:
+    """Return the row groups that may have an event before a time, by their latest time, in descending order."""
+    if begin is None:
+        return np.empty(0, np.int64)
+    found = np.flatnonzero((groups.rows > 0) & (groups.earliest < begin))
+    return found[np.argsort(groups.latest[found], kind="stable")[::-1]]
 
 
 def choose_cut(groups: RowGroups, reach: Reach, wanted: int, cores: int, most: int) -> TimeCut:

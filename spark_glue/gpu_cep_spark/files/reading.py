@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,12 +41,20 @@ class FilePart:
     folders: Mapping[str, pa.Scalar]
 
 
+class Earlier(NamedTuple):
+    """A row group with events before a share, of which none is later than `latest`."""
+
+    part: FilePart
+    latest: Tick
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """A piece as a task gets it: what to read, when matches start, and the times beyond which no event matters.
 
     `portions` are what is read at a time. `number` numbers the slices of a query over slices. `reached` is the latest time of an
-    event of earlier slices' matches. If there is a `bucket`, the task keeps only its streams.
+    event of earlier slices' matches. If there is a `bucket`, the task keeps only its streams. `earlier` are the row groups in which
+    the last event of a stream before the share may be, the latest ones first; none if that bears on no match.
     """
 
     number: int
@@ -56,6 +64,7 @@ class Share:
     high: Tick | None
     reached: Tick | None
     bucket: Bucket | None
+    earlier: tuple[Earlier, ...] = ()
 
     @property
     def parts(self) -> Iterator[FilePart]:
@@ -109,18 +118,27 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
     EventError
         A file has changed or gone since the query was made, or cannot be read; the message names it.
     """
-    _refuse_changed(share)
+    _refuse_changed(share.parts)
     schema = None
     for parts in share.portions:
         events = _read(what, parts, profile, whole=len(share.portions) == 1)
         # text may come as dictionaries from some row groups only
         schema = schema or events.schema
-        held = [_near(events if events.schema == schema else events.cast(schema), what.timestamp, share, timed=timed)]
+        same = events if events.schema == schema else events.cast(schema)
+        held = [_near(same, what.timestamp, share.low, share.high, timed=timed)]
         del events
         # not held while it is worked on
         yield held.pop()
     # a file that was replaced meanwhile has another footer
-    _refuse_changed(share)
+    _refuse_changed(share.parts)
+
+
+def read_earlier(what: Reading, earlier: Earlier, before: Tick, profile: Profile) -> pa.Table:
+    """Return the events of a row group that have a time up to `before`, in columns called as :func:`read_share` does; raises as that."""
+    _refuse_changed([earlier.part])
+    events = _near(_read(what, [earlier.part], profile, whole=False), what.timestamp, None, before, timed=True)
+    _refuse_changed([earlier.part])
+    return events
 
 
 def _read(what: Reading, parts: Sequence[FilePart], profile: Profile, *, whole: bool) -> pa.Table:
@@ -184,18 +202,18 @@ def _kept(what: Reading, table: pa.Table) -> pa.Table:
     return table.cast(what.schema).filter(what.condition)
 
 
-def _near(events: pa.Table, timestamp: int, share: Share, *, timed: bool) -> pa.Table:
-    """Return the events that bear on the share's matches; those without a time too, unless `timed`."""
-    if share.low is None and share.high is None and not timed:
+def _near(events: pa.Table, timestamp: int, least: Tick | None, most: Tick | None, *, timed: bool) -> pa.Table:
+    """Return the events whose times are within two bounds (None: no bound), and those without a time unless `timed`."""
+    if least is None and most is None and not timed:
         return events
     times, known = _ticks(events.column(timestamp))
-    return rows_at(events, _rows_near(times, known, share, timed=timed))
+    return rows_at(events, _rows_near(times, known, least, most, timed=timed))
 
 
-def _rows_near(times: Any, known: Any, share: Share, *, timed: bool) -> Any:
-    """Return the rows whose times are within the share's bounds, and those without a time unless `timed`."""
+def _rows_near(times: Any, known: Any, least: Tick | None, most: Tick | None, *, timed: bool) -> Any:
+    """Return the rows whose times are within two bounds, and those without a time unless `timed`."""
     lowest, highest = limits_of(times)
-    low, high = lowest if share.low is None else share.low, highest if share.high is None else share.high
+    low, high = lowest if least is None else least, highest if most is None else most
     if known is None:
         return rows_between(Pieces.of([times]), low, high)
     near = (times >= low) & (times <= high)
@@ -215,9 +233,9 @@ def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
     return whole.fill_null(0).to_numpy(), column.is_valid().to_numpy()
 
 
-def _refuse_changed(share: Share) -> None:
+def _refuse_changed(parts: Iterable[FilePart]) -> None:
     """Raise EventError if a file is not the one whose footer the driver has read."""
-    for path, known in {part.path: part.known for part in share.parts}.items():
+    for path, known in {part.path: part.known for part in parts}.items():
         if fingerprint(path) != known:
             told = "it has changed since the query was made; make the DataFrame and the query anew"
             raise EventError(f"events: cannot read {shorten_name(path)}: {told}")

@@ -1,0 +1,143 @@
+"""Situations in slices of files: a task reads back until it knows the event before of each stream, and finds what the table has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+import gpu_cep as cep
+from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.row_groups import read_row_groups
+from gpu_cep.keywords import read_keywords
+from gpu_cep_spark.file_matching import Found, reading_of
+from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.files import reading as file_reading
+from gpu_cep_spark.files.footers import Footers, fingerprint, fragment_of
+from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.scans import FileScan
+from gpu_cep_spark.jobs import keys_of_shuffle
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.tasks.worker import Work, match_partition
+from tests.drawn.situations import Size, situation_cases
+from tests.effort import examples
+from tests.spark.conftest import CONNECT
+from tests.spark.samples import as_set
+
+KINDS = (pa.int64(), pa.float64(), pa.timestamp("us"))
+CASES = situation_cases(Size(events=30, names=3)).filter(
+    lambda case: "WITHIN" in case.text and "gap" not in case.options and case.events.schema.field("ts").type in KINDS
+)
+QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlaps P; P before Q; P contains Q; Q starts P WITHIN 30"
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces() -> Iterator[None]:
+    """Let few rows be many pieces, and let these read rows several times."""
+    limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0}
+    with patch.multiple(file_pieces, **limits):
+        yield
+
+
+def pieces_of(path: Path, query: NarrowQuery, cores: int) -> Found:
+    """What the driver makes of a file; raises NoScanError if it cannot be divided."""
+    columns, plan = tuple(query.events.names), query.plan
+    groups = read_row_groups([fragment_of(str(path))], query.events, columns[plan.query.timestamp], columns)
+    scan = FileScan((str(path),), columns, query.events, StructType(), {}, None)
+    footers = Footers(groups, (), (fingerprint(str(path)),))
+    return Found(scan, footers, file_pieces.divide(plan, scan, footers, (), cores, None, whole=False))
+
+
+def found_in(path: Path, query: NarrowQuery, cores: int) -> tuple[list[str], int]:
+    """The matches that all tasks find, and how many these are."""
+    found, result = pieces_of(path, query, cores), answer_schema(query.plan, query.events)
+    assert found.pieces.timed or len(found.pieces.pieces) < 2
+    work = Work(query.plan, "", query.events, {}, keys_of_shuffle(query.plan), result, files=reading_of(query, found))
+    numbers = range(len(found.pieces.pieces))
+    tasks = [list(match_partition(work, [pa.record_batch({"id": pa.array([number], pa.int64())})])) for number in numbers]
+    return sorted(repr(row) for batches in tasks for batch in batches for row in batch.to_pylist()), len(tasks)
+
+
+@settings(examples(150, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(CASES, st.integers(1, 4), st.integers(2, 8), st.booleans())
+def test_slices_have_the_matches_of_the_table(tmp_path: Path, case, group, cores, ordered):
+    events = case.events.sort_by("ts") if ordered else case.events
+    narrow = NarrowQuery.of(case.text, events.schema, *read_keywords(case.options))
+    read = events.select(narrow.events.names)
+    path = tmp_path / "events.parquet"
+    pq.write_table(read, path, row_group_size=group)
+    try:
+        found, _ = found_in(path, narrow, cores)
+    except NoScanError:
+        assume(False)
+    expected = cep.match(read, case.text, **{**case.options, "order_by": list(narrow.options.order_by)})
+    assert found == sorted(repr(row) for row in expected.to_pylist())
+
+
+def test_events_of_one_time_are_in_several_row_groups(tmp_path: Path) -> None:
+    """The last one by its columns is not the last of the file."""
+    on, odd = (np.isin(range(8), places) for places in ([1, 3], [5, 6]))
+    table = pa.table({"ts": [4, 5, 5, 6, 7, 8, 9, 10], "on": on, "odd": odd})
+    path, query = tmp_path / "ties.parquet", "DEFINE P AS on, Q AS odd PATTERN P before Q WITHIN 9 RETURN start(P) AS since"
+    pq.write_table(table, path, row_group_size=1)
+    found, tasks = found_in(path, NarrowQuery.of(query, table.schema, *read_keywords({})), 8)
+    assert tasks > 4
+    expected = cep.match(table, query, order_by=["on", "odd"]).to_pylist()
+    assert [row["since"] for row in expected] == [5]
+    assert found == [repr(row) for row in expected]
+
+
+def steps(rows: int = 400) -> pa.Table:
+    """Two streams in turn, and a third in place of both for a while; `on` and `odd` hold for some events one after the other."""
+    places = np.arange(rows)
+    keys = np.where(places % 90 < 60, places % 2, 2)
+    return pa.table({"ts": places, "k": [f"user {key}" for key in keys], "on": places % 20 < 9, "odd": places // 4 % 2 == 1})
+
+
+@pytest.mark.parametrize("groups", [0, 3])
+def test_no_more_is_read_back_than_is_needed(tmp_path: Path, groups: int) -> None:
+    table, path = steps(), tmp_path / "steps.parquet"
+    if groups:
+        # a stream that is nowhere before the last slice
+        keys = pa.array([*table["k"].to_pylist()[:-1], "new"])
+        table = table.set_column(1, "k", keys)
+    pq.write_table(table, path, row_group_size=50)
+    narrow = NarrowQuery.of(QUERY, table.schema, *read_keywords({}))
+    found = pieces_of(path, narrow, 2)
+    last = found.pieces.pieces[-1]
+    assert len(found.pieces.pieces) == 2
+    # 50 events have all streams, which 30 need not have
+    assert [int(found.footers.groups.latest[place]) for place in last.earlier] == sorted(range(49, last.own.begin, 50), reverse=True)
+    result = answer_schema(narrow.plan, narrow.events)
+    work = Work(narrow.plan, "", narrow.events, {}, narrow.plan.query.partition_by, result, files=reading_of(narrow, found))
+    with patch("gpu_cep_spark.files.events_before.read_earlier", wraps=file_reading.read_earlier) as read:
+        list(match_partition(work, [pa.record_batch({"id": pa.array([1], pa.int64())})]))
+    assert read.call_count == (len(last.earlier) if groups else 1)
+
+
+@pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
+@pytest.mark.parametrize("output", ["matches", "events", "count"])
+@pytest.mark.parametrize("options", [{}, {"detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}])
+def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, output: str, options: dict[str, Any]) -> None:
+    for number in range(4):
+        pq.write_table(steps().slice(100 * number, 100), tmp_path / f"part {number}.parquet", row_group_size=30)
+    frame = spark.read.parquet(str(tmp_path))
+    if "detect" in options:
+        frame = frame.where("on OR odd OR ts < 60")
+    query = QUERY.partition(" k ")[2] if "partition_by" in options else QUERY
+    report = cep.RunReport()
+    found = as_set(cep.gpu_match(frame, query, scan="files", output=output, report=report, **options).toArrow())
+    assert found == as_set(cep.gpu_match(frame, query, scan="spark", output=output, **options).toArrow())
+    assert found
+    assert "slices of time, which read" in report.scan
+    assert "and back to the event before of each stream" in report.scan
