@@ -128,6 +128,8 @@ LAZY = {
 HOMES = {
     "numba": {"gpu_cep_kernels.compile"},
     "llvmlite": {"gpu_cep_kernels.compile"},
+    "numba_cuda": {"gpu_cep_kernels.compile"},
+    "cuda": {"gpu_cep_kernels.compile"},
     "cupy": {"gpu_cep_kernels.device"},
     "rmm": {"gpu_cep_kernels.device.rmm_pool"},
     "cudf": {"gpu_cep.engine.input.device.cudf", "gpu_cep.api"},
