@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import accumulate, combinations, product
+from collections.abc import Collection, Iterator
+from itertools import accumulate, combinations, pairwise, product
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.places import RowPlace
@@ -27,27 +26,25 @@ _SHARE_LOST = 1 / 64
 _SAMPLED = 1 << 8
 # What a search may forget whose memory has the size that it may have.
 _ANY = 1 << 62
+# The operations by which programs read totals.
+_LOAD_COUNT = "load_count"
+_LOADS = (_LOAD_COUNT, "load_aggregate_int", "load_aggregate_float")
 
 
 def make_memo(
     automaton: RowAutomaton, conditions: MatchConditions, table: MatchConditionTable, bank: ColumnBank, windows: bool
 ) -> Memo:  # fmt: skip
     """Return an empty memory of dead ends for a search over the rows of `bank`, in which windows may limit the matches."""
-    behind = conditions_behind(automaton, table).astype(np.int64)
-    places = np.array([_reads(table, c) for c in range(len(conditions.conditions))], np.int64)
-    places = places.reshape(len(conditions.conditions), len(conditions.places))
-    totals = np.array([_totals_of(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.int64)
-    totals = totals.reshape(len(conditions.conditions), len(conditions.totals))
+    behind = conditions_behind(automaton, table)
+    reads_place, reads_total = behind @ _places_read(conditions, table), behind @ _totals_read(conditions, _LOADS)
     read = [_columns_read(conditions, k) for k in range(len(conditions.places))]
     varied = np.array([place.from_first and _vary(bank, columns) for place, columns in zip(conditions.places, read, strict=True)], np.bool_)
     place_first = np.array([0, *accumulate(map(_width, conditions.places, map(len, read)))], np.int64)
-    reads_place, reads_total = behind @ places > 0, behind @ totals > 0
-    bound = np.array([windows or bool(p.any() or t.any()) for p, t in zip(reads_place & varied, reads_total, strict=True)], np.bool_)
+    bound = np.full(len(behind), windows) | (reads_place & varied).any(axis=1) | reads_total.any(axis=1)
     # a state to which one way leads meets what it reads again only in a match that begins with another row
     useful = behind.any(axis=1) & may_be_met_again(automaton) & (~bound | met_on_several_ways(automaton))
     width = MemoColumn.READ + int(place_first[-1]) + 3 * len(conditions.totals)
     slots = min(_DEAD_ENDS, _most_slots(width)) if useful.any() else 1
-    counted = np.array([_counted(each.program.code, len(conditions.totals)) for each in conditions.conditions], np.bool_)
     return Memo(
         keys=np.zeros((slots, width), np.int64),
         asked=np.zeros(width, np.int64),
@@ -62,7 +59,7 @@ def make_memo(
         bound=bound,
         reads_place=reads_place,
         reads_total=reads_total,
-        counts=counted.any(axis=0) | (table.step == COUNT_DISTINCT),
+        counts=_totals_read(conditions, (_LOAD_COUNT,)).any(axis=0) | (table.step == COUNT_DISTINCT),
     )
 
 
@@ -114,21 +111,20 @@ def _width(place: RowPlace, columns: int) -> int:
     return rows + counts + variables
 
 
-def _reads(table: MatchConditionTable, c: int) -> npt.NDArray[np.bool_]:
-    read = np.zeros(len(table.place_set), np.bool_)
-    read[table.place[table.place_first[c] : table.place_first[c + 1]]] = True
+def _places_read(conditions: MatchConditions, table: MatchConditionTable) -> Flags:
+    """Return whether condition c reads place k: [c, k]."""
+    read = np.zeros((len(conditions.conditions), len(conditions.places)), np.bool_)
+    for c, (first, last) in enumerate(pairwise(table.place_first)):
+        read[c, table.place[first:last]] = True
     return read
 
 
-def _totals_of(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
-    read = {total for name, _, total, _ in code if name in ("load_count", "load_aggregate_int", "load_aggregate_float")}
-    return [total in read for total in range(totals)]
-
-
-def _counted(code: tuple[tuple[str, int, int, int], ...], totals: int) -> list[bool]:
-    """Return of which totals a program reads how many values there are."""
-    read = {total for name, _, total, _ in code if name == "load_count"}
-    return [total in read for total in range(totals)]
+def _totals_read(conditions: MatchConditions, operations: Collection[str]) -> Flags:
+    """Return whether condition c reads total t by one of some operations of programs: [c, t]."""
+    read = np.zeros((len(conditions.conditions), len(conditions.totals)), np.bool_)
+    for c, condition in enumerate(conditions.conditions):
+        read[c, [total for name, _, total, _ in condition.program.code if name in operations]] = True
+    return read
 
 
 def conditions_behind(automaton: RowAutomaton, table: MatchConditionTable) -> Flags:
