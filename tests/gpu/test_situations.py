@@ -31,25 +31,10 @@ from tests.drawn.queries import Case
 from tests.drawn.situations import Size, situation_cases
 from tests.effort import examples
 from tests.gpu.foreign import Foreign
-from tests.gpu.strict_arrays import StrictDevice
-from tests.requirements import require_modules
 from tests.results import matches_of
 
 # The simulator takes its time.
 briefly, slowly = examples(8, 25), examples(10, 50)
-
-
-@pytest.fixture
-def strict(device, monkeypatch):
-    """A strict device in place of the simulator."""
-    if not device.simulated:
-        pytest.skip("a card's arrays are strict themselves")
-    require_modules("cupy")
-    import cupy
-
-    found = StrictDevice(cupy)
-    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
-    return found
 
 
 @dataclass(frozen=True)

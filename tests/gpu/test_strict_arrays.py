@@ -10,8 +10,6 @@ from hypothesis import given
 import gpu_cep
 from tests.conformance.expectation import answered
 from tests.drawn.queries import whole_language
-from tests.gpu.strict_arrays import StrictDevice
-from tests.requirements import require_modules
 
 SIZE = 240
 EVENTS = pa.table(
@@ -31,19 +29,6 @@ QUERIES = {
     "derived": ("PATTERN SEQ(a, b, c) WHERE [k] AND a.type = 'A' AND b.y > 0.4 AND c.x <> 3 WITHIN 40 EVENTS", {}),
     "any": ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_any_match { a.x < b.x AND b.y <= c.y } WITHIN 9", {"partition_by": "k"}),
 }
-
-
-@pytest.fixture
-def strict(device, monkeypatch):
-    """A strict device in place of the simulator."""
-    if not device.simulated:
-        pytest.skip("a card's arrays are strict themselves")
-    require_modules("cupy")
-    import cupy
-
-    found = StrictDevice(cupy)
-    monkeypatch.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
-    return found
 
 
 @pytest.mark.parametrize("prune", [True, ["filter", "summary"], False], ids=str)
