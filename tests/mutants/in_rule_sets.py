@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 _RUNS, _VALUES = "gpu_cep/rule_sets/runs.py", "gpu_cep/engine/rule_sets/bound_values.py"
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
 _ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_sets/matching.py", "spark_glue/gpu_cep_spark/rule_sets/shuffles.py"
-_MATCH_ALL, _SPARK = ("tests/api/rule_sets/test_match_all.py",), ("tests/spark/rule_sets/test_rule_sets.py",)
+_MATCH_ALL, _SPARK = ("tests/api/rule_sets/test_match_all.py",), ("tests/spark/rule_sets/test_match_all.py",)
 
 _STREAMS, _STREAM_ALL = "gpu_cep/rule_sets/streams.py", ("tests/api/rule_sets/test_stream_all.py",)
 
