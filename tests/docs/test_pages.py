@@ -43,3 +43,11 @@ def test_the_kernel_that_is_shown_is_in_the_sources() -> None:
         code for language, code in BLOCK.findall((ROOT / "docs" / "extending.md").read_text(encoding="utf-8")) if language == "python"
     )
     assert kernel in (ROOT / "kernels" / "gpu_cep_kernels" / "phase_one" / "label_masks.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("parent", ["gpu_cep/engine", "kernels/gpu_cep_kernels", "spark_glue/gpu_cep_spark"])
+def test_the_walk_through_the_sources_names_every_folder(parent: str) -> None:
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    (table,) = re.findall(rf"^\| folder of `{parent}` \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)
+    listed = {name for row in table.splitlines()[1:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert listed == {path.parent.name for path in (ROOT / parent).glob("*/__init__.py")}
