@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from benchmarks.baselines.peers import address, chunk, loops, vector
+from benchmarks.baselines.cpp_loops import address, chunk, vector
+from benchmarks.baselines.peers import loops
 from benchmarks.workloads.drives import PRINTED, Thresholds
 
 LONGEST = 2**63 - 1

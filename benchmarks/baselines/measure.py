@@ -11,8 +11,9 @@ from functools import partial
 import pyarrow as pa
 
 import gpu_cep
+from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.baselines.floors import best_in_turn
-from benchmarks.baselines.peers import has_compiler, peer_matches
+from benchmarks.baselines.peers import peer_matches
 from benchmarks.workloads.questions import DEFAULT_EVENTS, Workload, generate, query_text
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.errors import EngineUnavailable

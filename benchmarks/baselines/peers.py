@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.baselines.cpp_loops import address, chunk, declare_matches, library_of, vector
 from benchmarks.workloads.questions import Workload, window_ticks
 
 SOURCES = Path(__file__).parent / "cpp"
-FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
 
 # Workload -> the C++ function that answers it and whether its conditions on pairs are checked.
 FUNCTIONS = {
@@ -60,17 +55,6 @@ class PeerMatches:
     rows: pa.Table | None
 
 
-def has_compiler() -> bool:
-    """Whether there is a compiler for the loops; without one nothing is compared with them."""
-    return shutil.which("g++") is not None
-
-
-def compiler_version() -> str:
-    if not has_compiler():
-        return "no g++, so nothing is compared with C++"
-    return subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
-
-
 def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bool, factor: int = 1) -> PeerMatches:
     """The matches of `workload` in `events` as its C++ loop finds them, on one thread."""
     function, pairs = FUNCTIONS[workload.name]
@@ -90,27 +74,12 @@ def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bo
 @cache
 def loops() -> ctypes.CDLL:
     """The compiled loops, with the types of those that a workload names and of what reads their matches."""
-    library = ctypes.CDLL(str(_compiled()))
+    library = library_of("peers", sorted(SOURCES.glob("*.cpp")), sorted(SOURCES.glob("*.hpp")))
     for function in LABELS:
         getattr(library, function).restype = ctypes.c_void_p
         getattr(library, function).argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_bool, ctypes.c_bool)
-    library.matches_count.argtypes = library.matches_columns.argtypes = library.matches_free.argtypes = (ctypes.c_void_p,)
-    library.matches_size.argtypes = library.matches_data.argtypes = (ctypes.c_void_p, ctypes.c_int64)
-    library.matches_count.restype = library.matches_columns.restype = library.matches_size.restype = ctypes.c_int64
-    library.matches_data.restype = ctypes.c_void_p
-    library.matches_free.restype = None
+    declare_matches(library)
     return library
-
-
-def _compiled() -> Path:
-    sources = sorted(SOURCES.glob("*.cpp"))
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(SOURCES.iterdir()))).hexdigest()[:16]
-    target = Path(tempfile.gettempdir()) / f"gpu_cep-peers-{os.getuid()}-{digest}.so"
-    if not target.exists():
-        partial = target.with_suffix(f".{os.getpid()}")
-        subprocess.run(["g++", *FLAGS, *map(str, sources), "-o", str(partial)], check=True)
-        partial.rename(target)
-    return target
 
 
 def _events(workload: Workload, events: pa.Table, streams: int) -> tuple[list[str], _Events]:
@@ -132,18 +101,6 @@ def _events(workload: Workload, events: pa.Table, streams: int) -> tuple[list[st
     return [], arguments
 
 
-def chunk(events: pa.Table, name: str) -> pa.Array:
-    column = events[name]
-    if column.num_chunks != 1 or column.null_count or column.chunk(0).offset:
-        raise ValueError(f"column {name} is not one whole chunk without NULLs")
-    return column.chunk(0)
-
-
-def address(array: pa.Array) -> int:
-    buffer: pa.Buffer = array.buffers()[1]
-    return int(buffer.address)
-
-
 def _label_of_type(function: str, codes: list[str]) -> np.ndarray:
     names = LABELS[function]
     return np.array([names.index(code) + 1 if code in names else 0 for code in codes], dtype=np.uint8)
@@ -157,11 +114,3 @@ def _rows(library: ctypes.CDLL, found: int, function: str) -> pa.Table:
             for name, quantified in VARIABLES[function].items()
         }
     )
-
-
-def vector(library: ctypes.CDLL, found: int, column: int) -> pa.Array:
-    size = library.matches_size(found, column)
-    if size == 0:
-        return pa.array([], pa.int64())
-    data = ctypes.cast(library.matches_data(found, column), ctypes.POINTER(ctypes.c_int64))
-    return pa.array(np.ctypeslib.as_array(data, (size,)).copy())

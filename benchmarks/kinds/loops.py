@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.baselines import peers
+from benchmarks.baselines.cpp_loops import address, chunk, declare_matches, library_of, vector
 from benchmarks.kinds.events import KEY, SECOND, TYPE, VALUE, streams_of
 from benchmarks.kinds.questions import KINDS, Kind
 
@@ -78,18 +75,18 @@ class Loop:
     def rows(self) -> pa.Table:
         """The row numbers of all matches, as the library gives them but for their order."""
         with self.found() as found:
-            vectors = iter([peers.vector(loops(), found, column) for column in range(loops().matches_columns(found))])
+            vectors = iter([vector(loops(), found, column) for column in range(loops().matches_columns(found))])
         return pa.table({name: _column(vectors, quantified) for name, quantified in self.kind.variables.items()})
 
 
 def loop_of(kind: Kind, events: pa.Table) -> Loop:
     """The loop of `kind`, ready to run over `events`, whose types may be a dictionary or plain text."""
     asked = _Asked(rows=len(events), streams=streams_of(kind.workload, len(events)), window=kind.ticks(len(events)))
-    asked.ts, asked.value = (peers.address(peers.chunk(events, name)) for name in ("ts", VALUE))
+    asked.ts, asked.value = (address(chunk(events, name)) for name in ("ts", VALUE))
     if kind.keyed:
-        asked.key = peers.address(peers.chunk(events, KEY).indices)
+        asked.key = address(chunk(events, KEY).indices)
     if SECOND in events.column_names:
-        asked.second = peers.address(peers.chunk(events, SECOND))
+        asked.second = address(chunk(events, SECOND))
     kept = _types(kind, events, asked) if kind.labels else ()
     return Loop(kind, asked, (events, *kept))
 
@@ -98,11 +95,11 @@ def _types(kind: Kind, events: pa.Table, asked: _Asked) -> tuple[object, ...]:
     """Point `asked` at the types and at what they are called; return what must not go away."""
     names = (ctypes.c_char_p * len(kind.labels))(*(name.encode() for name in kind.labels))
     asked.names, asked.types = ctypes.addressof(names), len(kind.labels)
-    types = peers.chunk(events, TYPE)
+    types = chunk(events, TYPE)
     if not isinstance(types, pa.DictionaryArray):
         asked.text_offsets, asked.text = (buffer.address for buffer in types.buffers()[1:])
         return (names,)
-    asked.type = peers.address(types.indices)
+    asked.type = address(types.indices)
     known = {name: label for label, name in enumerate(kind.labels, 1)}
     labels = np.array([known.get(name, 0) for name in types.dictionary.to_pylist()], np.uint8)
     asked.label_of_type = labels.ctypes.data
@@ -119,24 +116,9 @@ def _column(vectors: Iterator[pa.Array], quantified: bool) -> pa.Array:
 @cache
 def loops() -> ctypes.CDLL:
     """The compiled loops, with the types of all that is called."""
-    library = ctypes.CDLL(str(_compiled()))
+    library = library_of("kinds", [*sorted(SOURCES.glob("*.cpp")), *SHARED], HEADERS)
     for name in KINDS:
         getattr(library, name).restype = ctypes.c_void_p
         getattr(library, name).argtypes = (ctypes.c_void_p,)
-    library.matches_count.argtypes = library.matches_columns.argtypes = library.matches_free.argtypes = (ctypes.c_void_p,)
-    library.matches_size.argtypes = library.matches_data.argtypes = (ctypes.c_void_p, ctypes.c_int64)
-    library.matches_count.restype = library.matches_columns.restype = library.matches_size.restype = ctypes.c_int64
-    library.matches_data.restype = ctypes.c_void_p
-    library.matches_free.restype = None
+    declare_matches(library)
     return library
-
-
-def _compiled() -> Path:
-    sources = [*sorted(SOURCES.glob("*.cpp")), *SHARED]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in (*sources, *HEADERS))).hexdigest()[:16]
-    target = Path(tempfile.gettempdir()) / f"gpu_cep-kinds-{os.getuid()}-{digest}.so"
-    if not target.exists():
-        partial = target.with_suffix(f".{os.getpid()}")
-        subprocess.run(["g++", *peers.FLAGS, *map(str, sources), "-o", str(partial)], check=True)
-        partial.rename(target)
-    return target

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
-from benchmarks.baselines.peers import FLAGS, compiler_version
+from benchmarks.baselines.cpp_loops import FLAGS, compiler_version
 from benchmarks.kinds.forms import BASE, FORMS
 from benchmarks.kinds.measure import LOOP, Measured
 from benchmarks.record import pages

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from benchmarks.baselines.peers import has_compiler
+from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.kinds.measure import Measured, measured
 from benchmarks.kinds.questions import KINDS
 from benchmarks.kinds.report import environment, markdown, write

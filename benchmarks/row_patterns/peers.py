@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -15,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.baselines.cpp_loops import has_compiler, library_of
+
 SOURCE = Path(__file__).parent / "loops.cpp"
-FLAGS = ("-O3", "-march=native", "-std=c++17", "-shared", "-fPIC")
 
 # The question -> the loop that answers it.
 LOOPS = {
@@ -59,11 +55,6 @@ class _Found(ctypes.Structure):
     _fields_ = (*((name, ctypes.c_void_p) for name in ("key", "first", "last", "count")), ("matches", ctypes.c_int64))
 
 
-def has_compiler() -> bool:
-    """Whether there is a compiler for the loops; without one nothing is compared with them."""
-    return shutil.which("g++") is not None
-
-
 def loop_of(question: str, table: pa.Table) -> Callable[[], pa.Table] | None:
     """What runs the loop of a question over rows in order and gives the matches; None if there is no loop, or no compiler."""
     if question not in LOOPS or not has_compiler():
@@ -104,11 +95,4 @@ def agree(ours: pa.Table, theirs: pa.Table) -> bool:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The compiled loops, kept by their source."""
-    digest = hashlib.sha256(SOURCE.read_bytes() + " ".join(FLAGS).encode()).hexdigest()[:16]
-    path = Path(tempfile.gettempdir()) / f"gpu_cep-row-patterns-{os.getuid()}-{digest}.so"
-    if not path.exists():
-        made = path.with_suffix(f".{os.getpid()}")
-        subprocess.run(["g++", *FLAGS, "-o", str(made), str(SOURCE)], check=True)
-        made.replace(path)
-    return ctypes.CDLL(str(path))
+    return library_of("row-patterns", [SOURCE])

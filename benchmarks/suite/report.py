@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
+from benchmarks.baselines.cpp_loops import FLAGS, compiler_version, has_compiler
 from benchmarks.baselines.floors import Floor
 from benchmarks.baselines.measure import Stages, Timing
-from benchmarks.baselines.peers import FLAGS, compiler_version, has_compiler
 from benchmarks.record import pages
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.spark.peer import SparkTiming

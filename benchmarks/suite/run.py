@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.baselines.floors import Floor, measure_floors
 from benchmarks.baselines.measure import (
     CORES,
@@ -32,7 +33,6 @@ from benchmarks.baselines.measure import (
     measure_stages,
     of_usual_length,
 )
-from benchmarks.baselines.peers import has_compiler
 from benchmarks.record.folders import RESULTS
 from benchmarks.spark.peer import measure_spark
 from benchmarks.suite import guard

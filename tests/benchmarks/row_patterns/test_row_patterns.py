@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gpu_cep
+from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.row_patterns import peers, run
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, rows_of
 from benchmarks.row_patterns.report import Measured, lines
@@ -15,7 +16,7 @@ from benchmarks.row_patterns.report import Measured, lines
 BY_NAME = {each.name: each for each in QUESTIONS}
 
 
-@pytest.mark.skipif(not peers.has_compiler(), reason="no g++")
+@pytest.mark.skipif(not has_compiler(), reason="no g++")
 @pytest.mark.parametrize("partitions", KEYS)
 @pytest.mark.parametrize("name", peers.LOOPS)
 def test_loops_find_our_rows(name: str, partitions: str) -> None:
