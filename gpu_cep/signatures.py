@@ -1,4 +1,4 @@
-"""Give public functions the keywords of :func:`gpu_cep.match` in their signatures, and check those of each call."""
+"""Show the keywords of :func:`gpu_cep.match` in signatures, and check those of each call."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PublicFunction = TypeVar("PublicFunction", bound=Callable[..., Any])
 
 
 def takes_keywords(match: Callable[..., Any], options: type) -> Callable[[PublicFunction], PublicFunction]:
-    """Make a decorator for a function whose ``**keywords`` are `options`, one of the typed dictionaries of :mod:`gpu_cep.keywords`.
+    """Make a decorator for a function whose ``**keywords`` are `options`.
 
-    The function's signature then shows each keyword with the type and the default that it has in `match`.
+    These are one of the typed dictionaries of :mod:`gpu_cep.keywords`. The function's signature then shows each keyword with the type and the default that it has in `match`.
     Its keywords are checked as by :func:`checks_keywords`.
     """
 

@@ -30,7 +30,10 @@ def compiler_version() -> str:
 
 
 def library_of(name: str, sources: Sequence[Path], headers: Sequence[Path] = ()) -> ctypes.CDLL:
-    """Return the library of some sources; it is compiled unless one of the same sources, headers and flags is there."""
+    """Return the library of some sources.
+
+    It is compiled unless one of the same sources, headers and flags is there.
+    """
     said = b"".join(path.read_bytes() for path in (*sources, *headers)) + " ".join(FLAGS).encode()
     target = Path(tempfile.gettempdir()) / f"gpu_cep-{name}-{os.getuid()}-{hashlib.sha256(said).hexdigest()[:16]}.so"
     if not target.exists():
@@ -41,7 +44,7 @@ def library_of(name: str, sources: Sequence[Path], headers: Sequence[Path] = ())
 
 
 def declare_matches(library: ctypes.CDLL) -> None:
-    """Set the types of the functions of ``matches.cpp``, which count and give out the matches that a loop found."""
+    """Set the types of the functions of ``matches.cpp``, which give out the matches of a loop."""
     library.matches_count.argtypes = library.matches_columns.argtypes = library.matches_free.argtypes = (ctypes.c_void_p,)
     library.matches_size.argtypes = library.matches_data.argtypes = (ctypes.c_void_p, ctypes.c_int64)
     library.matches_count.restype = library.matches_columns.restype = library.matches_size.restype = ctypes.c_int64

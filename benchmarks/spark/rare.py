@@ -65,7 +65,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RuleSetLine:
-    """What a rule set takes with all events shuffled, and with those near events of the named variable; and how many matches there are."""
+    """What a rule set takes, and how many matches there are.
+
+    `off`: all events are shuffled. `named`: those near events of the named variable.
+    """
 
     rules: str
     off: Taken

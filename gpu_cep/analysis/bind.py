@@ -107,7 +107,10 @@ def _variables(found: Sequence[Primitive]) -> tuple[EventVariable, ...]:
 
 
 class _Shape(NamedTuple):
-    """A pattern whose gaps all have one strategy: its variables, all conditions, and the branches with those that they decide."""
+    """A pattern whose gaps all have one strategy.
+
+    `conditions`: all of them. `branches`: each with those that it decides.
+    """
 
     variables: tuple[EventVariable, ...]
     conditions: tuple[Condition, ...]
@@ -116,7 +119,7 @@ class _Shape(NamedTuple):
 
 
 def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Condition, ...], scope: Scope) -> _Shape:
-    """Return the pattern with its conditions, and with negations for gaps that have a strategy of their own."""
+    """Return the pattern with its conditions; gaps of another strategy are negations."""
     parts = _parts(written, strategy, scope)
     check_gaps(chosen, strategy, parts, scope.variables, scope.faults)
     branches = tuple(with_conditions(branch, conditions, scope) for branch in parts)

@@ -52,7 +52,7 @@ class StreamColumns(NamedTuple):
 
 
 def stream_columns(query: Query | IntervalQuery, options: Options, scope: Scope) -> StreamColumns:
-    """Return the columns that make streams, from the text or the caller; record a fault for each that cannot."""
+    """Return the columns that make streams; record a fault for each that cannot."""
     return StreamColumns(
         timestamp=_timestamp_column(options.timestamp, scope),
         drops_untimed=_drops_untimed(options.nulls, scope.faults),

@@ -202,7 +202,8 @@ def explain_all(
     Raises
     ------
     PatternError
-        `patterns` is no mapping of names to patterns, or a match of one may bind none of the variables that `rare` names.
+        `patterns` is no mapping of names to patterns, or `rare` names no variables of theirs.
+        Or a match of a pattern may bind none of the variables that `rare` names.
     UnsupportedError
         `rare` is given, and the events are no Spark DataFrame, or none can be left out.
     EventError

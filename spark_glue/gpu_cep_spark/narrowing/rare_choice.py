@@ -169,7 +169,8 @@ def choose_for_all(queries: Mapping[str, NarrowQuery], df: DataFrame, rare: obje
     Raises
     ------
     PatternError
-        `rare` names no variables, or no pattern has a variable of some name, or a match of one may bind none of those that are named.
+        `rare` names no variables, or one that no pattern has.
+        Or a match of a pattern may bind none of those that are named.
     UnsupportedError
         The variables are to be chosen by a sample, or the events of a pattern cannot be left out; the message says why.
     """

@@ -192,7 +192,7 @@ class _Job:
     def match_alone(
         self, query: NarrowQuery, pattern: Pattern, keywords: Mapping[str, Any], rare: tuple[int, ...] | None
     ) -> DataFrame:
-        """Return the matches of a rule that shares no shuffle, near events of its variables `rare` if there are some."""
+        """Return the matches of a rule that shares no shuffle; `rare` are its rare variables."""
         near: dict[str, Any] = {} if rare is None else {"rare": variable_names(query.plan, rare)}
         return gpu_match(self.df, pattern, worker_memory=self.memory, **near, **keywords)
 
