@@ -17,8 +17,8 @@ PublicFunction = TypeVar("PublicFunction", bound=Callable[..., Any])
 def takes_keywords(match: Callable[..., Any], options: type) -> Callable[[PublicFunction], PublicFunction]:
     """Make a decorator for a function whose ``**keywords`` are `options`.
 
-    These are one of the typed dictionaries of :mod:`gpu_cep.keywords`. The function's signature then shows each keyword with the type and the default that it has in `match`.
-    Its keywords are checked as by :func:`checks_keywords`.
+    These are one of the typed dictionaries of :mod:`gpu_cep.keywords`. The function's signature
+    then shows each keyword with the type and the default that it has in `match`. Its keywords are checked as by :func:`checks_keywords`.
     """
 
     def decorate(function: PublicFunction) -> PublicFunction:
