@@ -20,6 +20,7 @@ class Foreign:
     """An array of another library, with every second element of a longer one if `strided`, and where it is not NULL."""
 
     def __init__(self, device, values, mask=None, *, strided=False):
+        self._device = device
         stored = values.view(np.int64) if values.dtype.kind in "mM" else values
         longer = stored.repeat(2) if strided else stored
         held = longer if device.simulated else device.upload(longer)
@@ -35,6 +36,10 @@ class Foreign:
 
     def __len__(self):
         return self.interface["shape"][0]
+
+    def held(self):
+        """The elements as they are now, as an array of the host."""
+        return self._held if isinstance(self._held, np.ndarray) else self._device.download(self._held)
 
 
 def bits(device, valid):

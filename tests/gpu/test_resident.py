@@ -28,6 +28,7 @@ from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.conformance.expectation import answered
 from tests.drawn.queries import whole_language
 from tests.gpu.foreign import MASKS, Foreign, bits, flags, strict_if_simulated
+from tests.gpu.pieces import PIECES
 
 NUMBERS = ["b1", *(f"{sign}{width}" for sign in "iu" for width in (1, 2, 4, 8)), "f4", "f8"]
 TIMES = [f"{kind}8[{unit}]" for kind in "mM" for unit in ("s", "ms", "us", "ns")]
@@ -224,6 +225,38 @@ def test_random_queries(device, case):
     wanted = answered(case, engine="cpu", output="indices")
     found = gpu_cep.match(on_device(device, case.events), case.text, engine="gpu", output="indices", **case.options)
     assert found.equals(wanted)
+
+
+# Of these, phase 1 keeps every event.
+KEEPING_ALL = [
+    ("PATTERN SEQ(a, b) WITHIN 3", {}),
+    ("PATTERN SEQ(a, b) WHERE a.x < b.x WITHIN 3", {"partition_by": "k"}),
+    ("PATTERN SEQ(a, b, c) WHERE [k] AND a.x <= c.x WITHIN 4", {"order_by": "n"}),
+    ("PATTERN SEQ(a, b) WHERE a.x < b.x WITHIN 3", {"algorithm": "join_tree", "strategy": "skip_till_any_match"}),
+    ("PATTERN SEQ(a, b+) WHERE b[i].n > b[i-1].n WITHIN 3 EVENTS", {"partition_by": ["k", "n"], "strategy": "partition_contiguity"}),
+]
+
+
+@st.composite
+def unordered_events(draw):
+    """Events out of order, of which no value is NULL, so that arrays on the device can be all their columns."""
+    size = draw(st.integers(1, 30))
+
+    def column(kind, most):
+        return np.array(draw(st.lists(st.integers(0, most), min_size=size, max_size=size)), kind)
+
+    return {"ts": column(np.int64, size), "k": column(np.int64, 2), "n": column(np.int32, 3), "x": column(np.float64, 5)}
+
+
+@pytest.mark.parametrize(("text", "options"), KEEPING_ALL)
+@given(unordered_events(), PIECES)
+def test_arrays_of_the_caller_stay_as_they_are(device, text, options, columns, pieces):
+    arrays = {name: Foreign(device, values.copy()) for name, values in columns.items()}
+    with patch("gpu_cep.engine.phase_one.device.in_pieces.memory_of", lambda device, plan: pieces):
+        found = gpu_cep.match(arrays, text, engine="gpu", output="indices", **options)
+    assert found.equals(gpu_cep.match(pa.table(columns), text, engine="cpu", output="indices", **options))
+    for name, array in arrays.items():
+        assert array.held().tobytes() == columns[name].tobytes(), name
 
 
 @pytest.mark.parametrize("resident", [True, False])
