@@ -29,7 +29,9 @@ def _count(values: Values) -> int:
 
 def _sum(values: Values) -> Value:
     present = _present(values)
-    return reduce(ARITHMETIC["+"], present) if present else None
+    total = reduce(ARITHMETIC["+"], present) if present else None
+    # it is added to 0.0, so that it is never -0.0
+    return total + 0.0 if isinstance(total, float) else total
 
 
 def _average(values: Values) -> float | None:

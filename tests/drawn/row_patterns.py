@@ -112,7 +112,7 @@ def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
             "c": texts.dictionary_encode() if draw(st.booleans()) else texts,
             "d": column(st.sampled_from(["a", "b", "A", None]), pa.string()),
             "x": column(st.sampled_from([0, 1, 2, 3, None]), pa.int32()),
-            "y": column(st.sampled_from([0.0, 0.25, 1.0, 2.5, None, float("nan")]), pa.float64()),
+            "y": column(st.sampled_from([0.0, -0.0, 0.25, 1.0, 2.5, None, float("nan")]), pa.float64()),
             "m": column(st.sampled_from([Decimal("1.50"), Decimal("0.25"), None, Decimal("3.00")]), pa.decimal128(9, 2)),
             "t": column(st.integers(0, 5), pa.timestamp("ms")),
             "f": column(st.sampled_from([True, False, None]), pa.bool_()),
