@@ -159,7 +159,8 @@ def _bind_duration(situation: Situation, timestamp: int | None, options: Options
     shortest, longest = bind(situation.at_least, form=low, least=True), bind(situation.at_most, form=high)
     if shortest is not None and longest is not None and shortest > longest:
         scope.faults.error(f"no situation {situation.name} lasts so long and no longer", situation.span, "exchange the two durations")
-    return Duration(shortest, longest)
+    # every situation lasts AT LEAST 0, and is known from its first event on
+    return Duration(shortest or None, longest)
 
 
 def _window(query: IntervalQuery, timestamp: int | None, options: Options, scope: Scope) -> TimeWindow | None:

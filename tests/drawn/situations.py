@@ -175,7 +175,7 @@ def situation_queries(
 
 def _definition(scatter: Random, name: str, windows: Sequence[str]) -> str:
     condition = scatter.choice(_CONDITIONS).format(own=name.lower(), other=scatter.choice(LANES))
-    low, high = scatter.choice(((1, 3), (1, 9), (2, 9), (2, 5)))
+    low, high = scatter.choice(((1, 3), (1, 9), (2, 9), (2, 5), (0, 5)))
     window = scatter.choice([window for window in windows if "{n}" in window])
     duration = scatter.choice(_DURATIONS).format(low=window.format(n=low), high=window.format(n=high))
     # behind a bare operand BETWEEN is the operator

@@ -166,7 +166,10 @@ def test_rows_need_no_order(threads):
 
 @pytest.mark.parametrize(
     ("bounds", "known"),
-    [("", [0, 4]), ("AT LEAST 1", [1, 5]), ("AT LEAST 3", [3]), ("AT MOST 9", [3]), ("BETWEEN 1 AND 9", [3]), ("AT LEAST 4", [])],
+    [
+        *[("", [0, 4]), ("AT LEAST 0", [0, 4]), ("AT LEAST 1", [1, 5]), ("AT LEAST 3", [3]), ("AT LEAST 4", [])],
+        *[("AT MOST 9", [3]), ("BETWEEN 1 AND 9", [3])],
+    ],
 )
 def test_early_a_situation_is_known_from_its_start_from_when_it_lasts_long_enough_or_from_its_end(bounds, known):
     """The first lasts from 0 to 3, the second from 4 on."""
