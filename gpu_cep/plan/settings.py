@@ -33,7 +33,7 @@ class Settings:
     `output`, `engine`, `algorithm`, `after_match`: the keywords of :func:`gpu_cep.match`.
     `limit_per_start`: the most matches of one first event that are kept (None: all).
     `order_matches_by`: an expression of the match, by which those of one first event are kept first, as text (None: result order).
-    `max_matches`: the most matches of the output.
+    `max_matches`: the most matches of the output; those that a search finds and drops may count, too.
     `max_steps`: the most steps of the whole run.
     `prune`: the pruning steps that may be used (:data:`PRUNING_STEPS`); none changes the matches.
     `columns`: the input columns that the output carries (None: all).
