@@ -86,11 +86,11 @@ def known_capabilities() -> list[Capability]:
     ImportError, RuntimeError
         Numba-cuda or that compiler is missing.
     """
-    import_module("numba_cuda")
-    fault, known = import_module("cuda.bindings.nvrtc").nvrtcGetSupportedArchs()
-    if fault:
-        raise RuntimeError(f"CUDA's compiler does not work: {fault.name}")
-    return [divmod(each, 10) for each in sorted(known)]
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise ImportError("numba-cuda is not installed")
+    from numba.cuda.cudadrv import nvrtc
+
+    return sorted(nvrtc.get_supported_ccs())  # type: ignore[attr-defined]
 
 
 def _done(folder: Path, capability: Capability) -> Path:

@@ -137,6 +137,15 @@ def test_processes_end_with_the_one_that_started_them(tmp_path, processes):
     assert started.wait(10) == 1
 
 
+def test_capabilities_are_known_where_there_is_no_card(monkeypatch):
+    known = ahead.known_capabilities()
+    assert known == sorted(known)
+    assert {(8, 0), (9, 0)} <= set(known)
+    monkeypatch.setattr(ahead.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="numba-cuda is not installed"):
+        ahead.known_capabilities()
+
+
 @pytest.fixture
 def begun(monkeypatch, tmp_path):
     """What is started where there is a card, and its folder."""
