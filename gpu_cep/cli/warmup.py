@@ -96,7 +96,7 @@ def card_named(text: str) -> Capability:
     try:
         known = {f"{major}.{minor}": (major, minor) for major, minor in known_capabilities()}
     except (ImportError, RuntimeError) as fault:
-        raise EngineUnavailable(f"nothing here compiles for a card: {fault} (pip install 'gpu_cep[gpu]')") from fault
+        raise EngineUnavailable(f"nothing here compiles for a card: {fault}") from fault
     if text not in known:
         fail(f"--card={text}: CUDA's compiler knows no such compute capability here; expected one of {', '.join(known)}", USAGE_FAULT)
     return known[text]

@@ -84,10 +84,12 @@ def known_capabilities() -> list[Capability]:
     Raises
     ------
     ImportError, RuntimeError
-        Numba-cuda or that compiler is missing.
+        Numba-cuda or that compiler is missing, or the simulator stands in for them.
     """
+    if jit.simulated():
+        raise RuntimeError("NUMBA_ENABLE_CUDASIM asks for the simulator, which compiles nothing")
     if importlib.util.find_spec("numba_cuda") is None:
-        raise ImportError("numba-cuda is not installed")
+        raise ImportError("numba-cuda is not installed (pip install 'gpu_cep[gpu]')")
     from numba.cuda.cudadrv import nvrtc
 
     return sorted(nvrtc.get_supported_ccs())  # type: ignore[attr-defined]

@@ -144,6 +144,9 @@ def test_capabilities_are_known_where_there_is_no_card(monkeypatch):
     monkeypatch.setattr(ahead.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="numba-cuda is not installed"):
         ahead.known_capabilities()
+    monkeypatch.setattr(jit, "simulated", lambda: True)
+    with pytest.raises(RuntimeError, match="the simulator, which compiles nothing"):
+        ahead.known_capabilities()
 
 
 @pytest.fixture
