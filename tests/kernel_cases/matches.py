@@ -212,7 +212,8 @@ def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
     places = np.flatnonzero(random.random(size) < 0.2)
     scopes: list[Any] = [(2, (0,), (1,), places), (2, (1,), (), places), (2, (), (0,), places)] if size else []
     ruling = negation_table(scopes, events.offsets, events.times, events.times, events.length)
-    return Call(1, (matches, ruling, np.zeros(len(scopes) + 1, np.int64), np.zeros(len(pairs) + 1, np.int64)))
+    batch = negations.NegatedEvents(0, events.next_events)
+    return Call(1, (matches, ruling, batch, np.zeros(len(scopes) + 1, np.int64), np.zeros(len(pairs) + 1, np.int64)))
 
 
 MATCH_CASES: tuple[KernelCase, ...] = (

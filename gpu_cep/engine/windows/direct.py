@@ -19,9 +19,12 @@ from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.primitives import label_flags
 from gpu_cep_kernels.labels_decide.direct import bind_events, bind_singles, count_bindings
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, match_offsets
-from gpu_cep_kernels.matches.negations import keep_by_negations
+from gpu_cep_kernels.matches.negations import NegatedEvents, keep_by_negations
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.phase_one.windows import next_occurrences
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import NegationTable, PatternTable
 
@@ -121,8 +124,17 @@ class DirectMatcher:
         return matches_at(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low), offsets)
 
 
-def drop_ruled_out(matches: Matches, negations: NegationTable) -> Matches:
-    """Return the matches that no negation rules out; each variable binds one event."""
+def negated_events(batch: Batch, windows: BatchWindows, branch: PlannedBranch, negations: NegationTable) -> NegatedEvents:
+    """Return what :func:`drop_ruled_out` looks up in a batch."""
+    occurrence = new_values((len(negations.variable), windows.labels.shape[1] + 2), np.int32)
+    for n, variable in enumerate(negations.variable.tolist()):
+        if negations.after_first[n] < negations.after_first[n + 1]:
+            next_occurrences(label_flags(windows.labels, branch.variables[variable]), 1, occurrence[n : n + 1])
+    return NegatedEvents(batch.low, NextEvents(windows.next_events.after, occurrence))
+
+
+def drop_ruled_out(matches: Matches, negations: NegationTable, negated: NegatedEvents) -> Matches:
+    """Return the matches, all of the batch of `negated`, that no negation rules out; each variable binds one event."""
     kept, near = np.empty(len(matches) + 1, np.int64), np.zeros(len(negations.variable) + 1, np.int64)
-    number = keep_by_negations(FlatMatches(matches.offsets, _NOT_READ, matches.events), negations, near, kept)
+    number = keep_by_negations(FlatMatches(matches.offsets, _NOT_READ, matches.events), negations, negated, near, kept)
     return matches if number == len(matches) else matches.reorder(kept[:number])

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.matches.flat_matches import FlatMatches
+from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.negation import first_in_scope, is_too_late, stream_of
 from gpu_cep_kernels.rules.tables import NegationTable
+from gpu_cep_kernels.rules.ties import first_behind
+
+
+class NegatedEvents(NamedTuple):
+    """Look up what follows in a batch of events, which are numbered from its first, event `base` of all.
+
+    ``next_events.occurrence[n, e]`` has the properties of negation n. It is read only where the scope of n begins behind events
+    of the match.
+    """
+
+    base: int
+    next_events: NextEvents
 
 
 @rule
@@ -20,18 +33,27 @@ def _binds(m: int, event: int, matches: FlatMatches) -> bool:
 
 
 @rule
-def _is_ruled_out(m: int, n: int, ends: Any, near: Any, matches: FlatMatches, negations: NegationTable) -> bool:
-    """Return whether an event lies in the scope of negation n of match m that the match does not bind; ``ends`` are the match's."""
-    begin = matches.offsets[m]
-    latest, earliest = -1, -1
-    for k in range(negations.after_first[n], negations.after_first[n + 1]):
-        latest = max(latest, matches.events[begin + negations.after[k]])
-    for k in range(negations.before_first[n], negations.before_first[n + 1]):
-        event = matches.events[begin + negations.before[k]]
-        earliest = event if earliest < 0 else min(earliest, event)
+def _is_ruled_out_behind(
+    m: int, n: int, latest: int, earliest: int, first: int, stream: int, batch: NegatedEvents, matches: FlatMatches,
+    negations: NegationTable,
+) -> bool:  # fmt: skip
+    """Return whether an event lies in the scope of negation n, which begins behind event `latest`, that match m does not bind."""
+    base, (after, occurrence) = batch.base, batch.next_events
+    place = base + occurrence[n, first_behind(after, latest - base)]
+    inside = not is_too_late(place, earliest, first, stream, negations)
+    while inside and _binds(m, place, matches):
+        place = base + occurrence[n, place - base + 1]
+        inside = not is_too_late(place, earliest, first, stream, negations)
+    return inside
+
+
+@rule
+def _is_ruled_out_before(
+    m: int, n: int, earliest: int, ends: Any, stream: int, near: Any, matches: FlatMatches, negations: NegationTable
+) -> bool:  # fmt: skip
+    """As :func:`_is_ruled_out_behind`, for a scope that begins one window before the last event; ``ends`` are the match's."""
     first, last = ends
-    near[0] = stream = stream_of(first, near[0], negations.streams)
-    near[n + 1] = k = first_in_scope(n, latest, last, stream, near[n + 1], negations)
+    near[n + 1] = k = first_in_scope(n, -1, last, stream, near[n + 1], negations)
     ruled_out, inside = False, True
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
@@ -41,13 +63,30 @@ def _is_ruled_out(m: int, n: int, ends: Any, near: Any, matches: FlatMatches, ne
     return ruled_out
 
 
+@rule
+def _is_ruled_out(m: int, n: int, ends: Any, batch: NegatedEvents, near: Any, matches: FlatMatches, negations: NegationTable) -> bool:
+    """Whether an event lies in the scope of negation n of match m that the match does not bind; ``ends`` are the match's."""
+    begin = matches.offsets[m]
+    latest, earliest = -1, -1
+    for k in range(negations.after_first[n], negations.after_first[n + 1]):
+        latest = max(latest, matches.events[begin + negations.after[k]])
+    for k in range(negations.before_first[n], negations.before_first[n + 1]):
+        event = matches.events[begin + negations.before[k]]
+        earliest = event if earliest < 0 else min(earliest, event)
+    near[0] = stream = stream_of(ends[0], near[0], negations.streams)
+    if latest >= 0:
+        ruled_out = _is_ruled_out_behind(m, n, latest, earliest, ends[0], stream, batch, matches, negations)
+    else:
+        ruled_out = _is_ruled_out_before(m, n, earliest, ends, stream, near, matches, negations)
+    return ruled_out
+
+
 @sequential(writes=("kept",), scratch=("near",))
-def keep_by_negations(matches: FlatMatches, negations: NegationTable, near: Any, kept: Any) -> int:
+def keep_by_negations(matches: FlatMatches, negations: NegationTable, batch: NegatedEvents, near: Any, kept: Any) -> int:
     """Write the numbers of the matches that no negation rules out; return how many.
 
-    Every variable binds one event, and negations have no conditions. `near` is given
-    as zeros: one for the stream, and one for each negation. `kept` has room for one
-    more.
+    Every variable binds one event, and negations have no conditions. All matches start in the batch. `near` is given
+    as zeros: one for the stream, and one for each negation. `kept` has room for one more.
     """
     count = 0
     for m in range(matches.offsets.size - 1):
@@ -56,7 +95,7 @@ def keep_by_negations(matches: FlatMatches, negations: NegationTable, near: Any,
             first, last = min(first, matches.events[k]), max(last, matches.events[k])
         ruled_out = False
         for n in range(negations.variable.size):
-            ruled_out = ruled_out or _is_ruled_out(m, n, (first, last), near, matches, negations)
+            ruled_out = ruled_out or _is_ruled_out(m, n, (first, last), batch, near, matches, negations)
         kept[count] = m
         count += not ruled_out
     return count

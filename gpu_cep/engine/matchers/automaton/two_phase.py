@@ -12,23 +12,26 @@ from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_for_summary, divide_starts, prune_windows
-from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out
+from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out, negated_events
 from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.matches.negations import NegatedEvents
 
 
 class _WindowsOfThread(NamedTuple):
     """The windows that one thread searches, a `share` of the batch's.
 
-    `direct` reads their matches off the chained condition. It is None if that does not decide them.
+    `direct` reads their matches off the chained condition. It is None if that does not decide them. `negated` is what it
+    looks up for negations; None if there are none.
     """
 
     batch: Batch
     windows: BranchWindows
     direct: DirectMatcher | None
+    negated: NegatedEvents | None
     share: float
 
 
@@ -59,11 +62,13 @@ class TwoPhase:
         direct = DirectMatcher(tables) if branch.decided_by_labels else None
         windows = branch.windows if direct is not None else count_for_summary(plan, branch.windows, tables, profile)
         parts = divide_starts(windows, batch)
-        return [_WindowsOfThread(batch, part, direct, 1 / len(parts)) for part in parts]
+        rules_out = direct is not None and tables.branch.negations
+        negated = negated_events(batch, windows, tables.branch, self.search.negations) if rules_out else None
+        return [_WindowsOfThread(batch, part, direct, negated, 1 / len(parts)) for part in parts]
 
     def _find(self, own: _WindowsOfThread) -> Matches:
         """Return the matches that start in a thread's windows."""
-        batch, windows, direct, share = own
+        batch, windows, direct, _, share = own
         candidates = self._candidates(windows, direct)
         with self.search.profile.stage("matching"):
             if direct is not None:
@@ -75,13 +80,13 @@ class TwoPhase:
 
     def _count(self, own: _WindowsOfThread) -> tuple[Indices, Indices]:
         """Return the candidates among a thread's windows, and how many matches start at each."""
-        batch, windows, direct, _ = own
+        batch, windows, direct, _, _ = own
         candidates = self._candidates(windows, direct)
         first = candidates.starts + batch.low
         with self.search.profile.stage("matching"):
             if direct is None:
                 totals = self._totals(own, candidates)
-            elif self.search.tables.branch.negations:
+            elif own.negated is not None:
                 first = self._read(own, direct, candidates).first
                 totals = np.ones(len(first), np.int64)
             else:
@@ -93,10 +98,11 @@ class TwoPhase:
     def _read(self, own: _WindowsOfThread, direct: DirectMatcher, candidates: Candidates) -> Matches:
         """Return the matches of the candidates, read off the chained condition."""
         counts = direct.counts(own.windows, candidates)
-        if not self.search.tables.branch.negations:
+        if own.negated is None:
             self._spend(candidates.starts + own.batch.low, int(counts.sum(dtype=np.int64)))
             return direct.find(own.batch, own.windows, candidates, counts)
-        matches = drop_ruled_out(direct.find(own.batch, own.windows, candidates, counts), self.search.negations)
+        matches = direct.find(own.batch, own.windows, candidates, counts)
+        matches = drop_ruled_out(matches, self.search.negations, own.negated)
         self._spend(matches.first, matches.counts.size)
         return matches
 
