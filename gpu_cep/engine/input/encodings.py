@@ -56,6 +56,9 @@ def _decode_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _hold_nulls(column: pa.ChunkedArray) -> bool:
+    # the type is asked once, since there may be many chunks
+    if pa.types.is_dictionary(column.type):
+        return _is_text(column.type.value_type) and any(chunk.dictionary.null_count for chunk in column.chunks)
     return any(map(_holds_null, column.chunks))
 
 

@@ -223,14 +223,14 @@ class EventColumns:
 
     def _divide(self, column: int) -> Pieces:
         """Return the pieces of a column."""
-        elsewhere, data_type = self._elsewhere(column), self.type(column)
+        elsewhere, data_type, name = self._elsewhere(column), self.type(column), self.name(column)
         if elsewhere is not None and data_type.kind is not Kind.STRING:
             return elsewhere.pieces(column)
         plain = data_type.kind not in (Kind.STRING, Kind.OTHER) and data_type.precision <= EXACT_DIGITS
         source = self._chunks(column) if plain and column not in self._values else None
         if source is None or not is_long(source):
             return Pieces.of([self.values(column)])
-        return Pieces.of([machine_values(chunk, self.name(column)) for chunk in chunks_of(source)])
+        return Pieces.of([machine_values(chunk, name) for chunk in chunks_of(source)])
 
     def _coded_chunks(self, column: int) -> list[pa.DictionaryArray] | None:
         """Return the chunks of a text column if they are long, and have one dictionary without NULLs or repeated values."""

@@ -18,6 +18,9 @@ from gpu_cep_kernels.phase_one.text import hash_texts
 # NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
 _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
 
+# Values from which to compare a dictionary with another takes longer than to ask where it lies.
+_LARGE = 1 << 12
+
 
 @record()
 class Codes:
@@ -75,9 +78,10 @@ def codes_of(encoded: pa.Array, kind: pa.DataType) -> Array:
 def dictionaries_of(chunks: Sequence[pa.DictionaryArray]) -> list[pa.Array]:
     """Return the dictionaries of the chunks of a text column, in their order.
 
-    One that several chunks have in the same memory, as those of a row group do, stands once.
+    A large one that several chunks have in the same memory, as those of a row group do, stands once.
     """
-    return list({_memory_of(values): values for values in (chunk.dictionary for chunk in chunks)}.values())
+    found = [chunk.dictionary for chunk in chunks]
+    return found if len(found[0]) < _LARGE else list({_memory_of(values): values for values in found}.values())
 
 
 def _memory_of(values: pa.Array) -> tuple[int, ...]:
