@@ -45,13 +45,16 @@ def order_events(
 ) -> OrderedEvents:
     """Return the labelled events by stream, then time, then `order_by`, then input position."""
     layout = plan.layout
-    inputs = [times, *(columns.pieces(column) for column in layout.columns)]
+    given = [columns.pieces(column) for column in layout.columns]
+    # conditions may read the timestamps, too; these are moved once
+    inputs = [times, *(pieces for pieces in given if pieces is not times)]
     offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
     if not ascending:
         arrays = _sort_streams(offsets, arrays, _UNRANKED, threads)
     arrays = _order_ties(columns, plan.query.order_by, offsets, arrays, threads)
     ordered_times, rows, *others = arrays
-    words, bank = others[: len(labelled.labels[0])], others[len(labelled.labels[0]) :]
+    words, moved = others[: len(labelled.labels[0])], iter(others[len(labelled.labels[0]) :])
+    bank = [ordered_times if pieces is times else next(moved) for pieces in given]
     ints, floats = bank[: len(layout.ints)], bank[len(layout.ints) :]
     return OrderedEvents(
         offsets=offsets,
