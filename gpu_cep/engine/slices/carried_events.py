@@ -39,7 +39,8 @@ def last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
     rows = np.flatnonzero(within.holds(times))
     if plan.query.order_by or order_faults(0, len(times), times) & DISORDERED:
         rows = rows[_at_last_time(times[rows], streams[rows], keys.count)]
-        ranks = rank_rows(columns, plan.query.order_by, rows)
+        alike = np.bincount(streams[rows], minlength=1).max() > 1
+        ranks = rank_rows(columns, plan.query.order_by, rows) if alike else rows[:0]
         rows = rows[np.argsort(ranks, kind="stable")] if ranks.size else rows
     last = np.full(keys.count, -1, np.int64)
     # of the events of one stream, the one that is assigned last stays

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.matches import Flags
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -52,10 +53,11 @@ def last_events_before(plan: Plan, what: Reading, share: Share, events: pa.Table
     sought = in_types(events.take(_row_of_each(plan, columns_of(events))), plain)
     last = plain.empty_table()
     for earlier in share.earlier:
-        if _are_known(plan, last, sought, columns_of, earlier.latest):
+        sought = sought.filter(pa.array(~_known(plan, last, sought, columns_of, earlier.latest)))
+        if not sought.num_rows:
             break
-        read = read_earlier(what, earlier, preceding(share.own.begin), profile)
-        of_group = in_types(read.take(last_rows(plan, columns_of(read), WHOLE)), plain)
+        near = _of_streams(plan, read_earlier(what, earlier, preceding(share.own.begin), profile), sought, columns_of)
+        of_group = in_types(near.take(last_rows(plan, columns_of(near), WHOLE)), plain)
         both = pa.concat_tables([last, of_group])
         last = both.take(last_rows(plan, columns_of(both), WHOLE))
     return in_types(last.sort_by(plain.names[what.timestamp]), events.schema)
@@ -63,20 +65,31 @@ def last_events_before(plan: Plan, what: Reading, share: Share, events: pa.Table
 
 def _row_of_each(plan: Plan, columns: EventColumns) -> Array:
     """Return a row of each stream."""
-    keys = encode_keys(columns, plan.query.partition_by)
-    if keys.codes is None:
-        return np.arange(min(1, len(columns)))
-    rows = np.full(keys.count, -1, np.int64)
+    streams, count = _streams(plan, columns)
+    rows = np.full(count, -1, np.int64)
     # of the rows of one stream, the one that is assigned last stays
-    rows[keys.codes] = np.arange(len(columns))
+    rows[streams] = np.arange(len(columns))
     return rows[rows >= 0]
 
 
-def _are_known(plan: Plan, last: pa.Table, sought: pa.Table, columns_of: ColumnsOf, latest: Tick) -> bool:
-    """Return whether each stream that is `sought` has a `last` event, behind all that are no later than `latest`."""
+def _of_streams(plan: Plan, events: pa.Table, sought: pa.Table, columns_of: ColumnsOf) -> pa.Table:
+    """Return the events of the streams that are `sought`."""
+    streams, count = _streams(plan, columns_of(pa.concat_tables([in_types(sought, events.schema), events])))
+    wanted = np.zeros(count, np.bool_)
+    wanted[streams[: sought.num_rows]] = True
+    return events.filter(pa.array(wanted[streams[sought.num_rows :]]))
+
+
+def _known(plan: Plan, last: pa.Table, sought: pa.Table, columns_of: ColumnsOf, latest: Tick) -> Flags:
+    """Return which of the streams that are `sought` have a `last` event behind all that are no later than `latest`."""
     columns = columns_of(pa.concat_tables([last, sought]))
-    codes, times = encode_keys(columns, plan.query.partition_by), load_times(columns, plan.query.timestamp)
-    streams = np.zeros(len(columns), np.int64) if codes.codes is None else codes.codes
-    known, held = np.zeros(codes.count, np.bool_), slice(0, last.num_rows)
+    (streams, count), times = _streams(plan, columns), load_times(columns, plan.query.timestamp)
+    known, held = np.zeros(count, np.bool_), slice(0, last.num_rows)
     known[streams[held][times[held] > latest]] = True
-    return bool(known[streams[last.num_rows :]].all())
+    return known[streams[last.num_rows :]]
+
+
+def _streams(plan: Plan, columns: EventColumns) -> tuple[Array, int]:
+    """Return the number of each event's stream, and how many numbers there are."""
+    keys = encode_keys(columns, plan.query.partition_by)
+    return (np.zeros(len(columns), np.int64) if keys.codes is None else keys.codes), keys.count
