@@ -27,7 +27,8 @@ def after_fork(renew: Callable[[], object]) -> None:
 def free_after_fork() -> Lock:
     """Return a lock that nobody holds in a process that is forked from this one."""
     lock = Lock()
-    after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
+    # where processes cannot fork, locks have no such method
+    after_fork(lambda: lock._at_fork_reinit())  # type: ignore[attr-defined]
     return lock
 
 

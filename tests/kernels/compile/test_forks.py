@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import types
 from collections.abc import Callable
 
 import pytest
@@ -85,3 +86,10 @@ def test_spans_of_other_threads_end_in_a_forked_process():
     patience = notices.Patience(0.2, told.set)
     with patience:
         assert in_fork(wait_for_it)
+
+
+def test_where_processes_cannot_fork_a_lock_is_plain(monkeypatch):
+    monkeypatch.delattr(os, "register_at_fork")
+    # there, locks cannot be made anew
+    monkeypatch.setattr(forks, "Lock", lambda: types.SimpleNamespace(held=False))
+    assert not forks.free_after_fork().held
