@@ -109,7 +109,13 @@ def _is_private(folder: Path) -> bool:
 def is_kept(name: str) -> bool:
     """Whether a file is in the folder that is wanted for kernels, which is not tried for writing then, or in the one that is written."""
     wanted = cache_folder()
-    return bool(wanted and (wanted / name).exists()) or bool((other := writable_folder(wanted)) and (other / name).exists())
+    return _holds(wanted, name) or _holds(writable_folder(wanted), name)
+
+
+def _holds(folder: Path | None, name: str) -> bool:
+    """Return whether a file is in a folder, False if that may not be searched, or there is none."""
+    # Path.exists raises PermissionError
+    return folder is not None and os.path.exists(folder / name)
 
 
 class KernelCache(NullCache):
@@ -133,8 +139,8 @@ class KernelCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled form for these argument types, or None."""
-        name, folder = self.file_name(sig, target_context.codegen()), cache_folder()
-        payload = (folder and _read(folder / name)) or _read_when_compiled(writable_folder(folder), name)
+        name = self.file_name(sig, target_context.codegen())
+        payload = _read_wanted(name) or _read_when_compiled(writable_folder(cache_folder()), name)
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def begin(self, sig: Any, codegen: Any, wait: bool) -> bool:
@@ -175,28 +181,34 @@ def _read_when_compiled(folder: Path | None, name: str) -> Any:
 class _Files:
     """Keep what numba-cuda's cache gives it: each form in a file of its own, named by the digest of its key."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: str) -> None:
         self._base = base
 
     def load(self, key: str) -> Any:
         """Return what was kept under the key in the folder that is wanted, or in the one that is written, or None."""
-        path, wanted = self._path(key), cache_folder()
-        return (wanted and _read(wanted / path.name)) or _read(path)
+        name = self.name_of(key)
+        found = _read_wanted(name)
+        folder = writable_folder(cache_folder()) if found is None else None
+        return found if folder is None else _read(folder / name)
 
     def save(self, key: str, data: Any) -> None:
         """Keep a form under its key, where that can be written."""
-        _write(self._path(key), data)
+        folder = writable_folder(cache_folder())
+        if folder is not None:
+            _write(folder / self.name_of(key), data)
 
     def is_kept(self, key: str) -> bool:
         """Return whether there is a form under the key."""
-        return is_kept(self._path(key).name)
+        return is_kept(self.name_of(key))
 
-    def turn_of(self, key: str) -> Path:
-        """Return the name of the turn to compile the form of the key."""
-        return Path(f"{self._path(key)}.lock")
+    def turn_of(self, key: str) -> Path | None:
+        """Return the name of the turn to compile the form of the key, None if it cannot be kept."""
+        folder = writable_folder(cache_folder())
+        return None if folder is None else folder / f"{self.name_of(key)}.lock"
 
-    def _path(self, key: str) -> Path:
-        return self._base.with_name(f"{self._base.name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{CUDA_SUFFIX}")
+    def name_of(self, key: str) -> str:
+        """Return the name of the file for the form of the key."""
+        return f"{self._base}-{hashlib.sha256(key.encode()).hexdigest()[:32]}{CUDA_SUFFIX}"
 
 
 @cache
@@ -205,19 +217,18 @@ def _cuda_cache_class() -> Any:
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
 
     class Place:
-        def __init__(self, key: str, folder: Path) -> None:
-            self._key, self._folder = key, folder
+        def __init__(self, key: str) -> None:
+            self._key = key
 
         @classmethod
-        def from_function(cls, function: Any, file: str) -> Place | None:
-            folder = writable_folder(cache_folder())
-            return None if folder is None else cls(function.__closure__[0].cell_contents, folder)
+        def from_function(cls, function: Any, file: str) -> Place:
+            return cls(function.__closure__[0].cell_contents)
 
         def ensure_cache_path(self) -> None:
-            """Leave the folder as it is: it was there when the place was chosen."""
+            """Leave the folder as it is: it is made where one is looked for that can be written."""
 
         def get_cache_path(self) -> str:
-            return str(self._folder)
+            return str(cache_folder())
 
         def get_source_stamp(self) -> str:
             return self._key
@@ -231,7 +242,7 @@ def _cuda_cache_class() -> Any:
         def __init__(self, function: Any) -> None:
             super().__init__(function)
             # numba's index of all forms is one file, which a damage or two writers would make useless
-            self._cache_file: Any = _Files(Path(self.cache_path) / self._impl.filename_base)
+            self._cache_file: Any = _Files(self._impl.filename_base)
 
         def _index_key(self, sig: Any, codegen: Any) -> str:
             _, magic, *others = super()._index_key(sig, codegen)
@@ -242,8 +253,9 @@ def _cuda_cache_class() -> Any:
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Return the form for these types, if need be once another process has compiled it; or take the turn, and return None."""
             found = super().load_overload(sig, target_context)
-            if found is None:
-                cuda_turn.take(self._cache_file.turn_of(self._index_key(sig, target_context.codegen())))
+            turn_of = self._cache_file.turn_of(self._index_key(sig, target_context.codegen())) if found is None else None
+            if turn_of is not None:
+                cuda_turn.take(turn_of)
                 found = super().load_overload(sig, target_context)
                 if found is not None:
                     cuda_turn.give_up()
@@ -257,15 +269,17 @@ def _cuda_cache_class() -> Any:
                 cuda_turn.give_up()
 
         def begin(self, sig: Any, target_context: Any, wait: bool) -> bool | None:
-            """Take the turn to compile the form for these types, and return True; False if it is kept already.
+            """Take the turn to compile the form for these types, and return True; False if it is kept already, or cannot be.
 
             If another process has the turn, `wait` for it, or return None.
             """
             key = self._index_key(sig, target_context.codegen())
-            kept, turn_of = self._cache_file.is_kept(key), self._cache_file.turn_of(key)
-            if not kept and wait:
+            turn_of = None if self._cache_file.is_kept(key) else self._cache_file.turn_of(key)
+            if turn_of is None:
+                return False
+            if wait:
                 cuda_turn.take(turn_of)
-            elif not kept and not cuda_turn.take_free(turn_of):
+            elif not cuda_turn.take_free(turn_of):
                 return None
             if self._cache_file.is_kept(key):
                 cuda_turn.give_up()
@@ -276,8 +290,14 @@ def _cuda_cache_class() -> Any:
 
 
 def cuda_cache(function: Any) -> Any:
-    """Return numba-cuda's cache for a function whose closure holds its key; one that keeps nothing if no folder can be written."""
-    return NullCache() if writable_folder(cache_folder()) is None else _cuda_cache_class()(function)
+    """Return numba-cuda's cache for a function whose closure holds its key."""
+    return _cuda_cache_class()(function)
+
+
+def _read_wanted(name: str) -> Any:
+    """Return what was kept in the folder that is wanted, None if it may not be read: looking for one to write says why."""
+    wanted = cache_folder()
+    return _read(wanted / name) if wanted is not None and os.access(wanted / name, os.R_OK) else None
 
 
 def _read(path: Path) -> Any:

@@ -33,7 +33,7 @@ def fresh(kernel):
 def entry(kernel):
     """The file in which the kernel's code for one signature is kept."""
     kept = kernel.cuda._cache
-    return kept._cache_file._path(kept._index_key("signature", CODEGEN))
+    return kept._cache_file.name_of(kept._index_key("signature", CODEGEN))
 
 
 def test_no_two_kernels_share_a_file():
@@ -83,7 +83,7 @@ def test_forms_in_a_folder_that_cannot_be_written_are_found(monkeypatch, tmp_pat
     wanted, other = tmp_path / "wanted", tmp_path / "other"
     other.mkdir()
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: wanted)
-    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN)
+    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
     kept = fresh(kernel).cuda._cache
     kept._cache_file.save(kept._index_key((), CODEGEN), {"code": "kept"})
     monkeypatch.setattr(kernel_cache, "writable_folder", lambda _: other)
@@ -93,6 +93,23 @@ def test_forms_in_a_folder_that_cannot_be_written_are_found(monkeypatch, tmp_pat
     later._cache_file.save("another", {"code": "new"})
     assert later._cache_file.load("another") == {"code": "new"}
     assert [len(list(folder.glob("*.cuda"))) for folder in (wanted, other)] == [1, 1]
+
+
+def test_where_nothing_can_be_written_forms_are_found(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+    kept = fresh(kernel).cuda._cache
+    key = kept._index_key((), CODEGEN)
+    kept._cache_file.save(key, {"code": "kept"})
+    monkeypatch.setattr(kernel_cache, "writable_folder", lambda _: None)
+    later = fresh(kernel).cuda._cache
+    assert later._cache_file.load(key) == {"code": "kept"}
+    (path,) = tmp_path.iterdir()
+    path.unlink()
+    assert later.load_overload((), context) is None
+    assert later.begin((), context, True) is False
+    later._cache_file.save(key, {"code": "new"})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_compiler_has_other_entries(monkeypatch):

@@ -280,6 +280,19 @@ def test_what_cannot_be_read_is_told(unsaid, capsys, tmp_path):
     assert capsys.readouterr().err == f"gpu_cep: {tmp_path.parent}: Is a directory; each process compiles its kernels again\n"
 
 
+def test_a_folder_that_cannot_be_looked_into_is_told_once_and_another_one_taken(unsaid, monkeypatch, capsys, tmp_path):
+    """The system refuses so long a name, as it does what lies in a folder that may not be searched."""
+    monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path / ("a" * 300))
+    monkeypatch.setattr(kernel_cache.tempfile, "gettempdir", lambda: str(tmp_path))
+    assert not kernel_cache.is_kept("a.kernel")
+    assert kernel_cache._read_wanted("a.kernel") is None
+    (other,) = tmp_path.iterdir()
+    (other / "a.kernel").touch()
+    assert kernel_cache.is_kept("a.kernel")
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith(f"File name too long; compiled kernels are kept in {other}")
+
+
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory):
     """A checkout whose kernels are compiled, and a cache of its own."""
