@@ -98,11 +98,11 @@ def inspect_dictionaries(table: pa.Table) -> bool:
     """
     encoded = [number for number, kind in enumerate(table.schema.types) if kind.id == _DICTIONARY]
     for number in encoded:
-        _check_codes(table.column(number), table.schema.field(number).name)
+        check_codes(table.column(number), table.schema.field(number).name)
     return any(_hold_nulls(table.column(number)) for number in encoded)
 
 
-def _check_codes(column: pa.ChunkedArray, name: str) -> None:
+def check_codes(column: pa.ChunkedArray, name: str) -> None:
     """Raise EventError if a code of a column is that of no value."""
     for chunk in column.chunks:
         codes, values = chunk.indices, len(chunk.dictionary)

@@ -15,7 +15,7 @@ _BEYOND = float(1 << 63)
 # Conditions read only numbers of uint64 below 2**63, and no decimals so wide; a result holds all of them.
 _EXACT = (pa.uint64(), pa.decimal128(38, 0))
 # How a number begins that is written as floats are.
-FLOAT = r"-?[0-9]*[.eE][-+0-9]"
+FLOAT = r"-?[0-9]*[.eE](?:[-+0-9 ]|$)"
 
 Read = Callable[[str, pa.DataType], pa.ChunkedArray]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import inspect_dictionaries
+from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.near_groups import near_groups
@@ -259,7 +259,7 @@ def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, 
     if not isinstance(fragments[0].filesystem, fs.LocalFileSystem) or whole.count_rows() < _MANY_ROWS:
         return _chunks(fragments, schema, columns)
     # of one column alone, chunks lie in memory beside what the engine reads: joined columns
-    joined = [_joined(whole.to_table(columns=[name]).column(0)) for name in columns]
+    joined = [_joined(_checked(whole.to_table(columns=[name]).column(0), name)) for name in columns]
     return pa.table(joined, pa.schema([schema.field(name) for name in columns], schema.metadata))
 
 
@@ -276,6 +276,13 @@ def _data_set(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schem
 
     first = fragments[0]
     return dataset.FileSystemDataset(list(fragments), schema, first.format, first.filesystem)
+
+
+def _checked(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a column of which each code is that of a value: to join unlike dictionaries, Arrow reads by all codes as they are."""
+    if pa.types.is_dictionary(column.type) and column.num_chunks > 1:
+        check_codes(column, name)
+    return column
 
 
 def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -109,7 +109,7 @@ def test_readers_and_streams_refuse_them():
 def test_a_table_is_looked_through_once(monkeypatch):
     table = pa.table({"c": encoded([0, 1], 2, pa.int8())})
     assert not inspect_dictionaries(table)
-    monkeypatch.setattr("gpu_cep.engine.input.encodings._check_codes", None)
+    monkeypatch.setattr("gpu_cep.engine.input.encodings.check_codes", None)
     assert not inspect_dictionaries(table)
 
 
@@ -136,3 +136,12 @@ def test_damaged_parquet_is_refused(damaged_file):
     assert source._files is not None
     with pytest.raises(EventError, match="column 'type' is damaged"):
         list(source._files.read_by_group(["type"], None))
+
+
+def test_damaged_parquet_is_refused_before_its_dictionaries_are_joined(damaged_file, monkeypatch, tmp_path):
+    """Arrow numbers the codes of unlike dictionaries anew, as if all were right."""
+    monkeypatch.setattr(parquet_files, "_MANY_ROWS", 1)
+    types = [f"u{number % 900}" for number in range(5000)]
+    parquet.write_table(pa.table({"ts": np.arange(5000), "type": types}), tmp_path / "more.parquet")
+    with pytest.raises(EventError, match="column 'type' is damaged"):
+        cep.match([str(tmp_path / "more.parquet"), damaged_file], "PATTERN SEQ(t1 a, u2 b)")
