@@ -14,6 +14,8 @@ from gpu_cep.engine.input.large_integers import FLOAT, keep_integers
 
 # How a record begins, which may stand behind another on its line, and take several lines.
 _BEGIN = re.compile(r"[^ \t\r\n]")
+# A text, or what Arrow alone takes for a number.
+_INFINITY = re.compile(r'("(?:[^"\\]|\\.)*")|\bInf\b', re.DOTALL)
 _AS_TEXT = "write the numbers of {name!r} in quotes, as text"
 # The types that Arrow tries for the texts of a CSV file. The first that takes all texts of a column is theirs.
 _TIMES = (pa.date32(), *(pa.timestamp(unit, zone) for unit, zone in product(("s", "ns"), (None, "UTC"))))
@@ -70,21 +72,18 @@ def _has_float(held: pa.Buffer, column: str) -> bool:
     """Return whether a number of a column of the outermost objects is written as floats are."""
     names = "|".join(re.escape(json.dumps(column, ensure_ascii=ascii_only)) for ascii_only in (True, False))
     written = held.to_pybytes()
-    # the name may be that of a value inside of another, or stand in a text
-    if re.search(rf"(?:{names})\s*:\s*{FLOAT}".encode(), written) is None:
+    # the name may be that of a value inside of another, stand in a text, or be written with other escapes
+    if re.search(rf'(?:{names}|\\.[^"\\]*")\s*:\s*{FLOAT}'.encode(), written) is None:
         return False
-    return any(isinstance(record.get(column), str) for record in _records(written.decode("utf-8-sig", "replace")))
+    text = _INFINITY.sub(lambda found: found[1] or "Infinity", written.decode("utf-8-sig", "replace"))
+    return any(isinstance(record.get(column), str) for record in _records(text))
 
 
 def _records(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text, with the numbers that are written as floats as text, up to what Python does not take for JSON."""
+    """Yield the objects of a text, with the numbers that are written as floats as text."""
     decoder, end = json.JSONDecoder(parse_float=str, parse_int=str.encode, strict=False), 0
     while (begin := _BEGIN.search(text, end)) is not None:
-        try:
-            record, end = decoder.raw_decode(text, begin.start())
-        except json.JSONDecodeError:
-            # Arrow takes some more for numbers, such as Inf
-            return
+        record, end = decoder.raw_decode(text, begin.start())
         yield record
 
 

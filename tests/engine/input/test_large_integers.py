@@ -86,6 +86,22 @@ def test_records_may_stand_beside_each_other_and_take_several_lines(large, betwe
 def test_what_arrow_alone_takes_for_numbers_loses_no_digits():
     held = b'{"v": -4, "o": {"v": 0.5}, "w": -Inf}\n{"v": 36893488147419103233, "w": Inf}'
     assert read_json(pa.py_buffer(held), "events.jsonl")["v"].to_pylist() == [-4, 36893488147419103233]
+    floats = b'{"w": -Inf, "t": "Inf", "v": 3}\n{"v": 1e300, "w": Inf}\n{"w": NaN}\n{"w": Infinity}'
+    assert read_json(pa.py_buffer(floats), "events.jsonl")["v"].to_pylist() == [3.0, 1e300, None, None]
+
+
+@pytest.mark.parametrize("written", [r"\u0076\/\"", r"v\/\u0022", r"v/\""])
+def test_a_name_may_be_written_with_any_escapes(written):
+    for large, kind in ((1e300, pa.float64()), (1 << 70, pa.decimal128(38, 0))):
+        held = f'{{"{written}": {large}}}\n{{"{written}": 2, "o": 0.5}}'.encode()
+        column = read_json(pa.py_buffer(held), "events.jsonl")['v/"']
+        assert (column.type, column.to_pylist()) == (kind, [large, 2])
+
+
+@pytest.mark.parametrize("numbers", [["1" * 20 + ".", "1"], ["1.e30", "1."], ["1" * 40 + ".", "2"], ["9" * 20, " 1."]])
+def test_floats_of_csv_may_end_in_a_dot(numbers):
+    table = read_csv(pa.py_buffer("\n".join(["n", *numbers]).encode()), "events.csv")
+    assert table["n"].to_pylist() == [float(number) for number in numbers]
 
 
 def test_columns_of_one_name_keep_their_values():
