@@ -164,14 +164,14 @@ SPARK = (
         "spark_glue/gpu_cep_spark/files/events_before.py",
         "times[held] > latest",
         "times[held] >= latest",
-        ("tests/spark/test_file_situations.py",),
+        ("tests/spark/files/test_situations.py",),
     ),
     Fault(
         "events-of-a-slice-are-before-it",
         "spark_glue/gpu_cep_spark/files/events_before.py",
         "preceding(share.own.begin)",
         "share.own.begin",
-        ("tests/spark/test_file_situations.py",),
+        ("tests/spark/files/test_situations.py",),
     ),
     Fault(
         "slices-of-files-are-judged-by-all-rows",

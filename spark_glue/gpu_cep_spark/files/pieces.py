@@ -197,14 +197,14 @@ def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: in
         raise NoScanError(reason)
     assert isinstance(plan.query.window, TimeWindow), "checked before"
     reads_back = isinstance(plan, IntervalPlan)
-    number = min(wanted, cores, MOST_READINGS_OF_ALL) if reads_back else wanted
+    number = min(wanted, cores) if reads_back else wanted
     cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), number, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
     if not reads_back:
         return Pieces(pieces, timed=True, told=told)
-    if len(pieces) > MOST_READINGS_OF_ALL:
-        # a stream that begins in a slice has it read all before
+    if len(pieces) > MOST_READINGS_OF_ALL and plan.query.partition_by:
+        # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
         raise NoScanError(f"each of {len(pieces):,} slices of time may read all rows before it")
     known = tuple(replace(piece, earlier=_earlier(groups, piece.own.begin)) for piece in pieces)
     return Pieces(known, timed=True, told=f"{told}, and back to the event before of each stream")

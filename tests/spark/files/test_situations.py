@@ -141,3 +141,15 @@ def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, 
     assert found
     assert "slices of time, which read" in report.scan
     assert "and back to the event before of each stream" in report.scan
+
+
+def test_more_tasks_than_eight_do_not_read_back_for_keys(tmp_path: Path) -> None:
+    """Each may read all rows before its slice; without keys an event before is in the row group before."""
+    path, table = tmp_path / "steps.parquet", steps(2_000)
+    pq.write_table(table, path, row_group_size=20)
+    without = QUERY.partition(" k ")[2]
+    keyed, whole = (NarrowQuery.of(text, table.schema, *read_keywords({})) for text in (QUERY, without))
+    assert [len(pieces_of(path, query, 8).pieces.pieces) for query in (keyed, whole)] == [8, 8]
+    assert len(pieces_of(path, whole, 12).pieces.pieces) > 8
+    with pytest.raises(NoScanError, match=r"each of 1\d slices of time may read all rows before it"):
+        pieces_of(path, keyed, 12)
