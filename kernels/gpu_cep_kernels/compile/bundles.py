@@ -96,7 +96,7 @@ def _load_array(context: Any, builder: Any, kind: types.Array, place: Any) -> An
 
 
 def _is_dense(kind: types.Array) -> bool:
-    """Whether an array's items lie side by side in one row."""
+    """Return whether an array's items lie side by side in one row."""
     return bool(kind.ndim == 1 and kind.layout == "C")
 
 

@@ -53,7 +53,7 @@ def _indexes(index: Any) -> Sequence[Any]:
 
 
 def _is_element(array: Any, index: Any) -> bool:
-    """Whether an index gives one element of an array, and no part of it."""
+    """Return whether an index gives one element of an array, and no part of it."""
     return len(_indexes(index)) == array.ndim and all(isinstance(each, types.Integer) for each in _indexes(index))
 
 

@@ -227,7 +227,7 @@ def _plain(function: Any) -> Callable[..., Any]:
 
 
 def simulated() -> bool:
-    """Whether CUDA kernels run on numba's simulator: NUMBA_ENABLE_CUDASIM was set when numba was imported."""
+    """Return whether CUDA kernels run on numba's simulator: NUMBA_ENABLE_CUDASIM was set when numba was imported."""
     return bool(numba.config.ENABLE_CUDASIM)  # type: ignore[attr-defined]
 
 

@@ -100,14 +100,14 @@ def _write_fault(folder: Path) -> str | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether nobody else can have put files in a folder; what is read from there is run."""
+    """Return whether nobody else can have put files in a folder; what is read from there is run."""
     found = folder.lstat()
     owned = not hasattr(os, "getuid") or found.st_uid == os.getuid()
     return owned and stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def is_kept(name: str) -> bool:
-    """Whether a file is in the folder that is wanted for kernels, which is not tried for writing then, or in the one that is written."""
+    """Return whether a file is in the folder that is wanted for kernels, or else in the one that is written."""
     wanted = cache_folder()
     return _holds(wanted, name) or _holds(writable_folder(wanted), name)
 
@@ -144,13 +144,13 @@ class KernelCache(NullCache):
         return None if payload is None else CompileResult._rebuild(target_context, *payload)
 
     def begin(self, sig: Any, codegen: Any, wait: bool) -> bool:
-        """Whether the form for these types is to be compiled: it is not kept, and no other process compiles it, or this one may `wait`."""
+        """Return whether to compile the form for these types: it is not kept, and no other process compiles it, or this one may `wait`."""
         name = self.file_name(sig, codegen)
         folder = None if is_kept(name) else writable_folder(cache_folder())
         return folder is not None and (wait or turn.take_free(folder / f"{name}.lock"))
 
     def is_missing(self, sig: Any, codegen: Any) -> bool:
-        """Whether the form for these types can be kept, is not kept, and no other process compiles it."""
+        """Return whether the form for these types can be kept, is not kept, and no other process compiles it."""
         name = self.file_name(sig, codegen)
         folder = None if is_kept(name) else writable_folder(cache_folder())
         return folder is not None and not is_taken(folder / f"{name}.lock")
@@ -217,6 +217,8 @@ def _cuda_cache_class() -> Any:
     from numba.cuda.dispatcher import CUDACache, CUDACacheImpl
 
     class Place:
+        """By what numba-cuda finds a kernel: its key, wherever it lies."""
+
         def __init__(self, key: str) -> None:
             self._key = key
 

@@ -139,7 +139,7 @@ class _UnoptimisedLibrary(JITCodeLibrary):
 
 
 def _is_compiling(context: Any) -> bool:
-    """Whether code of this package is being generated."""
+    """Return whether code of this package is being generated."""
     return isinstance(context.active_code_library, _UnoptimisedLibrary)
 
 

@@ -132,7 +132,7 @@ def describe(value: Any) -> str:
 
 
 def _is_generic(value: Any) -> bool:
-    """Whether a value is one of typing's objects, which only annotations name."""
+    """Return whether a value is one of typing's objects, which only annotations name."""
     return type(value).__module__ in ("typing", "types")
 
 

@@ -51,7 +51,7 @@ def _is_ruled_out_behind(
 def _is_ruled_out_before(
     m: int, n: int, earliest: int, ends: Any, stream: int, near: Any, matches: FlatMatches, negations: NegationTable
 ) -> bool:  # fmt: skip
-    """As :func:`_is_ruled_out_behind`, for a scope that begins one window before the last event; ``ends`` are the match's."""
+    """Return the same for a scope that begins one window before the last event of the match; ``ends`` are its first and last."""
     first, last = ends
     near[n + 1] = k = first_in_scope(n, -1, last, stream, near[n + 1], negations)
     ruled_out, inside = False, True
@@ -65,7 +65,7 @@ def _is_ruled_out_before(
 
 @rule
 def _is_ruled_out(m: int, n: int, ends: Any, batch: NegatedEvents, near: Any, matches: FlatMatches, negations: NegationTable) -> bool:
-    """Whether an event lies in the scope of negation n of match m that the match does not bind; ``ends`` are the match's."""
+    """Return whether an event that match m does not bind lies in the scope of its negation n; ``ends`` are its first and last."""
     begin = matches.offsets[m]
     latest, earliest = -1, -1
     for k in range(negations.after_first[n], negations.after_first[n + 1]):

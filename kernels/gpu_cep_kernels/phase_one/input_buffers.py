@@ -79,7 +79,7 @@ def fill_buffers(labels: Any, first: Any, events: Any) -> None:
 
 @rule
 def _is_at_once(one: int, other: int, begin: int, end: int, streams: Streams) -> bool:
-    """Whether `other` is one of the events [begin, end) and has the time of `one`."""
+    """Return whether `other` is one of the events [begin, end) and has the time of `one`."""
     return bool(begin <= other and other < end and are_tied(one, other, streams.times))
 
 
@@ -120,13 +120,13 @@ def between(prec: int, succ: int, begin: int, end: int, streams: Streams) -> tup
 
 @rule
 def is_early(event: int, begin: int, latest: int, streams: Streams) -> bool:
-    """Whether `event` comes too early: before `begin`, or more than a window before `latest`."""
+    """Return whether `event` comes too early: before `begin`, or more than a window before `latest`."""
     return bool(event < begin or (event < latest and not within(streams.clock[event], streams.clock[latest], streams.length)))
 
 
 @rule
 def is_late(event: int, end: int, earliest: int, streams: Streams) -> bool:
-    """Whether `event` comes too late: not before `end`, or more than a window behind `earliest`."""
+    """Return whether `event` comes too late: not before `end`, or more than a window behind `earliest`."""
     return bool(event >= end or (event > earliest and not within(streams.clock[earliest], streams.clock[event], streams.length)))
 
 

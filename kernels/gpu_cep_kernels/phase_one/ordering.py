@@ -130,7 +130,7 @@ def scatter(low: int, high: int, rows: Any, base: int, destinations: Any, column
 
 @rule
 def earlier(left: int, right: int, times: Any, ranks: Any) -> bool:
-    """Whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
+    """Return whether event `left` comes before `right` by time and then by rank (`ranks` may be empty)."""
     return times[left] < times[right] or (ranks.size > 0 and times[left] == times[right] and ranks[left] < ranks[right])
 
 

@@ -54,7 +54,7 @@ def begin_bits(first: int, count: int, streams: Any) -> Any:
 
 @rule
 def _overlaps(first: int, count: int, labels: Any) -> bool:
-    """Whether the label of one of `count` events from `first` on has more than one bit."""
+    """Return whether the label of one of `count` events from `first` on has more than one bit."""
     twice = False
     for w in range(labels.shape[0]):
         own = labels[w]
@@ -69,7 +69,7 @@ def _overlaps(first: int, count: int, labels: Any) -> bool:
 
 @rule
 def _streams_fall(first: int, count: int, streams: Any) -> bool:
-    """Whether one of `count` events from `first` on is of a lesser stream than the one before it."""
+    """Return whether one of `count` events from `first` on is of a lesser stream than the one before it."""
     falls = False
     for k in range(count):
         e = first + k
@@ -85,7 +85,7 @@ def _same_stream(first: int, count: int, streams: Any) -> Any:
 
 @rule
 def _times_fall(first: int, same: Any, count: int, times: Any, ranks: Any) -> bool:
-    """Whether one of `count` events from `first` on with its bit in `same` is earlier than the one before it."""
+    """Return whether one of `count` events from `first` on with its bit in `same` is earlier than the one before it."""
     falls = False
     for k in range(count):
         e = first + k
@@ -96,7 +96,7 @@ def _times_fall(first: int, same: Any, count: int, times: Any, ranks: Any) -> bo
 
 @rule
 def _tie(first: int, same: Any, count: int, times: Any) -> bool:
-    """Whether one of `count` events from `first` on with its bit in `same` is of the time of the one before it."""
+    """Return whether one of `count` events from `first` on with its bit in `same` is of the time of the one before it."""
     tied = False
     for k in range(count):
         e = first + k

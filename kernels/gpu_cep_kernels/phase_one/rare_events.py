@@ -23,7 +23,7 @@ class Reach(NamedTuple):
 
 @rule
 def _is_in_reach(row: int, other: int, low: int, high: int, clock: Any, length: Any) -> bool:
-    """Whether `other` is one of the rows [low, high), and at most `length` from `row` on the clock."""
+    """Return whether `other` is one of the rows [low, high), and at most `length` from `row` on the clock."""
     return low <= other and other < high and within(clock[min(row, other)], clock[max(row, other)], length)
 
 

@@ -74,7 +74,7 @@ def _hash(text: Any, start: int, length: int, ends: Any, words: int, constants: 
 
 @rule
 def _same_middle(text: Any, start: int, length: int, other: Any, other_start: int) -> bool:
-    """Whether two texts of one length, whose first and last eight bytes agree, are equal."""
+    """Return whether two texts of one length, whose first and last eight bytes agree, are equal."""
     k = 8
     while k < length - 8 and _number(text, start + k, 8) == _number(other, other_start + k, 8):
         k += 8
@@ -83,7 +83,7 @@ def _same_middle(text: Any, start: int, length: int, other: Any, other_start: in
 
 @rule
 def _holds(entry: np.uint64, text: Any, start: int, length: int, ends: Any, words: int, constants: Any) -> bool:
-    """Whether an entry of the table holds the text."""
+    """Return whether an entry of the table holds the text."""
     entries = constants.entries
     # no short-circuit: a branch on rows would be mispredicted
     differing = (entries[entry + _HEAD] ^ ends[0]) | (entries[entry + _LENGTH] ^ np.uint64(length))

@@ -49,7 +49,7 @@ def place_of(event: int) -> int:
 
 @rule
 def has_bit(word: Any, place: int) -> bool:
-    """Whether the bit of a place is set in a tile's word."""
+    """Return whether the bit of a place is set in a tile's word."""
     return np.uint32(word >> np.uint32(place)) & np.uint32(1) != 0
 
 

@@ -37,7 +37,7 @@ def prefix_counts(labels: Any, variables: int, counts: Any) -> None:
 
 @sequential(writes=())
 def labels_overlap(labels: Any) -> bool:
-    """Whether two variables share an event: they are not mutually exclusive (thesis Def. 4.4).
+    """Return whether two variables share an event: they are not mutually exclusive (thesis Def. 4.4).
 
     That is so if some event satisfies the properties of both.
     """
@@ -107,7 +107,7 @@ def judge_windows(
 
 @rule
 def _still_taken(found: int, v: int, next_events: NextEvents, pattern: PatternTable) -> bool:
-    """Whether v cannot bind `found` since a quantified variable just before v would bind a tied event.
+    """Return whether v cannot bind `found` since a quantified variable just before v would bind a tied event.
 
     That event comes before `found` in the stream.
     """

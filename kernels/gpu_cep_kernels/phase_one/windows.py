@@ -58,7 +58,7 @@ def mark_streams(low: int, offsets: Any, first: int, last: int, times: Any, stre
 
 @rule
 def is_in_window(start: int, event: int, limits: WindowLimits) -> bool:
-    """Whether `event`, which may be the end of the batch, falls into the window that begins at `start`."""
+    """Return whether `event`, which may be the end of the batch, falls into the window that begins at `start`."""
     clock, stream_end, length = limits
     # no branch: a processor could not predict which windows hold
     return (event < stream_end[start]) & within(clock[start], clock[min(event, clock.size - 1)], length)
