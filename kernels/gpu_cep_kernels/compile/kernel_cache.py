@@ -147,7 +147,15 @@ class KernelCache(NullCache):
         """Return whether to compile the form for these types: it is not kept, and no other process compiles it, or this one may `wait`."""
         name = self.file_name(sig, codegen)
         folder = None if is_kept(name) else writable_folder(cache_folder())
-        return folder is not None and (wait or turn.take_free(folder / f"{name}.lock"))
+        if folder is None or wait:
+            return folder is not None
+        if not turn.take_free(folder / f"{name}.lock"):
+            return False
+        # another process may have kept it since the first look
+        if is_kept(name):
+            turn.give_up()
+            return False
+        return True
 
     def is_missing(self, sig: Any, codegen: Any) -> bool:
         """Return whether the form for these types can be kept, is not kept, and no other process compiles it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -34,27 +35,29 @@ class Turn:
         after_fork(self._leave_to_parent)
 
     def take(self, path: Path) -> None:
-        """Wait until no other process has the turn of this name, and take it.
+        """Wait until no other process has the turn of this name, and take it, unless this process has it already.
 
         After `_MOST_SECONDS_IN_WAIT` go on without it: the other process may have been stopped.
         """
-        self.give_up()
-        try:
-            self._file, self._path = path.open("ab"), path
-        except OSError:
+        if self._file is not None and self._path == path:
             return
+        self.give_up()
         limit = time.monotonic() + _MOST_SECONDS_IN_WAIT
-        while not _is_locked(self._file) and time.monotonic() < limit:
+        while not self._try(path) and time.monotonic() < limit:
             time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def take_free(self, path: Path) -> bool:
         """Take the turn of this name unless another process has it; return whether it was taken."""
         self.give_up()
+        return self._try(path) and self._file is not None
+
+    def _try(self, path: Path) -> bool:
+        """Take the turn of this name unless another process has it; return False then, and True, too, where no file can be made."""
         try:
             file = path.open("ab")
         except OSError:
-            return False
-        if not _is_locked(file):
+            return True
+        if not (_is_locked(file) and _is_at(file, path)):
             file.close()
             return False
         self._file, self._path = file, path
@@ -83,6 +86,14 @@ def is_taken(path: Path) -> bool:
         return False
     with file:
         return not _is_locked(file)
+
+
+def _is_at(file: IO[bytes], path: Path) -> bool:
+    """Return whether an open file still has this name: whoever had the turn removes the file, and the next one makes another."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def _is_locked(file: IO[bytes]) -> bool:
