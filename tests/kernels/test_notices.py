@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,28 +41,37 @@ def test_who_waits_is_told_while_it_lasts(told):
         assert told.wait(60)
 
 
-def test_short_spans_add_up(told):
-    patience = notices.Patience(0.1, told.set)
-    for _ in range(20):
+def test_short_spans_add_up(told, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(notices, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    patience = notices.Patience(1_000, told.set)
+    for _ in range(2):
         with patience:
-            time.sleep(0.02)
-    assert told.is_set()
+            now[0] += 600
+    assert not told.is_set()
+    with patience:
+        assert told.wait(60)
 
 
-def test_threads_that_wait_are_told_once():
+def test_threads_that_wait_are_told_once(told):
     said: list[int] = []
-    patience = notices.Patience(0.01, lambda: said.append(1))
+
+    def tell() -> None:
+        said.append(1)
+        told.set()
+
+    patience = notices.Patience(0.01, tell)
 
     def wait() -> None:
-        for _ in range(3):
+        with patience:
+            assert told.wait(60)
+        for _ in range(2):
             with patience:
                 time.sleep(0.02)
 
-    threads = [threading.Thread(target=wait) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(8) as threads:
+        for each in [threads.submit(wait) for _ in range(8)]:
+            each.result()
     assert said == [1]
 
 
@@ -84,11 +95,15 @@ def test_nothing_is_said_where_that_is_wished_or_nobody_could_hear(fresh, capsys
     notices.say("into the void")
 
 
+# Compiling lasts until it has been told.
 SLOW = """
-import sys, time
-from gpu_cep_kernels.compile import kernel_cache
+import threading
+from gpu_cep_kernels.compile import kernel_cache, notices
 from gpu_cep_kernels.compile.jit import sequential
+tell, told, leave = kernel_cache.compiling._tell, threading.Event(), notices.Patience.__exit__
 kernel_cache.compiling._left = 0.0
+kernel_cache.compiling._tell = lambda: (tell(), told.set())
+notices.Patience.__exit__ = lambda patience, *fault: (told.wait(60), leave(patience, *fault))[1]
 @sequential(writes=())
 def double(value) -> int:
     return value * 2
