@@ -36,6 +36,12 @@ Path(sys.argv[1]).write_text(str(cache_folder()))
 """
 
 
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    """What the test starts, without what queries of this process have started."""
+    monkeypatch.setattr(processes, "_started", set())
+
+
 @pytest.fixture
 def library(monkeypatch, tmp_path) -> Path:
     """A folder of the path."""
