@@ -116,7 +116,7 @@ def test_a_command_that_is_killed_fails_the_one_that_reads(tmp_path):
     assert writer.returncode < 0
     assert len(begin) == 100_000
     read = [sys.executable, "-m", "gpu_cep.cli", "match", "PATTERN C c", "-", "-o", str(tmp_path / "found.parquet")]
-    ran = subprocess.run(read, input=held, capture_output=True, timeout=120)
+    ran = subprocess.run(read, input=held, capture_output=True, timeout=300)
     assert ran.returncode == 3
     assert b"cannot read stdin: the Arrow stream ends in the middle" in ran.stderr
     assert not list(Path(tmp_path).iterdir())

@@ -130,7 +130,7 @@ def test_a_file_that_grows_too_large_fails(events, folder):
         "resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000));"
         "sys.exit(main(['gen', 'hospital', '-n', '20000', '-o', sys.argv[1]]))"
     )
-    ran = subprocess.run([sys.executable, "-c", limited, str(target)], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, "-c", limited, str(target)], capture_output=True, text=True, timeout=300)
     assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write {target}: File too large\n")
     assert target.read_bytes() == OLD
     assert os.listdir(folder) == [target.name]
@@ -273,7 +273,7 @@ def test_stdout_by_its_name_is_written_where_it_stands(events, folder, where):
     link.symlink_to("/dev/stdout")
     into = "| cat" if where == "pipe" else f"> {folder / 'got'}; cat {folder / 'got'}"
     command = f'echo before; "{sys.executable}" -m gpu_cep.cli match "{QUERY}" {events} -o {link}'
-    ran = subprocess.run(["bash", "-c", f"{{ {command}; }} {into}"], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(["bash", "-c", f"{{ {command}; }} {into}"], capture_output=True, text=True, timeout=300)
     first, *lines, last = ran.stdout.splitlines()
     assert (first, len(lines), last) == ("before", 3, f"{link}: 2 rows")
     assert ran.stderr == ""
@@ -302,7 +302,7 @@ def test_a_stdout_that_takes_nothing_is_an_error(events, into, reason):
     command = f'"{sys.executable}" -m gpu_cep.cli match "{QUERY}" {events} -o - {into}'
     # an unbuffered stdout has nothing left to write when the process ends
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=120)
+    ran = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, timeout=300)
     assert (ran.returncode, ran.stderr) == (4, f"gpu-cep: cannot write stdout: {reason}\n")
 
 

@@ -68,7 +68,7 @@ def test_parts_find_what_the_whole_does(pattern, strategy, monkeypatch, request)
 @pytest.fixture
 def meeting(monkeypatch):
     """Lets the first two threads that call a function wait for each other, in batches of a hundred events or more; returns who called."""
-    callers, both = [], threading.Barrier(2, timeout=30)
+    callers, both = [], threading.Barrier(2, timeout=300)
 
     def watch(owner, name):
         called = getattr(owner, name)
@@ -117,7 +117,7 @@ def test_threads_share_the_rows_of_a_join(pattern, meeting):
 
 def test_threads_share_one_window(working, monkeypatch):
     """Each thread's first part waits until another thread has come to one: were there none, this would fail."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=300)
     watched = TwoPhase._candidates
 
     def waiting(self, windows, direct):
