@@ -74,13 +74,14 @@ def _running(command: list[str], log: Path) -> Iterator[Path]:
         yield log
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(300)
 
 
 def _awaited(log: Path, line: str) -> str:
     """What matches in the log, once it is there."""
-    for _ in range(300):
-        if (found := re.search(line, log.read_text())) is not None:
-            return found[0]
+    end = time.monotonic() + 300
+    while (found := re.search(line, log.read_text())) is None:
+        if time.monotonic() > end:
+            raise TimeoutError(log.read_text())
         time.sleep(0.1)
-    raise TimeoutError(log.read_text())
+    return found[0]

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gpu_cep_spark import sql_conf
+from gpu_cep_spark.reports import row_metrics, run_report
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
 from tests.spark.streaming.live_sources import CHANGELOG
@@ -46,6 +47,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item not in repeated.values()]
     config.hook.pytest_deselected(items=left_out)
     items[:] = repeated.values()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> None:
+    """Lets reports wait for what Spark tells of an action behind its end, however busy the machine is."""
+    for module in (row_metrics, run_report):
+        module._PATIENCE = 300.0
 
 
 @pytest.fixture(scope="session")

@@ -56,7 +56,8 @@ def kill_behind(command: list[str], place: Path, seconds: float) -> None:
 
 
 def files_in(folder: Path) -> set[str]:
-    return {str(path) for path in folder.rglob("*")}
+    # folders may go while they are listed, which `rglob` takes for a fault
+    return {os.path.join(place, name) for place, folders, names in os.walk(folder) for name in (*folders, *names)}
 
 
 def test_the_recipe_in_the_docs_goes_on_where_it_was_stopped(spark: SparkSession, tmp_path: Path) -> None:
