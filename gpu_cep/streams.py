@@ -242,12 +242,12 @@ class Stream:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of what comes out."""
+        """Return the schema of what comes out."""
         return kinds_schema(self._live.result, self._asked.schema) if self._live.returns_late else self._live.result
 
     @property
     def clock(self) -> Clock:
-        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out.
+        """Return the watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out.
 
         `expired` says how often a key was given up that was silent for longer than its time to live.
         """
@@ -255,7 +255,7 @@ class Stream:
 
     @property
     def kept_events(self) -> int:
-        """The number of events that are kept."""
+        """Return the number of events that are kept."""
         return int(self._state.events.num_rows)
 
     def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:

@@ -168,7 +168,7 @@ class BoundQuery:
 
     @property
     def positives(self) -> tuple[EventVariable, ...]:
-        """The variables that are not negated."""
+        """Return the variables that are not negated."""
         if self.variables and not self.variables[-1].negated:
             return self.variables
         return tuple(variable for variable in self.variables if not variable.negated)

@@ -20,7 +20,7 @@ class ComputedColumn:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that it is computed from."""
+        """Return the columns that it is computed from."""
         return (self.column,)
 
 
@@ -52,7 +52,7 @@ class ComputedMembership:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that it is computed from."""
+        """Return the columns that it is computed from."""
         return (self.column,)
 
 
@@ -74,7 +74,7 @@ class ComputedCount:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """The columns that it is computed from; the order of events is not among them."""
+        """Return the columns that it is computed from; the order of events is not among them."""
         return tuple(dict.fromkeys((*self.read, *self.keys)))
 
 

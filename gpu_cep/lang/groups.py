@@ -30,7 +30,7 @@ class _Group:
 
     @property
     def repetitions(self) -> range:
-        """The numbers of the repetitions."""
+        """Return the numbers of the repetitions."""
         return range(1, self.node.minimum + 1)
 
     def copied(self, node: NodeT, number: int) -> NodeT:

@@ -64,7 +64,7 @@ class Arrival:
 
     @property
     def by_window(self) -> bool:
-        """Whether matches come out when their windows are over."""
+        """Return whether matches come out when their windows are over."""
         return self.emit == "window"
 
 

@@ -84,12 +84,12 @@ class LiveQuery:
 
     @property
     def kept(self) -> pa.Schema:
-        """The schema of the events that are kept."""
+        """Return the schema of the events that are kept."""
         return self.schema if self.rows is None else marked_schema(self.schema)
 
     @property
     def window(self) -> TimeWindow | CountWindow | None:
-        """The window of the query."""
+        """Return the window of the query."""
         return self.plan.query.window if self.rows is None else self.rows.bound.window
 
     def fingerprint(self) -> str:
@@ -98,18 +98,18 @@ class LiveQuery:
 
     @property
     def running(self) -> AnyPlan:
-        """The plan of the engine's runs."""
+        """Return the plan of the engine's runs."""
         return self.plan if self.sliced is None else self.sliced.plan
 
     @property
     def labelling(self) -> AnyPlan:
-        """The plan by which events are labelled when they come."""
+        """Return the plan by which events are labelled when they come."""
         # a start whose key is NULL has no match, but a timeout
         return self.plan if self.timeouts is None else self.timeouts
 
     @cached_property
     def tagging(self) -> Tagging | None:
-        """How events are tagged when they come; None if runs read all that are kept."""
+        """Return how events are tagged when they come; None if runs read all that are kept."""
         reads_few = self.timeouts is not None or self.certain in _OF_FEW_KEYS
         one = self.labelling.stream_keys == self.plan.stream_keys
         # a place among events of one time is one in a stream of `partition_by`
@@ -118,22 +118,25 @@ class LiveQuery:
 
     @cached_property
     def choices(self) -> Choices | None:
-        """What the engine's runs have learnt about their algorithms."""
+        """Return what the engine's runs have learnt about their algorithms."""
         return Choices(self.running.contenders) if isinstance(self.running, EventPlan) else None
 
     @cached_property
     def orders(self) -> OrderMemory:
-        """The order in which the engine's runs join situations."""
+        """Return the order in which the engine's runs join situations."""
         return OrderMemory()
 
     @cached_property
     def certain(self) -> Certain:
-        """When a match is reported: as soon as it is certain, or in the order of first events; so it is where events come in order."""
+        """Return when a match is reported: as soon as it is certain, or in the order of first events.
+
+        Where events come in order, it is the latter.
+        """
         return Certain.WITH_WINDOW if self.in_order or self.by_window else certainty_of(self.plan)
 
     @cached_property
     def result(self) -> pa.Schema:
-        """The schema of the matches."""
+        """Return the schema of the matches."""
         return answer_schema(self.plan, self.schema) if self.rows is None else row_pattern_schema(self.rows.bound, self.schema)
 
 

@@ -68,7 +68,7 @@ class Branch:
 
     @property
     def closure(self) -> tuple[Agreement, ...]:
-        """The conditions that every two events agree on the `keys` (thesis Def. 5.3)."""
+        """Return the conditions that every two events agree on the `keys` (thesis Def. 5.3)."""
         return tuple(Agreement(attribute) for attribute in self.keys)
 
 

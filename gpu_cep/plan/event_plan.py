@@ -36,7 +36,7 @@ class CodeProperty:
 
     @property
     def bits(self) -> int:
-        """The label bits of the variables that some predicate tests."""
+        """Return the label bits of the variables that some predicate tests."""
         return reduce(or_, (bits for _, bits in self.predicates), 0)
 
 
@@ -206,7 +206,7 @@ class PlannedBranch:
 
     @property
     def positives(self) -> tuple[int, ...]:
-        """The query's numbers of the positive variables."""
+        """Return the query's numbers of the positive variables."""
         return self.variables[: len(self.before)]
 
 
@@ -256,7 +256,7 @@ class Plan:
 
     @property
     def bulk_columns(self) -> tuple[int, ...]:
-        """The columns that phase 1 reads, in ascending order."""
+        """Return the columns that phase 1 reads, in ascending order."""
         read = {self.query.timestamp, *self.stream_keys}
         return tuple(sorted(read.union(*(planned.columns for planned in self.properties))))
 
@@ -287,12 +287,12 @@ class EventPlan(Plan):
 
     @property
     def algorithm(self) -> str:
-        """The algorithm, or ``by_cost`` if each batch chooses its own."""
+        """Return the algorithm, or ``by_cost`` if each batch chooses its own."""
         return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
 
     @property
     def windows_suffice(self) -> bool:
-        """Whether matchers need only the events of candidate windows.
+        """Return whether matchers need only the events of candidate windows.
 
         Several branches need other events as well, and negations look beyond the windows.
         """

@@ -60,12 +60,12 @@ class Settings:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether every match is kept."""
+        """Return whether every match is kept."""
         return self.after_match == "all" and self.limit_per_start is None
 
     @property
     def searched(self) -> str:
-        """The value of `after_match` by which searches leave matches out: those kept of a first event are the first to complete."""
+        """Return the value of `after_match` by which searches leave matches out: those kept of a first event are the first to complete."""
         first = self.limit_per_start is not None and self.limit_per_start <= MOST_HELD and self.order_matches_by is None
         return "skip_to_next" if first else self.after_match
 

@@ -47,14 +47,14 @@ class DecidedReading:
 
     @property
     def told(self) -> str:
-        """How the files are read, in words."""
+        """Return how the files are read, in words."""
         if self.choice is None:
             return f"files are read at once: the query cannot be answered by slices of time {self.reason}"
         return self.choice.told
 
     @property
     def is_cut(self) -> bool:
-        """Whether the files are read in slices."""
+        """Return whether the files are read in slices."""
         return self.choice is not None and (self.choice.cut is not None or self.choice.rewrite is not None)
 
 

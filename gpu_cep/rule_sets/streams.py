@@ -250,18 +250,18 @@ class RuleStream:
 
     @property
     def schema(self) -> pa.Schema | dict[str, pa.Schema]:
-        """The schema of what comes out; with `split`, that of each pattern by its name."""
+        """Return the schema of what comes out; with `split`, that of each pattern by its name."""
         nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, self._asked.schema.empty_table())
         return {name: table.schema for name, table in nothing.items()} if self._asked.split else nothing.schema
 
     @property
     def clock(self) -> Clock:
-        """The watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
+        """Return the watermark and the time of the last run, in ticks; how many events came, and were late; how many matches came out."""
         return self._clock
 
     @property
     def kept_events(self) -> int:
-        """The number of events that are kept; one that several patterns keep counts for each of them."""
+        """Return the number of events that are kept; one that several patterns keep counts for each of them."""
         return sum(int(state.events.num_rows) for state in self._states.values())
 
     def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool, late: pa.Table | None = None) -> Any:

@@ -43,7 +43,7 @@ class Found:
 
     @property
     def told(self) -> str:
-        """What is read, in words."""
+        """Return what is read, in words."""
         groups = self.footers.groups
         return f"{self.pieces.told}, of {len(self.scan.paths):,} files with {len(groups):,} row groups and {int(groups.rows.sum()):,} rows"
 

@@ -43,7 +43,7 @@ class Job:
 
     @property
     def events(self) -> pa.Schema:
-        """The schema of the DataFrame."""
+        """Return the schema of the DataFrame."""
         return arrow_schema(self.df.schema, self.zone)
 
     def match(

@@ -89,7 +89,7 @@ def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2)
 
 
 def warn_of_types(sent: DataFrame, names: Iterable[str], returned: StructType) -> None:
-    """If the plugin is on, log which columns have types that it does not take.
+    """Log which columns have types that the plugin does not take, if it is on.
 
     With such columns Spark's own mapInArrow runs the stage.
 

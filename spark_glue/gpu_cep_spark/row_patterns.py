@@ -59,17 +59,17 @@ class NarrowRows:
 
     @property
     def text(self) -> str | None:
-        """The text that errors quote."""
+        """Return the text that errors quote."""
         return self.pattern if isinstance(self.pattern, str) else None
 
     @property
     def result(self) -> pa.Schema:
-        """The columns of the result."""
+        """Return the columns of the result."""
         return row_pattern_schema(self.bound, self.rows)
 
     @property
     def plan(self) -> RowPlan:
-        """The plan of the pattern."""
+        """Return the plan of the pattern."""
         return make_row_plan(self.pattern, self.rows, self.options, self.settings)
 
     def work(self, memory: int | None = None) -> RowWork:

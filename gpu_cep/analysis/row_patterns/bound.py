@@ -74,7 +74,7 @@ class BoundRowPattern:
 
     @property
     def returned_columns(self) -> tuple[int, ...]:
-        """The input columns behind the measures of the result: with ALL ROWS those that are no keys."""
+        """Return the input columns behind the measures of the result: with ALL ROWS those that are no keys."""
         if self.query.rows == "one":
             return ()
         keys = {*self.partition_by, *(each.column for each in self.order_by)}
@@ -82,6 +82,6 @@ class BoundRowPattern:
 
     @property
     def key_columns(self) -> tuple[int, ...]:
-        """The input columns before the measures of the result: PARTITION BY's, with ALL ROWS also ORDER BY's, each once."""
+        """Return the input columns before the measures of the result: PARTITION BY's, with ALL ROWS also ORDER BY's, each once."""
         order = () if self.query.rows == "one" else tuple(each.column for each in self.order_by)
         return tuple(dict.fromkeys((*self.partition_by, *order)))

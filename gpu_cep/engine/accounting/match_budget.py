@@ -84,12 +84,12 @@ class Budget:
 
     @cached_property
     def footprint(self) -> Footprint:
-        """The bytes that the result's matches take."""
+        """Return the bytes that the result's matches take."""
         return self.measure_footprint()
 
     @cached_property
     def memory(self) -> int:
-        """The bytes that the result may take."""
+        """Return the bytes that the result may take."""
         return self.measure_memory()
 
     def take_over(self, other: Budget) -> None:

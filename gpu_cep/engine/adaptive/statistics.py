@@ -53,17 +53,17 @@ class BatchStatistics:
 
     @property
     def batch(self) -> Batch:
-        """The batch."""
+        """Return the batch."""
         return self.batch_events.batch
 
     @property
     def event_count(self) -> int:
-        """The number of events in the batch, those that its last windows reach included."""
+        """Return the number of events in the batch, those that its last windows reach included."""
         return self.batch.high - self.batch.low
 
     @property
     def variable_count(self) -> int:
-        """The number of variables that the branch binds."""
+        """Return the number of variables that the branch binds."""
         return len(self.search.tables.branch.positives)
 
     @cached_property
@@ -73,24 +73,24 @@ class BatchStatistics:
 
     @property
     def workers(self) -> int:
-        """The number of threads that may share the batch."""
+        """Return the number of threads that may share the batch."""
         return min(self.search.threads, count_parts(self.batch))
 
     @cached_property
     def start_count(self) -> int:
-        """The number of the batch's own events that a match can start with."""
+        """Return the number of the batch's own events that a match can start with."""
         own = self.batch_events.labels[:, : self.batch.own - self.batch.low]
         return int(np.count_nonzero(marked_events(own, self.search.tables.minimal)))
 
     @property
     def counts_only(self) -> bool:
-        """Whether matches are counted and none is written."""
+        """Return whether matches are counted and none is written."""
         settings = self.search.plan.settings
         return settings.output == "count" and settings.after_match == "all"
 
     @property
     def decided_by_labels(self) -> bool:
-        """Whether matches are read off the labels, or counted by them, without a walk through the windows."""
+        """Return whether matches are read off the labels, or counted by them, without a walk through the windows."""
         plan, tables = self.search.plan, self.search.tables
         if tables.reads_directly:
             return self._branch.decided_by_labels
@@ -123,19 +123,19 @@ class BatchStatistics:
 
     @cached_property
     def window_size(self) -> float:
-        """The mean number of events in a window, by a sample of windows."""
+        """Return the mean number of events in a window, by a sample of windows."""
         windows = self.batch_events.windows
         starts = spread_places(self.event_count, _STARTS)
         return float((windows.ends(starts) - starts).mean())
 
     @cached_property
     def automaton_sample(self) -> Sample:
-        """A sample of the SES automaton's work over the candidates."""
+        """Return a sample of the SES automaton's work over the candidates."""
         return self._sample_automaton(self._trial_search)
 
     @cached_property
     def path_sample(self) -> Sample:
-        """The same sample for all matches that NFA^b reads off its buffer.
+        """Return the same sample for all matches that NFA^b reads off its buffer.
 
         Those are all matches, unless NFA^b's runs rule others out as the automaton's do.
         """
@@ -147,12 +147,12 @@ class BatchStatistics:
 
     @cached_property
     def chain_samples(self) -> tuple[Sample, Sample]:
-        """Samples of the lazy chain's work: on single variables, then on quantified ones."""
+        """Return samples of the lazy chain's work: on single variables, then on quantified ones."""
         return self._sample_lazy(LazyChain)
 
     @cached_property
     def tree_samples(self) -> tuple[Sample, Sample]:
-        """Samples of the lazy tree's work: on single variables, then on quantified ones."""
+        """Return samples of the lazy tree's work: on single variables, then on quantified ones."""
         return self._sample_lazy(LazyTree)
 
     @cached_property
@@ -171,7 +171,7 @@ class BatchStatistics:
 
     @property
     def _trial_search(self) -> Search:
-        """The search with a profile that nobody reads, so that samples do not show in the run's."""
+        """Return the search with a profile that nobody reads, so that samples do not show in the run's."""
         return self.search._replace(profile=UNREAD)
 
     @property

@@ -325,7 +325,7 @@ class EventColumns:
         return self._pieces[column], chunks[0].dictionary
 
     def label_codes(self, column: int) -> tuple[Pieces, pa.Array]:
-        """As :func:`code_pieces`, but codes are those of the column's own dictionary, and keep their width up to 32 bits."""
+        """Do as :func:`code_pieces`, but codes are those of the column's own dictionary, and keep their width up to 32 bits."""
 
         def found() -> tuple[Pieces, pa.Array] | None:
             chunks = self._coded_chunks(column) or [self.arrow(column)]

@@ -36,7 +36,7 @@ class EventFile:
 
     @property
     def compression(self) -> str | None:
-        """The compression that the suffix tells."""
+        """Return the compression that the suffix tells."""
         return split_suffix(self.path)[1]
 
     def open(self) -> pa.NativeFile:
@@ -66,7 +66,7 @@ class EventFiles:
 
     @property
     def files(self) -> tuple[EventFile, ...]:
-        """The files one by one."""
+        """Return the files one by one."""
         if len(self.paths) == 1:
             names: tuple[str, ...] = (self.name,)
         elif is_uri(self.name):

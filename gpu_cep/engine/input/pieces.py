@@ -48,7 +48,7 @@ class Pieces:
 
     @cached_property
     def whole(self) -> Array:
-        """The column as one array; it is a copy if there are several pieces."""
+        """Return the column as one array; it is a copy if there are several pieces."""
         return self.arrays[0] if len(self.arrays) == 1 else np.concatenate(self.arrays)
 
     def cut(self, rows: Array) -> Iterator[tuple[slice, int, Array]]:

@@ -63,7 +63,7 @@ class RowGroups:
 
     @property
     def first_rows(self) -> Numbers:
-        """The number of each row group's first row among all rows."""
+        """Return the number of each row group's first row among all rows."""
         return np.cumsum(self.rows) - self.rows
 
 

@@ -35,7 +35,7 @@ class RowRuns:
 
     @property
     def sizes(self) -> Rows:
-        """How many numbers each run has."""
+        """Return how many numbers each run has."""
         return np.diff(self.ends, prepend=0)
 
     def __len__(self) -> int:

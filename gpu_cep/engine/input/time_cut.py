@@ -62,12 +62,12 @@ class TimeCut:
 
     @property
     def rows_read(self) -> int:
-        """The number of rows that all slices read together."""
+        """Return the number of rows that all slices read together."""
         return sum(int(self.groups.rows[each.groups].sum()) for each in self.slices)
 
     @property
     def overlap(self) -> float:
-        """The rows that all slices read together, for each row that there is; 1 if none is read twice."""
+        """Return the rows that all slices read together, for each row that there is; 1 if none is read twice."""
         return self.rows_read / max(1, int(self.groups.rows.sum()))
 
     def longest_turn(self, workers: int) -> int:
@@ -79,7 +79,7 @@ class TimeCut:
 
     @property
     def largest(self) -> int:
-        """The bytes in memory of what the slice that reads most reads."""
+        """Return the bytes in memory of what the slice that reads most reads."""
         return max(int(self.groups.size[each.groups].sum()) for each in self.slices)
 
 

@@ -33,7 +33,7 @@ def load_times(columns: EventColumns, column: int, remedy: str = DROP) -> Array:
 
 
 def load_pieces_of_times(columns: EventColumns, column: int, remedy: str = DROP) -> Pieces:
-    """As :func:`load_times`, but in the pieces in which the column came."""
+    """Do as :func:`load_times`, but in the pieces in which the column came."""
     refuse_missing(columns, column, "NULL", columns.null_count(column), remedy)
     pieces = columns.pieces(column)
     if pieces.dtype.kind == "i":

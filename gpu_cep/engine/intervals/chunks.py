@@ -41,7 +41,7 @@ class Chunk:
 
     @property
     def buffers(self) -> tuple[float, ...]:
-        """The number of situations of each name that one situation can be in a match with (section 5.2)."""
+        """Return the number of situations of each name that one situation can be in a match with (section 5.2)."""
         streams = self.offsets.shape[1] - 1
         return tuple(self.share * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
 

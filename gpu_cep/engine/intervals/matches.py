@@ -58,7 +58,7 @@ class IntervalMatches:
 
     @property
     def is_open(self) -> npt.NDArray[np.bool_] | None:
-        """Whether each match has a situation that is open at detection; None if no match can have one."""
+        """Return whether each match has a situation that is open at detection; None if no match can have one."""
         return None if self.seen is None else np.logical_or.reduce(self.seen.is_open, axis=0)
 
     def reorder(self, order: Indices, threads: int = 1) -> IntervalMatches:

@@ -58,27 +58,27 @@ class Search(NamedTuple):
 
     @property
     def variable_count(self) -> int:
-        """The number of variables that the branch binds."""
+        """Return the number of variables that the branch binds."""
         return len(self.tables.pattern.order)
 
     @property
     def variable_names(self) -> tuple[str, ...]:
-        """The names of the variables that the branch binds."""
+        """Return the names of the variables that the branch binds."""
         return tuple(self.plan.query.variables[v].name for v in self.tables.branch.positives)
 
     @property
     def kept_matches(self) -> int:
-        """Which matches must be found at least, as a constant of :mod:`gpu_cep_kernels.rules.cut`."""
+        """Return which matches must be found at least, as a constant of :mod:`gpu_cep_kernels.rules.cut`."""
         return _KEPT_MATCHES[self.plan.settings.searched] if "overlap" in self.plan.pruning else KEEP_ALL
 
     @property
     def kept_limit(self) -> int:
-        """How many matches of each first event must be found at least, if not all must be."""
+        """Return how many matches of each first event must be found at least, if not all must be."""
         return 1 if self.kept_matches == KEEP_ALL else self.plan.settings.limit_per_start or 1
 
     @property
     def nfab_cuts_runs(self) -> bool:
-        """Whether a run that NFA^b completes rules out other runs.
+        """Return whether a run that NFA^b completes rules out other runs.
 
         It does not if the paths of a completed run are still to be judged.
         """

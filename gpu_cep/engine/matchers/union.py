@@ -66,12 +66,12 @@ class Union:
 
     @property
     def _variables(self) -> int:
-        """The number of variables of the query that bind events."""
+        """Return the number of variables of the query that bind events."""
         return len(self.searches[0].plan.query.positives)
 
     @property
     def _disjoint(self) -> bool:
-        """Whether no two branches bind the same variables, so that no match is found twice."""
+        """Return whether no two branches bind the same variables, so that no match is found twice."""
         return len({search.tables.branch.positives for search in self.searches}) == len(self.searches)
 
 

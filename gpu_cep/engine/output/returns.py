@@ -35,7 +35,7 @@ class ReturnSource(Protocol):
     def columns(self) -> EventColumns: ...
 
     def __len__(self) -> int:
-        """The number of matches."""
+        """Return the number of matches."""
 
     def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
         """Return the events bound to v in each match, with the named columns."""
@@ -57,7 +57,7 @@ class BoundEvents(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """The number of matches."""
+        """Return the number of matches."""
 
     @abstractmethod
     def binding(self, v: int) -> BoundRows:

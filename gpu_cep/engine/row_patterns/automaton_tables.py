@@ -29,7 +29,7 @@ class ReachTables(NamedTuple):
 
     @property
     def wide(self) -> bool:
-        """Whether a row has several words."""
+        """Return whether a row has several words."""
         return isinstance(self.accepts, np.ndarray)
 
 

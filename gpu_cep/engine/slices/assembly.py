@@ -102,7 +102,7 @@ class Numbering:
 
     @property
     def total(self) -> int:
-        """How many matches have been numbered in all streams."""
+        """Return how many matches have been numbered in all streams."""
         return int(self.counts.sum())
 
 

@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
     @property
     def rows_of_a_slice(self) -> int:
-        """About the most rows that a slice has."""
+        """Return about the most rows that a slice has."""
         groups = self.files.groups
         if self.cut is not None:
             return max(int(groups.rows[each.groups].sum()) for each in self.cut.slices)
@@ -55,7 +55,7 @@ class Choice(NamedTuple):
 
     @property
     def told(self) -> str:
-        """How the files are read, in words."""
+        """Return how the files are read, in words."""
         at_once = f"the events would take about {mebibytes(AT_ONCE * bytes_of(self.files.groups))} at once"
         allowed = f"of {mebibytes(self.allowed)} that they may take"
         if self.rewrite is not None:

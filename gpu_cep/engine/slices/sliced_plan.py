@@ -42,17 +42,17 @@ class SlicedPlan:
 
     @property
     def takes(self) -> bool:
-        """Whether a match is kept or dropped by those of other slices."""
+        """Return whether a match is kept or dropped by those of other slices."""
         return self.whole.settings.after_match == "skip_past_last"
 
     @property
     def carries(self) -> bool:
-        """Whether a run needs the last event of each stream before its slice."""
+        """Return whether a run needs the last event of each stream before its slice."""
         return isinstance(self.whole, IntervalPlan)
 
     @property
     def needs_later_events(self) -> bool:
-        """Whether a run needs an event behind its slice of each stream that has one, however late it comes.
+        """Return whether a run needs an event behind its slice of each stream that has one, however late it comes.
 
         It shows that a gap has ended a situation. Early detection does not wait for that longer than a window.
         """
@@ -60,17 +60,17 @@ class SlicedPlan:
 
     @property
     def totals(self) -> bool:
-        """Whether the result has a number of matches for each stream."""
+        """Return whether the result has a number of matches for each stream."""
         return self.whole.settings.output == "count"
 
     @property
     def of_ones(self) -> bool:
-        """Whether results of runs have a row of 1 for each match, rather than a number for each stream."""
+        """Return whether results of runs have a row of 1 for each match, rather than a number for each stream."""
         return self.totals and self.plan.settings.output == "matches"
 
     @property
     def count_column(self) -> int:
-        """The column of the number of matches in results of runs: behind the keys, and behind the times of a match."""
+        """Return the column of the number of matches in results of runs: behind the keys, and behind the times of a match."""
         return len(self.whole.query.partition_by) + 2 * self.of_ones
 
     def counting_ones(self) -> SlicedPlan:

@@ -38,12 +38,12 @@ class RowAutomaton:
 
     @property
     def may_be_empty(self) -> bool:
-        """Whether a match may have no row."""
+        """Return whether a match may have no row."""
         return ACCEPT in (*self.starts_first, *self.starts_later)
 
     @property
     def leaves_no_choice(self) -> bool:
-        """Whether each row can be mapped in one way at most, whatever rows there are: one state comes behind each."""
+        """Return whether each row can be mapped in one way at most, whatever rows there are: one state comes behind each."""
         lists = (*self.moves, self.starts_first, self.starts_later)
         return all(sum(move != ACCEPT for move in moves) <= 1 for moves in lists)
 

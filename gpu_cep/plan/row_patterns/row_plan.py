@@ -110,5 +110,5 @@ class RowPlan:
 
     @property
     def variables(self) -> int:
-        """The number of the pattern's variables."""
+        """Return the number of the pattern's variables."""
         return len(self.bound.variables) - 1 - len(self.bound.subsets)

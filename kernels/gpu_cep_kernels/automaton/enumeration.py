@@ -158,7 +158,7 @@ def _nearest(
 def _nearest_within_bounds(
     available: int, position: int, end: int, fresh: bool, events: EventTable, criteria: Criteria, shortcuts: Shortcuts, path: EventPath
 ) -> int:  # fmt: skip
-    """As :func:`_nearest`, but skip events that the bounds of jumps rule out; `fresh` if these must be computed first."""
+    """Do as :func:`_nearest`, but skip events that the bounds of jumps rule out; `fresh` if these must be computed first."""
     pattern, conditions = criteria.pattern, criteria.conditions
     jumps, dead_ends = shortcuts
     nearest = end

@@ -88,7 +88,7 @@ def can_complete(position: int, end: int, events: EventTable, pattern: PatternTa
 def can_complete_within_bounds(
     position: int, end: int, events: EventTable, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath
 ) -> bool:
-    """As :func:`can_complete`, judged by labels and by what conditions demand of later events."""
+    """Do as :func:`can_complete`, judged by labels and by what conditions demand of later events."""
     true = True
     for place in range(pattern.order.size):
         v = pattern.order[place]

@@ -25,7 +25,7 @@ class RuleDispatcher(CPUDispatcher):
 
     @property
     def compiled_how(self) -> str:
-        """The options, and whether the rule is inlined."""
+        """Return the options, and whether the rule is inlined."""
         return f"{sorted(self.targetoptions.items())}{self._compiler.pipeline_class.inlining}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

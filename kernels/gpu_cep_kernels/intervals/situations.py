@@ -136,7 +136,7 @@ def find_borders(begin: int, end: int, labels: Any, streams: Any, seen: LastSeen
 def find_borders_and_gaps(
     begin: int, end: int, labels: Any, streams: Any, gaps: Gaps, seen: LastSeen, crossings: Crossings, found: int
 ) -> int:  # fmt: skip
-    """As :func:`find_borders`, where gaps break runs; a kernel of its own, since it takes longer."""
+    """Do as :func:`find_borders`, where gaps break runs; a kernel of its own, since it takes longer."""
     own = streams[begin:end]
     for e in range(end - begin):
         stream = np.uint32(own[e]) if own.size > 0 else np.uint32(0)

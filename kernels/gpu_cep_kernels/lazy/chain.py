@@ -337,5 +337,5 @@ def enumerate_chain(
 def enumerate_negated_chain(
     buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> Status:  # fmt: skip
-    """As :func:`enumerate_chain`, with negations."""
+    """Do as :func:`enumerate_chain`, with negations."""
     return _enumerate(buffered, criteria, True, mode, chain, path, matches)

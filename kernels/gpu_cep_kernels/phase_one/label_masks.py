@@ -28,7 +28,7 @@ def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> No
 
 @kernel(writes=("labels",))
 def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int, labels: Any) -> None:
-    """As :func:`mask_by_code`, with a table packed into one uint64: the entry of code c begins at bit ``c * bits``.
+    """Do as :func:`mask_by_code`, with a table packed into one uint64: the entry of code c begins at bit ``c * bits``.
 
     No label has a bit beyond the first `bits`. Nothing is looked up, so the loop is
     vectorised.

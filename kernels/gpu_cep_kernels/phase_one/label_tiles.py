@@ -129,7 +129,7 @@ def _where(comparison: int, first: int, count: int, width: int, test: int, tests
 
 @rule
 def _compared(first: int, count: int, width: int, test: int, tests: LabelTests) -> Any:
-    """As :func:`_where`, with the comparison of a test; each has a loop, so that none asks which one it is for every event."""
+    """Do as :func:`_where`, with the comparison of a test; each has a loop, so that none asks which one it is for every event."""
     comparison = tests.comparisons[test]
     if comparison == EQ:
         return _where(EQ, first, count, width, test, tests)
@@ -182,7 +182,7 @@ def judge_events(low: int, high: int, size: int, tests: LabelTests, packed: Any)
 
 @kernel(writes=("packed",))
 def judge_further(low: int, high: int, size: int, tests: LabelTests, packed: Any) -> None:
-    """As :func:`judge_events`, for labels that are there: bits are only cleared."""
+    """Do as :func:`judge_events`, for labels that are there: bits are only cleared."""
     own = packed[tests.word]
     for i in range(low, high):
         own[i] &= packed.dtype.type(_judge_pack(i, size, tests, packed))

@@ -56,7 +56,7 @@ def find_destinations(places: Any, destinations: Any) -> None:
 
 @sequential(writes=("out",))
 def scatter_times(rows: Any, base: int, destinations: Any, times: Any, out: Any) -> bool:
-    """As :func:`scatter`; return whether no row has an earlier time than the row before it, whatever their streams."""
+    """Do as :func:`scatter`; return whether no row has an earlier time than the row before it, whatever their streams."""
     falls = 0
     if rows.size > 0:
         before = times[rows[0] - base]
@@ -89,7 +89,7 @@ def order_faults(begin: int, end: int, times: Any) -> int:
 
 @sequential(writes=("last",))
 def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
-    """As :func:`order_faults`, for events of several streams.
+    """Do as :func:`order_faults`, for events of several streams.
 
     ``last[s]`` is given as −1, and becomes the last event of stream s.
     """
@@ -113,7 +113,7 @@ def gather(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> 
 
 @kernel(writes=("out",))
 def gather_there(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> None:
-    """As :func:`gather`, for those of the `rows` that the column has."""
+    """Do as :func:`gather`, for those of the `rows` that the column has."""
     for j in range(low, high):
         row = rows[j] - base
         if 0 <= row < column.size:

@@ -73,7 +73,7 @@ def _int_operand(
 def _float_operand(
     o: int, row: int, operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
 ) -> tuple[float, bool, bool]:
-    """As :func:`_int_operand`, for float64."""
+    """Do as :func:`_int_operand`, for float64."""
     kind, n = operands.kind[o], operands.number[o]
     value, null, failed = operands.real[o], False, False
     if kind == Operand.COLUMN:
@@ -116,7 +116,7 @@ def int_side(
 def float_side(
     o: int, rows: tuple[int, int], operands: OperandTable, bank: ColumnBank, totals: AggregateValues, covered: Any
 ) -> tuple[float, bool, bool]:
-    """As :func:`int_side`, for float64."""
+    """Do as :func:`int_side`, for float64."""
     value, null, failed = _float_operand(o, rows[0], operands, bank, totals, covered)
     if operands.operation[o] != ALONE:
         other, other_null, other_failed = _float_operand(o + 1, rows[1], operands, bank, totals, covered)

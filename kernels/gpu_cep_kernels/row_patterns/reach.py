@@ -93,7 +93,7 @@ def _find_wide_words(r: int, follows: bool, labels: Any, fits: Any, before: Any,
 def mark_wide_reach(
     low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
 ) -> None:  # fmt: skip
-    """As :func:`mark_reach`, with several words for each row.
+    """Do as :func:`mark_reach`, with several words for each row.
 
     ``fits[v]`` are the words of the states of variable v, ``before[q]`` those of the states before state q.
     """

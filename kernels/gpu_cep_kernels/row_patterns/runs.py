@@ -61,7 +61,7 @@ def _int_at(
 def _float_at(
     side: int, o: int, fixed: float, row: int, count: int, real: float, operands: OperandTable, bank: ColumnBank
 ) -> tuple[float, bool]:  # fmt: skip
-    """As :func:`_int_at`, for float64."""
+    """Do as :func:`_int_at`, for float64."""
     value, null = fixed, False
     if side == Side.CURRENT:
         value, null = bank.floats[operands.number[o], row], is_null(bank.float_nulls, operands.number[o], row)

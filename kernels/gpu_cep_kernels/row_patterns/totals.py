@@ -79,7 +79,7 @@ def total_ints(
 def total_floats(
     low: int, high: int, entries: MatchEntries, values: Any, nulls: Any, step: int, every: bool, counts: Any, totals: Any
 ) -> None:  # fmt: skip
-    """As :func:`total_ints`, for float64 in their order; a total with NaN is NaN."""
+    """Do as :func:`total_ints`, for float64 in their order; a total with NaN is NaN."""
     for m in range(low, high):
         count, total = 0, 0.0
         for e in range(entries.places[m], entries.places[m + 1]):

@@ -68,7 +68,7 @@ class Share:
 
     @property
     def parts(self) -> Iterator[FilePart]:
-        """The row groups of all portions, file by file."""
+        """Return the row groups of all portions, file by file."""
         return chain.from_iterable(self.portions)
 
 

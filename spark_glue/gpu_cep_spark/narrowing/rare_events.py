@@ -41,7 +41,7 @@ class NearRare(NamedTuple):
 
     @property
     def streams(self) -> tuple[int, tuple[int, ...]]:
-        """The columns of the times and of the keys of streams; plans that share them share a bitmap."""
+        """Return the columns of the times and of the keys of streams; plans that share them share a bitmap."""
         return self.plan.query.timestamp, self.plan.stream_keys
 
 

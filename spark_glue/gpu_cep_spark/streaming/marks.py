@@ -25,7 +25,7 @@ class ListMarks(NamedTuple):
 
     @property
     def open(self) -> int:
-        """The number of rows of which it is not certain yet which match begins there."""
+        """Return the number of rows of which it is not certain yet which match begins there."""
         return len(self.numbers) - int(np.count_nonzero(self.marks.passed))
 
 

@@ -304,13 +304,13 @@ class _Enumeration:
 
     @property
     def chain(self) -> Chain | None:
-        """What a walk over a chain judges; None if the windows are walked in the general way, which jumps."""
+        """Return what a walk over a chain judges; None if the windows are walked in the general way, which jumps."""
         passes_over = self.search.plan.strategy in _CHAINED and self.jumps.patience == UNBOUNDED
         return self.search.tables.chain if passes_over else None
 
     @property
     def _speed(self) -> int:
-        """How many times as fast as other steps one over an event is."""
+        """Return how many times as fast as other steps one over an event is."""
         return _SIFTED if self.walks and self.chain is not None and (self.chain.sieve.means != BY_PROGRAM).any() else 1
 
     def _step_limit(self) -> int:

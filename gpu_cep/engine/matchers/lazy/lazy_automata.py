@@ -75,18 +75,18 @@ class LazyAutomaton:
 
     @property
     def _single(self) -> Flags:
-        """Whether each variable binds one event."""
+        """Return whether each variable binds one event."""
         single: Flags = self.search.tables.pattern.maximum == 1
         return single
 
     @property
     def _order(self) -> Indices:
-        """The variables from the rarest to the most frequent, quantified ones behind single ones."""
+        """Return the variables from the rarest to the most frequent, quantified ones behind single ones."""
         return np.lexsort([self.events.counts_of(self.search.tables.branch.positives), ~self._single])
 
     @property
     def _finds_in_result_order(self) -> bool:
-        """Whether the matches of one start are found in order of last event and bindings.
+        """Return whether the matches of one start are found in order of last event and bindings.
 
         They are if pivots end matches, and the variables between are bound in the pattern's order.
         """

@@ -201,7 +201,7 @@ class _BatchPass:
 
     @property
     def _current(self) -> int:
-        """The ordered event that the pass has come to."""
+        """Return the ordered event that the pass has come to."""
         return self.batch.low + min(int(self.state[PassState.EVENT]), len(self.earliest) - 1)
 
     def _make_room(self) -> None:
