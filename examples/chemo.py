@@ -41,7 +41,7 @@ WITHIN 15 days
 
 
 def chemo() -> pa.Table:
-    """The event stream Chemo: PID, L, V, U and T; row n holds event e(n+1)."""
+    """Return the event stream Chemo: PID, L, V, U and T; row n holds event e(n+1)."""
     pids, types, values, units, days = zip(*ROWS, strict=True)
     return pa.table(
         {

@@ -43,7 +43,7 @@ READINGS = {
 
 
 def readings() -> pa.Table:
-    """A temperature every two minutes from each of four machines."""
+    """Return a temperature every two minutes from each of four machines."""
     rows = [
         {"ts": datetime(2026, 3, 1, 8) + timedelta(minutes=2 * step), "site": "north", "machine": machine, "celsius": celsius}
         for machine, series in READINGS.items()
@@ -53,12 +53,12 @@ def readings() -> pa.Table:
 
 
 def heatings(match: Callable[..., Any], events: Any) -> Any:
-    """The runs of rising temperature among `events`, found by gpu_cep.match or gpu_cep.gpu_match."""
+    """Return the runs of rising temperature among `events`, found by gpu_cep.match or gpu_cep.gpu_match."""
     return match(events, HEATINGS, after_match="skip_past_last")
 
 
 def cascades(match: Callable[..., Any], events: Any) -> Any:
-    """The heatings that spread to the next machine."""
+    """Return the heatings that spread to the next machine."""
     return match(heatings(match, events), CASCADES, timestamp="match_start", order_by="machine")
 
 

@@ -60,7 +60,7 @@ class Question:
 
 
 def questions(departures: Flights) -> list[Question]:
-    """The demo's questions."""
+    """Return the demo's questions."""
     per_aircraft = {"timestamp": "departure", "partition_by": "tailnum"}
     return [
         Question(
@@ -105,18 +105,18 @@ def answer(question: Question, session: SparkSession) -> bool:
 
 
 def timed(call: Callable[[], pa.Table]) -> tuple[pa.Table, float]:
-    """What `call` gives, and the seconds it took."""
+    """Return what `call` gives, and the seconds it took."""
     start = time.perf_counter()
     return call(), time.perf_counter() - start
 
 
 def as_set(matches: pa.Table) -> list[str]:
-    """The rows in an order that does not depend on where they were found."""
+    """Return the rows in an order that does not depend on where they were found."""
     return sorted(repr(sorted(row.items())) for row in matches.to_pylist())
 
 
 def local_session() -> SparkSession:
-    """A Spark session on this machine's processors."""
+    """Return a Spark session on this machine's processors."""
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("gpu_cep demo")

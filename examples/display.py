@@ -20,7 +20,7 @@ def table_text(rows: Sequence[Sequence[str]], indent: int = 2) -> str:
 
 
 def matches_text(matches: pa.Table, limit: int) -> str:
-    """The first `limit` matches, and how many are left out."""
+    """Return the first `limit` matches, and how many are left out."""
     shown = matches.slice(0, limit)
     rows = [matches.column_names, *([_cell(value) for value in row.values()] for row in shown.to_pylist())]
     more = matches.num_rows - shown.num_rows
@@ -28,7 +28,7 @@ def matches_text(matches: pa.Table, limit: int) -> str:
 
 
 def waterfall_text(counts: Mapping[str, int], seconds: Mapping[str, float]) -> str:
-    """How the events grew fewer from step to step, and where the time went."""
+    """Return how the events grew fewer from step to step, and where the time went."""
     most = max(counts.values(), default=0) or 1
     steps = [["step", "left", ""], *([name, f"{count:,}", "█" * -(-40 * count // most)] for name, count in counts.items())]
     times = [["stage", "ms"], *([name, f"{1000 * value:.1f}"] for name, value in seconds.items())]

@@ -26,7 +26,7 @@ class Flights:
 
 
 def flights() -> Flights:
-    """Every flight that left, at the time it left: ``departure`` (UTC), with `COLUMNS` and ``leg``.
+    """Return every flight that left, at the time it left: ``departure`` (UTC), with `COLUMNS` and ``leg``.
 
     ``leg`` numbers the flights of one aircraft from 1 in the order of departure.
     """
@@ -42,11 +42,11 @@ def flights() -> Flights:
 
 
 def _departure(departed: pd.DataFrame) -> pd.Series:
-    """The scheduled minute plus the delay; ``dep_time`` alone does not say on which day a late flight left."""
+    """Return the times of departure: the scheduled minute plus the delay; ``dep_time`` does not say on which day a late flight left."""
     scheduled = pd.to_datetime(departed["time_hour"], utc=True) + pd.to_timedelta(departed["minute"], unit="min")
     return scheduled + pd.to_timedelta(departed["dep_delay"], unit="min")
 
 
 def _in_microseconds(table: pa.Table) -> pa.Table:
-    """Spark knows no finer timestamps."""
+    """Return the table with times in microseconds: Spark knows no finer ones."""
     return table.set_column(0, "departure", table["departure"].cast(pa.timestamp("us", "UTC")))

@@ -58,21 +58,21 @@ class Stream:
 
 
 def cycles() -> Stream:
-    """The thesis' events of chemotherapy treatments (``001_…`` fig. 3.1), a colour for each patient."""
+    """Return the thesis' events of chemotherapy treatments (``001_…`` fig. 3.1), a colour for each patient."""
     events = chemo().rename_columns(["pid", "type", "v", "unit", "ts"])
     days = [str(time.day) for time in events["ts"].to_pylist()]
     return Stream(events, events["type"].to_pylist(), events["pid"].to_pylist(), [f"{days[0]} July", *days[1:]])
 
 
 def trades() -> Stream:
-    """The stream by which the docs explain strategies: type and value of each event, and a key."""
+    """Return the stream by which the docs explain strategies: type and value of each event, and a key."""
     texts, keys = "A1 A2 A3 B7 X0 B5 B3 B4 C9 C5 C6 C8 A4 B1 C2".split(), "pqrpqrpqrppqsss"
     columns = {"type": [text[0] for text in texts], "v": [int(text[1:]) for text in texts], "k": list(keys)}
     return Stream(pa.table({"ts": range(1, len(texts) + 1), **columns}), texts, keys, list(keys))
 
 
 def matches_picture(stream: Stream, query: str, **options: Any) -> str:
-    """The stream, and the matches of `query` in it."""
+    """Return the picture of the stream and of the matches of `query` in it."""
     matches = cep.match(stream.events, query, output="indices", **options).to_pylist()
     rows = [_stream_row(stream), *(_match_row(stream, match, number) for number, match in enumerate(matches, 1))]
     width, height = 2 * MARGIN + STEP * stream.events.num_rows, 2 * MARGIN + 20 + ROW * len(rows)
@@ -80,14 +80,14 @@ def matches_picture(stream: Stream, query: str, **options: Any) -> str:
 
 
 def relations_picture() -> str:
-    """A pair of situations for each relation, as the query finds them."""
+    """Return the picture of a pair of situations for each relation, as the query finds them."""
     rows = [_relation_row(relation, *situations, row) for row, (relation, situations) in enumerate(RELATIONS.items())]
     width, height = 2 * MARGIN + 130 + 10 * TICK, 2 * MARGIN + BLOCK * len(rows)
     return _svg(width, height, (element for row in rows for element in row))
 
 
 def pictures() -> dict[str, str]:
-    """Every picture, by the name of its file."""
+    """Return every picture, by the name of its file."""
     drawn = {"relations.svg": relations_picture()}
     drawn |= {f"{strategy}.svg": matches_picture(trades(), TRADES, strategy=strategy) for strategy in STRATEGIES}
     return drawn | {"plan.svg": cep.explain(cycles().events, CYCLES).svg(), "matches.svg": matches_picture(cycles(), CYCLES)}

@@ -20,13 +20,13 @@ CELL = re.compile(r"^# %%( \[markdown\])?\n", re.MULTILINE)
 
 
 def page(recipe: Path) -> str:
-    """The page of `recipe`, which is run for it."""
+    """Return the page of `recipe`, which is run for it."""
     name = recipe.relative_to(ROOT).as_posix()
     return "\n\n".join([f"<!-- make pages writes this page from {name} -->", *_parts(recipe), f"Run it: `python {name}`"]) + "\n"
 
 
 def page_path(recipe: Path) -> Path:
-    """Where the page stands."""
+    """Return where the page stands."""
     return ROOT / "docs" / "cookbook" / f"{recipe.stem.replace('_', '-')}.md"
 
 
@@ -44,7 +44,7 @@ def _parts(recipe: Path) -> Iterator[str]:
 
 
 def _printed(code: str, names: dict[str, Any]) -> str:
-    """What `code` prints; `names` are those of the cells before it, and then its own, too."""
+    """Return what `code` prints; `names` are those of the cells before it, and then its own, too."""
     output = StringIO()
     with redirect_stdout(output):
         exec(code, names)

@@ -34,7 +34,7 @@ WITHIN 100 ms
 
 
 def stocks() -> pa.Table:
-    """The event stream Stocks: n (the event's number in the figure), S, P, V and T in milliseconds."""
+    """Return the event stream Stocks: n (the event's number in the figure), S, P, V and T in milliseconds."""
     numbers, symbols, prices, volumes, times = zip(*ROWS, strict=True)
     return pa.table(
         {

@@ -34,7 +34,7 @@ ACCELERATIONS = {
 
 
 def reports() -> pa.Table:
-    """A report of each car each second; its acceleration holds until the next."""
+    """Return a report of each car each second; its acceleration holds until the next."""
     rows = [
         {"ts": datetime(2026, 3, 1, 8) + timedelta(seconds=second), "car_id": car, "speed": speed * MPH, "accel": accel}
         for car, accelerations in ACCELERATIONS.items()
@@ -44,7 +44,7 @@ def reports() -> pa.Table:
 
 
 def picture(detect: str = "early") -> cep.Timeline:
-    """The first aggressive driver."""
+    """Return the picture of the first aggressive driver."""
     return cep.plot(reports(), AGGRESSIVE_DRIVERS, detect=detect)
 
 

@@ -14,7 +14,7 @@ NOTEBOOK = Path(__file__).with_name("tour.ipynb")
 
 
 def executed(folder: Path) -> nbformat.NotebookNode:
-    """The notebook with the outputs of its cells, run one after the other in `folder`."""
+    """Return the notebook with the outputs of its cells, run one after the other in `folder`."""
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     client = NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(folder)}})
     # the kernel finds the modules that this process finds

@@ -27,7 +27,7 @@ class Floor:
 
 
 def best_seconds(action: Callable[[], object], repeats: int) -> float:
-    """The shortest of `repeats` runs of `action`, or of as many as fit into `PATIENCE`."""
+    """Return the shortest of `repeats` runs of `action`, or of as many as fit into `PATIENCE`."""
     seconds: list[float] = []
     while len(seconds) < repeats and sum(seconds) < PATIENCE:
         start = time.perf_counter()
@@ -37,7 +37,7 @@ def best_seconds(action: Callable[[], object], repeats: int) -> float:
 
 
 def best_in_turn(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """The shortest of `repeats` runs of each action, or of as many rounds as fit into so many times `PATIENCE`.
+    """Return the shortest of `repeats` runs of each action, or of as many rounds as fit into so many times `PATIENCE`.
 
     They take turns, so that what a machine does meanwhile befalls all of them.
     """

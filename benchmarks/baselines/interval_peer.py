@@ -50,7 +50,7 @@ class Listing1:
 
     @property
     def text(self) -> str:
-        """The query; numbers are in the reports' units."""
+        """Return the query; numbers are in the reports' units."""
         bounds = self.thresholds
         conditions = (f"accel > {bounds.acceleration}", f"speed > {bounds.speed}", f"accel < {bounds.braking}")
         defined = (f"{name} AS CS.{what}{_limit(*own)}" for name, what, own in zip("ABC", conditions, self.durations, strict=True))
@@ -62,7 +62,7 @@ class Listing1:
 
 
 def aggressive_drivers(reports: pa.Table, cars: int, query: Listing1, *, rows: bool) -> tuple[int, pa.Table | None]:
-    """The number of matches as the loop finds them on one thread, and if asked for RETURN's items with the matches' bounds, car by car."""
+    """Return the number of matches as the loop finds them on one thread; if asked also RETURN's items with bounds, car by car."""
     library = loops()
     library.aggressive_drivers.restype = ctypes.c_void_p
     library.aggressive_drivers.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_bool)

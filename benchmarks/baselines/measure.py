@@ -55,7 +55,7 @@ class Timing:
 
     @property
     def who(self) -> str:
-        """The contestant, and what it ran on."""
+        """Return the contestant, and what it ran on."""
         place = "GPU" if self.engine == "gpu" else f"{self.threads} thread{'s' * (self.threads > 1)}"
         return f"{self.contestant}, {place}"
 
@@ -76,7 +76,7 @@ class Disagreement(Exception):
 
 
 def of_usual_length(workload: Workload, events: int) -> Case:
-    """So many events in streams as long as the workload's own."""
+    """Return a case of so many events in streams as long as the workload's own."""
     return Case(workload, events, max(1, workload.streams * events // DEFAULT_EVENTS))
 
 
@@ -85,13 +85,13 @@ def events_of(case: Case) -> pa.Table:
 
 
 def run_match(case: Case, events: pa.Table, output: str, threads: int, **options: object) -> pa.Table:
-    """The library's answer to `case`."""
+    """Return the library's answer to `case`."""
     query = query_text(case.workload, case.streams, case.window_factor)
     return gpu_cep.match(events, query, partition_by=case.workload.key, output=OUTPUTS[output], threads=threads, **options)
 
 
 def gpu_at_hand() -> bool:
-    """Whether there is a card; the simulator is none, for its times mean nothing."""
+    """Return whether there is a card; the simulator is none, for its times mean nothing."""
     try:
         return not require_device().simulated
     except EngineUnavailable:
@@ -110,7 +110,7 @@ class Contestant:
 
 
 def measure_contestants(case: Case, events: pa.Table, output: str, repeats: int) -> list[Timing]:
-    """The library on one thread, on all and on a card, and the C++ loop; those that are at hand."""
+    """Return the times of the library on one thread, on all and on a card, and of the C++ loop; of those that are at hand."""
     contestants = [ours(case, events, output, threads) for threads in THREADS]
     if gpu_at_hand():
         contestants.append(ours(case, events, output, CORES, "gpu"))
@@ -133,7 +133,7 @@ def peer(case: Case, events: pa.Table, output: str) -> Contestant:
 
 
 def measure_stages(case: Case, events: pa.Table, output: str, repeats: int) -> Stages:
-    """Each stage's shortest time in so many runs, and the shortest run."""
+    """Return each stage's shortest time in so many runs, and the shortest run."""
     counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
     whole = float("inf")

@@ -56,7 +56,7 @@ class PeerMatches:
 
 
 def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bool, factor: int = 1) -> PeerMatches:
-    """The matches of `workload` in `events` as its C++ loop finds them, on one thread."""
+    """Return the matches of `workload` in `events` as its C++ loop finds them, on one thread."""
     function, pairs = FUNCTIONS[workload.name]
     library = loops()
     codes, arguments = _events(workload, events, streams)
@@ -73,7 +73,7 @@ def peer_matches(workload: Workload, events: pa.Table, streams: int, *, rows: bo
 
 @cache
 def loops() -> ctypes.CDLL:
-    """The compiled loops, with the types of those that a workload names and of what reads their matches."""
+    """Return the compiled loops, with the types of those that a workload names and of what reads their matches."""
     library = library_of("peers", sorted(SOURCES.glob("*.cpp")), sorted(SOURCES.glob("*.hpp")))
     for function in LABELS:
         getattr(library, function).restype = ctypes.c_void_p
@@ -83,7 +83,7 @@ def loops() -> ctypes.CDLL:
 
 
 def _events(workload: Workload, events: pa.Table, streams: int) -> tuple[list[str], _Events]:
-    """The names of the type codes, and the addresses of the columns' buffers."""
+    """Return the names of the type codes, and the addresses of the columns' buffers."""
     key = chunk(events, workload.key) if workload.key is not None else None
     codes = key.indices if isinstance(key, pa.DictionaryArray) else key
     kind = chunk(events, "type")

@@ -31,7 +31,7 @@ Used = dict[tuple[str, str], tuple[Kernel[..., Any], Any]]
 
 
 def all_used() -> tuple[Used, Used]:
-    """The kernels that the questions launch, each with its types, and those that the CPU runs beside them."""
+    """Return the kernels that the questions launch, each with its types, and those that the CPU runs beside them."""
     used = Used()
     with _noting_calls() as called:
         for question, many in product(QUESTIONS.values(), (order_events._MANY, 1)):
@@ -66,14 +66,14 @@ def _noting_calls() -> Iterator[Used]:
 
 
 def _seconds(kernel: Kernel[..., Any], types: Any) -> float:
-    """The seconds of processor time to compile a kernel for the newest architecture."""
+    """Return the seconds of processor time to compile a kernel for the newest architecture."""
     begin = time.process_time()
     machine_code(ptx_of(kernel, types, CAPABILITIES[-1]), CAPABILITIES[-1])
     return time.process_time() - begin
 
 
 def seconds_on_cpu(kernel: Kernel[..., Any], types: Any) -> float:
-    """The seconds of processor time to compile a kernel for the CPU, rules that others have brought along not among them."""
+    """Return the seconds of processor time to compile a kernel for the CPU, rules that others have brought along not among them."""
     again = Kernel(kernel.body, kernel.parallel, kernel.writes, kernel.scratch)
     again.compiled._cache = NullCache()
     begin = time.process_time()

@@ -35,7 +35,7 @@ from benchmarks.record.folders import RESULTS
 
 
 def carry_out(options: argparse.Namespace) -> int:
-    """The side of a part's own process."""
+    """Run a part in its own process, and return the exit status."""
     from gpu_cep_kernels.device.failures import DeviceLost, cuda_failure
     from gpu_cep_kernels.device.interface import DeviceUnavailable
     from gpu_cep_kernels.device.selection import open_device
@@ -118,7 +118,7 @@ def join(options: argparse.Namespace) -> int:
 
 
 def device_name(parts: Sequence[PartResult]) -> str:
-    """As the facts have it."""
+    """Return the device's name as the facts have it."""
     names = [found.record["value"] for found in parts[0].findings if found.record.get("what") == "device"]
     return names[0] if names else "an unknown device"
 

@@ -18,7 +18,7 @@ SIMULATED_BYTES = 1 << 16
 
 
 def device_seconds(device: Device, action: Callable[[], object], repeats: int) -> float:
-    """The shortest of `repeats` runs of `action`, between two events of the device; the first run, untimed, compiles."""
+    """Return the shortest of `repeats` runs of `action`, between two events of the device; the first run, untimed, compiles."""
     action()
     device.synchronize()
     if device.simulated:
@@ -38,7 +38,7 @@ def _timed(cuda: Any, spacer: Callable[[], object], action: Callable[[], object]
 
 
 def copy_bandwidth(device: Device, repeats: int = 5) -> float:
-    """Bytes per second of a copy in the device's memory, those read and those written."""
+    """Return bytes per second of a copy in the device's memory, those read and those written."""
     size = SIMULATED_BYTES if device.simulated else COPIED
     return 2 * size / device_seconds(device, _copy(device, size), repeats)
 
@@ -50,7 +50,7 @@ def _copy(device: Device, size: int) -> Callable[[], object]:
 
 
 def upload_bandwidth(device: Device, repeats: int = 5) -> float:
-    """Bytes per second from pinned host memory to the device."""
+    """Return bytes per second from pinned host memory to the device."""
     size = SIMULATED_BYTES if device.simulated else COPIED
     return size / device_seconds(device, _upload(device, size), repeats)
 
@@ -73,7 +73,7 @@ def _upload(device: Device, size: int) -> Callable[[], object]:
 
 
 def staged_bandwidth(device: Device, repeats: int = 5) -> float:
-    """Bytes per second to the device from an array of the host's ordinary memory, as columns of Arrow lie in."""
+    """Return bytes per second to the device from an array of the host's ordinary memory, as columns of Arrow lie in."""
     source = np.arange((SIMULATED_BYTES if device.simulated else COPIED) // 8)
 
     def upload() -> None:
@@ -85,7 +85,7 @@ def staged_bandwidth(device: Device, repeats: int = 5) -> float:
 
 
 def host_bandwidth(size: int, repeats: int = 5) -> float:
-    """Bytes per second that threads read while they copy an array of `size` bytes to another one of the host."""
+    """Return bytes per second that threads read while they copy an array of `size` bytes to another one of the host."""
     source, target, threads = np.arange(size // 8), np.zeros(size // 8, np.int64), available_threads()
 
     def copy(span: tuple[int, int]) -> None:

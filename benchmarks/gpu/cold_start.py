@@ -54,7 +54,7 @@ class ColdStart:
     slowest_seconds: float
 
     def cells(self) -> list[str]:
-        """The cells of a row of the table."""
+        """Return the cells of a row of the table."""
         seconds = (self.imports, self.compiling, self.imports + self.compiling)
         return [self.question, str(self.kernels), *(f"{each:.1f}" for each in seconds), f"{self.slowest}, {self.slowest_seconds:.1f}"]
 
@@ -67,14 +67,14 @@ class _NotingDevice(CountingDevice):
         self.launched: dict[tuple[str, str], tuple[Kernel[..., Any], Any]] = {}
 
     def launch(self, kernel: Kernel[..., Any], size: int, *arguments: Any) -> None:
-        """One call of the CPU's kernel, noted."""
+        """Call the CPU's kernel once, and note it."""
         types = numba.void(numba.int64, numba.typeof(opened(arguments)))
         self.launched.setdefault((kernel.__name__, str(types)), (kernel, types))
         super().launch(kernel, size, *arguments)
 
 
 def measure(name: str) -> ColdStart:
-    """What a question takes; to be called in a process that has compiled nothing for a card."""
+    """Return what a question takes; to be called in a process that has compiled nothing for a card."""
     import_module("numba.cuda")
     imports = time.process_time()
     spent: list[tuple[float, str]] = []
@@ -87,7 +87,7 @@ def measure(name: str) -> ColdStart:
 
 
 def launched(question: Question) -> list[tuple[Kernel[..., Any], Any]]:
-    """The kernels that a question launches, each with its types, in the order of their first launches."""
+    """Return the kernels that a question launches, each with its types, in the order of their first launches."""
     device, table = _NotingDevice(), question.events(EVENTS)
     with patch("gpu_cep.engine.phase_one.engine_choice.open_device", lambda: device):
         answer(question.plan(EVENTS, table.schema, "gpu"), table)
@@ -105,13 +105,13 @@ class FirstQuery:
     again: float
 
     def cells(self) -> list[str]:
-        """The cells of a row of the table."""
+        """Return the cells of a row of the table."""
         seconds = (self.imports, self.card, self.answer, self.imports + self.card + self.answer)
         return [self.question, *(f"{each:.1f}" for each in seconds), f"{self.again:.3f}"]
 
 
 def first_query(name: str) -> FirstQuery:
-    """What a question takes in a new process, which finds nothing compiled."""
+    """Return what a question takes in a new process, which finds nothing compiled."""
     question = QUESTIONS[name]
     keywords = {"partition_by": question.key, "algorithm": question.algorithm, "output": OUTPUT}
     # processes that compile ahead may end a little later than the query
@@ -134,13 +134,13 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _on_card(names: Sequence[str]) -> str:
-    """The table of first queries on a card."""
+    """Return the table of first queries on a card."""
     head = ["question", "imports, s", "card, s", "answer, s", "together, s", "again, s"]
     return pages.table([head, *(first_query(name).cells() for name in names)])
 
 
 def _compiled(names: Sequence[str]) -> str:
-    """The table of what questions compile."""
+    """Return the table of what questions compile."""
     with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as pool:
         rows = list(pool.map(measure, names))
     head = ["question", "kernels", "imports, s", "compiling, s", "both, s", "slowest kernel, s"]

@@ -50,7 +50,7 @@ class Agreed:
 
 
 def compare(case: Case, **options: Any) -> str:
-    """What both engines say to a case: ``matched``, ``empty`` or ``refused``.
+    """Return what both engines say to a case: ``matched``, ``empty`` or ``refused``.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def compare(case: Case, **options: Any) -> str:
 
 
 def answer(case: Case, **options: Any) -> str:
-    """Rows and types of the result, or the kind of error, as text: NaN equals NaN there, and -0.0 is not 0.0."""
+    """Return rows and types of the result, or the kind of error, as text: NaN equals NaN there, and -0.0 is not 0.0."""
     try:
         table = gpu_cep.match(case.events, case.text, **{**case.options, **options})
     except gpu_cep.EngineUnavailable:
@@ -78,7 +78,7 @@ def answer(case: Case, **options: Any) -> str:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Corners first: they name what is wrong. On a card both are asked in processes side by side."""
+    """Yield corners first: they name what is wrong. On a card both are asked in processes side by side."""
     if check.device.simulated:
         yield from in_time(check, {kind: kind for kind in CORNERS}, partial(corner, modes=MODES[:1]))
         found = random_cases(0, 1, check.deadline, check.quick)
@@ -136,7 +136,7 @@ def _extreme_times(kind: pa.DataType, values: list[Any]) -> pa.Table:
 
 
 def _groups() -> pa.Table:
-    """More events than a group of tiles has, in streams that are not in order; most fit no variable."""
+    """Return more events than a group of tiles has, in streams that are not in order; most fit no variable."""
     random, size = np.random.default_rng(SIZE), TILE * GROUP + TILE + 1
     types = random.choice([*"ABC", *"X" * 37], size)
     return pa.table(
@@ -145,7 +145,7 @@ def _groups() -> pa.Table:
 
 
 def _long_run() -> pa.Table:
-    """An A and a C with twice as many events of B and C between as a run may look at in a launch; the last C alone is above 1."""
+    """Return an A and a C with twice as many events of B and C between as a run may look at in a launch; the last C alone is above 1."""
     size = 2 * STEPS_PER_LAUNCH
     types = ["A", *"BC" * size, "C"]
     return pa.table({"ts": range(len(types)), "type": types, "x": [0] * (len(types) - 1) + [2]})
@@ -250,7 +250,7 @@ CORNERS = {
 
 
 def corner(kind: str, modes: Sequence[Mapping[str, str]]) -> list[Finding]:
-    """What both engines say to the queries of a corner; any process may ask."""
+    """Return what both engines say to the queries of a corner; any process may ask."""
     said: Counter[str] = Counter()
     for case in CORNERS[kind].cases(modes):
         for output in OUTPUTS:
@@ -283,7 +283,7 @@ class RandomCases:
 
 
 def random_cases(first: int, step: int, deadline: Deadline, quick: bool) -> RandomCases:
-    """Rounds `first`, ``first + step`` and so on of each kind, until time is up or the engines differ; a quick check has one round.
+    """Return rounds `first`, ``first + step`` and so on of each kind, until time is up or the engines differ; a quick check has one round.
 
     The same round has the same cases every time.
     """
@@ -298,7 +298,7 @@ def random_cases(first: int, step: int, deadline: Deadline, quick: bool) -> Rand
 
 
 def _random_rows(parts: Sequence[RandomCases]) -> Iterator[Finding]:
-    """What all processes found, as a row for each kind; a kind of which no case was compared is a fault."""
+    """Yield what all processes found, as a row for each kind; a kind of which no case was compared is a fault."""
     for kind in KINDS:
         said = sum((part.said[kind] for part in parts), Counter[str]())
         if said:
@@ -308,7 +308,7 @@ def _random_rows(parts: Sequence[RandomCases]) -> Iterator[Finding]:
 
 
 def _round(kind: str, number: int, size: int, deadline: Deadline, said: Counter[str]) -> list[Finding]:
-    """A fault where the engines differ; `said` counts what both say."""
+    """Return a fault where the engines differ; `said` counts what both say."""
 
     @seed(number)
     @settings(

@@ -52,7 +52,7 @@ class Counts(Ledger):
 
 
 def _arrays(value: Any) -> Iterator[HostArray]:
-    """The arrays among arguments or results."""
+    """Yield the arrays among arguments or results."""
     if isinstance(value, np.ndarray):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -73,19 +73,19 @@ class CountingDevice(StrictDevice):
         self.up = self.down = self.launches = self.uploads = 0
 
     def upload(self, array: HostArray) -> StrictArray:
-        """A copy, counted."""
+        """Return a copy, counted."""
         self.up += array.nbytes
         self.uploads += 1
         return super().upload(array)
 
     def download(self, array: StrictArray) -> HostArray:
-        """A copy, counted."""
+        """Return a copy, counted."""
         host = super().download(array)
         self.down += host.nbytes
         return host
 
     def launch(self, kernel: Kernel[..., Any], size: int, *arguments: Any) -> None:
-        """One call of the CPU's kernel; one that has slots has the first."""
+        """Call the CPU's kernel once; one that has slots has the first."""
         given = opened(arguments)
         self.launches += 1
         self.counts.launches += 1
@@ -93,9 +93,9 @@ class CountingDevice(StrictDevice):
         kernel(0, int(size), *((0,) if kernel.slotted else ()), *given)
 
     def synchronize(self) -> None:
-        """A wait of the host."""
+        """Count a wait of the host."""
         self.counts.waited()
 
     def slots(self, size: int) -> int:
-        """One thread's."""
+        """Return the slots of one thread."""
         return 1

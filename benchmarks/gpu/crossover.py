@@ -50,19 +50,19 @@ class Turn:
         }
 
     def shown(self, size: int | None) -> str:
-        """A size from which on the GPU wins, for readers."""
+        """Return a size from which on the GPU wins, for readers."""
         if size is None:
             return f"not up to {self.most:,}"
         return f"{size:,} or fewer" if size == self.least else f"about {about(size)}"
 
 
 def about(size: int) -> str:
-    """A size to two digits: it is interpolated, or reckoned."""
+    """Return a size to two digits: it is interpolated, or reckoned."""
     return f"{float(f'{size:.2g}'):,.0f}"
 
 
 def turning_size(sizes: Sequence[int], cpu: Sequence[float], gpu: Sequence[float]) -> int | None:
-    """The size from which on `gpu` takes less time than `cpu` at all larger sizes; None: it does not at the largest.
+    """Return the size from which on `gpu` takes less time than `cpu` at all larger sizes; None: it does not at the largest.
 
     Between two sizes the logarithm of the ratio of both times is taken for linear in that of the size; `sizes` ascend.
     """
@@ -79,13 +79,13 @@ def turning_size(sizes: Sequence[int], cpu: Sequence[float], gpu: Sequence[float
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Each question at all sizes that its share of the time, and memory, allow."""
+    """Yield each question at all sizes that its share of the time, and memory, allow."""
     speed, calibration = upload_bandwidth(check.device), calibrate(check.device)
     yield from in_turn(check, QUESTIONS, partial(measured, check, speed, calibration))
 
 
 def measured(check: Check, speed: float, calibration: Calibration, question: Question, deadline: Deadline) -> Iterator[Finding]:
-    """A question's calls at all sizes that there is time for until `deadline`, and where the GPU begins to win."""
+    """Yield a question's calls at all sizes that there is time for until `deadline`, and where the GPU begins to win."""
     sizes = QUICK_SIZES if check.quick else sizes_up_to(fitting(check))
     # untimed, since it compiles
     call_at(check.device, speed, question, sizes[0])
@@ -103,13 +103,13 @@ def measured(check: Check, speed: float, calibration: Calibration, question: Que
 
 
 def sizes_up_to(most: int) -> list[int]:
-    """The sizes to measure at; the smallest in any case."""
+    """Return the sizes to measure at; the smallest in any case."""
     steps = math.floor(math.log(max(most, LEAST) / LEAST, FACTOR) + 1e-9)
     return [LEAST * FACTOR**step for step in range(steps + 1)]
 
 
 def call_at(device: Device, speed: float, question: Question, size: int) -> EndToEnd:
-    """A question over so many events, once it is planned, by all contestants; `speed` is that of the transfer, in bytes per second."""
+    """Return what all contestants take for a planned question over so many events; `speed` is the transfer's, in bytes per second."""
     events, threads = question.events(size), available_threads()
     resident = on_device(events, device)
     contestants = Contestants(
@@ -122,14 +122,14 @@ def call_at(device: Device, speed: float, question: Question, size: int) -> EndT
 
 
 def turn(calls: Sequence[EndToEnd], auto: int | None) -> Turn:
-    """Where the GPU begins to win, from one question's calls by size."""
+    """Return where the GPU begins to win, from one question's calls by size."""
     sizes, cpu = [call.events for call in calls], [call.cpu for call in calls]
     from_arrow, on_the_device = (turning_size(sizes, cpu, gpu) for gpu in ([c.gpu for c in calls], [c.gpu_resident for c in calls]))
     return Turn(calls[0].workload, sizes[0], sizes[-1], from_arrow, on_the_device, auto)
 
 
 def threshold(question: Question, calibration: Calibration) -> int | None:
-    """The number of events from which on ``engine="auto"`` takes the device; None: it never does."""
+    """Return the number of events from which on ``engine="auto"`` takes the device; None: it never does."""
     plan = question.plan(LEAST, question.events(1).schema, "auto")
     found = break_even(calibration, work_of(plan, LEAST, None, available_threads()))
     return None if found is None else max(FEWEST_EVENTS, found)

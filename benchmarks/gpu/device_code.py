@@ -50,26 +50,26 @@ class MachineCode:
 
 
 def missing_wheels() -> list[str]:
-    """The packages that compiling needs and that are not installed."""
+    """Return the packages that compiling needs and that are not installed."""
     installed = {distribution.name for distribution in importlib.metadata.distributions()}
     return [wheel for wheel in WHEELS if wheel not in installed]
 
 
 def arguments_of(case: KernelCase) -> tuple[Any, ...]:
-    """Arguments for few events; kernels that help to make them run uncompiled, so that what asks for types alone compiles nothing."""
+    """Return arguments for few events; kernels that help to make them run uncompiled, so that asking for types compiles nothing."""
     with mock.patch.object(Kernel, "__call__", lambda kernel, *given: plain(kernel)(*given)), np.errstate(all="ignore"):
         return case.make(3, np.random.default_rng(0), 1).arguments
 
 
 def types_of(case: KernelCase) -> Any:
-    """The types with which the kernel's CUDA form is called: the size, or an array for its result, and a tuple of all arguments."""
+    """Return the types with which the kernel's CUDA form is called: the size, or an array for its result, and a tuple of all arguments."""
     arguments = arguments_of(case)
     first = numba.int64[::1] if case.kernel.returns else numba.int64
     return numba.void(first, numba.typeof(arguments))
 
 
 def distinct_cases() -> list[KernelCase]:
-    """The first case of each kernel and each set of argument types."""
+    """Return the first case of each kernel and each set of argument types."""
     distinct: dict[tuple[str, str], KernelCase] = {}
     for case in CASES:
         distinct.setdefault((case.kernel.__name__, str(types_of(case))), case)
@@ -77,12 +77,12 @@ def distinct_cases() -> list[KernelCase]:
 
 
 def ptx(case: KernelCase, capability: Capability) -> str:
-    """The PTX of a case's kernel for a compute capability."""
+    """Return the PTX of a case's kernel for a compute capability."""
     return ptx_of(case.kernel, types_of(case), capability)
 
 
 def ptx_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -> str:
-    """A kernel's PTX for a compute capability; its CUDA form is called with arguments of certain `types`."""
+    """Return a kernel's PTX for a compute capability; its CUDA form is called with arguments of certain `types`."""
     from numba import cuda
 
     device = SimpleNamespace(compute_capability=capability)
@@ -98,7 +98,7 @@ def forbidden(text: str) -> set[str]:
 
 
 def parameter_bytes(text: str) -> int:
-    """The bytes that a launch hands to the kernel of some PTX, without what alignment adds."""
+    """Return the bytes that a launch hands to the kernel of some PTX, without what alignment adds."""
     entry = _ENTRY.search(text)
     assert entry is not None, "PTX of a kernel has an entry"
     found = _PARAMETER.finditer(entry["parameters"])
@@ -106,7 +106,7 @@ def parameter_bytes(text: str) -> int:
 
 
 def machine_code(text: str, capability: Capability) -> MachineCode:
-    """PTX as machine code, and what the linker says of it."""
+    """Return PTX as machine code, and what the linker says of it."""
     from cuda.bindings import nvjitlink
 
     major, minor = capability
@@ -125,7 +125,7 @@ def machine_code(text: str, capability: Capability) -> MachineCode:
 
 
 def _resources(log: str) -> Resources:
-    """Of the entry and the library's functions that it calls: the linker speaks last of registers."""
+    """Return what the entry takes with the library's functions that it calls: the linker speaks last of registers."""
     spills = [tuple(map(int, found)) for found in _SPILLS.findall(log)]
     stack, stores, loads = (max(column) for column in zip(*spills, strict=True))
     return Resources(int(_REGISTERS.findall(log)[-1]), stack, stores, loads)

@@ -70,12 +70,12 @@ class Contestants(NamedTuple):
 
 
 def rate(events: int, seconds: float) -> str:
-    """Millions of events per second."""
+    """Return millions of events per second."""
     return f"{events / seconds / 1e6:,.0f} M/s"
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Each workload with as many events as memory and its share of the time allow."""
+    """Yield each workload with as many events as memory and its share of the time allow."""
     speed = upload_bandwidth(check.device)
     yield note(f"The transfer's own speed, from pinned memory, measured beside these: {speed / 1e9:,.1f} GB/s.")
     yield from in_turn(check, WORKLOADS, partial(_measured, check, speed))
@@ -94,7 +94,7 @@ def _measured(check: Check, speed: float, workload: Workload, deadline: Deadline
 
 
 def affordable(check: Check, seconds: float, measure: Callable[[int], Iterator[Finding]]) -> int:
-    """As many events as were asked for, or fewer if the machine's memory, or a rehearsal's time, says so."""
+    """Return how many events are taken: as many as were asked for, or fewer if memory, or a rehearsal's time, says so."""
     fit = fitting(check)
     rehearsed = max(COMPILED, fit // REHEARSED_SHARE)
     begin = time.monotonic()
@@ -105,12 +105,12 @@ def affordable(check: Check, seconds: float, measure: Callable[[int], Iterator[F
 
 
 def fitting(check: Check) -> int:
-    """As many events as were asked for, or fewer if the host's or the device's memory says so."""
+    """Return how many events are taken: as many as were asked for, or fewer if the host's or the device's memory says so."""
     return min(check.events, memory_for_results(1) // HOST_BYTES, check.device.free_memory() // DEVICE_BYTES)
 
 
 def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Iterator[Finding]:
-    """All measurements of one workload; the counts are compared before anything is told."""
+    """Yield all measurements of one workload; the counts are compared before anything is told."""
     case = Case(workload, size, workload.streams if size > workload.streams else 1)
     events, threads = many_events(case), available_threads()
     size = events.num_rows
@@ -132,7 +132,9 @@ def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Ite
 
 
 def whole_call(name: str, size: int, threads: int, contestants: Contestants, transfer: float) -> EndToEnd:
-    """The best times of each contestant, who must all count the same matches; `transfer` is the least that the events take to the device.
+    """Return the best times of each contestant; all must count the same matches.
+
+    `transfer` is the least that the events take to the device.
 
     Raises
     ------
@@ -147,14 +149,14 @@ def whole_call(name: str, size: int, threads: int, contestants: Contestants, tra
 
 
 def _counted(answer: Callable[[], pa.Table], repeats: int) -> tuple[int, float]:
-    """The matches of an answer, and the shortest time of it and of `repeats` more."""
+    """Return the matches of an answer, and the shortest time of it and of `repeats` more."""
     begin = time.perf_counter()
     matches = match_count(answer(), OUTPUT)
     return matches, min(time.perf_counter() - begin, best_seconds(answer, repeats))
 
 
 def many_events(case: Case) -> pa.Table:
-    """The events of a case in one chunk; of many, those of a tenth over and over, each time later."""
+    """Return the events of a case in one chunk; of many, those of a tenth over and over, each time later."""
     if case.events <= DRAWN:
         return events_of(case)
     part = events_of(replace(case, events=case.events // PARTS))

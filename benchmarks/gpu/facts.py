@@ -27,7 +27,7 @@ class Fact:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """The facts, one row each."""
+    """Yield the facts, one row each."""
     for what, value in _facts(check.device).items():
         yield row("Facts", Fact(what, value))
     size = SIMULATED_BYTES if check.device.simulated else COPIED

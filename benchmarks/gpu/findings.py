@@ -38,7 +38,7 @@ class Finding:
 
 
 def row(table: str, record: Any) -> Finding:
-    """A row of `table`: a dataclass of figures that has its ``cells()`` by heading."""
+    """Return a row of `table`: a dataclass of figures that has its ``cells()`` by heading."""
     return Finding(ROW, table=table, cells=record.cells(), record=asdict(record))
 
 
@@ -51,14 +51,14 @@ def fault(text: str) -> Finding:
 
 
 def write_findings(path: Path, findings: Iterable[Finding]) -> None:
-    """Each finding as a line of JSON, written as soon as it is there."""
+    """Write each finding as a line of JSON, as soon as it is there."""
     with path.open("w") as lines:
         for found in findings:
             print(json.dumps(asdict(found)), file=lines, flush=True)
 
 
 def read_findings(path: Path) -> list[Finding]:
-    """What was written, without a last line that was cut off."""
+    """Return what was written, without a last line that was cut off."""
     return [Finding(**json.loads(line)) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
@@ -74,7 +74,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds; negative once it has passed."""
+        """Return the seconds that are left; negative once the time has passed."""
         return self.moment - time.monotonic()
 
     @property
@@ -98,16 +98,16 @@ class Check:
     most: int | None = None
 
     def until(self, deadline: Deadline) -> Check:
-        """The same with another deadline."""
+        """Return the same with another deadline."""
         return replace(self, deadline=deadline)
 
     def asked(self, items: Mapping[str, Item]) -> dict[str, Item]:
-        """The items that are to be done."""
+        """Return the items that are to be done."""
         return dict(islice(((name, item) for name, item in items.items() if name not in self.without), self.most))
 
 
 def in_time(check: Check, items: Mapping[str, Item], measure: Callable[[Item], Iterable[Finding]]) -> Iterator[Finding]:
-    """What `measure` finds of each item, as far as time goes: an item that fails is a fault, those that are left are a note.
+    """Yield what `measure` finds of each item, as far as time goes: an item that fails is a fault, those that are left are a note.
 
     Raises
     ------
@@ -131,13 +131,13 @@ def in_time(check: Check, items: Mapping[str, Item], measure: Callable[[Item], I
 
 
 def described(error: BaseException, failure: Exception | None) -> str:
-    """An error's text, and before it what it means for the device."""
+    """Return an error's text, and before it what it means for the device."""
     kind = {DeviceLost: "the device is lost: ", MemoryError: "out of memory: "}.get(type(failure), "")
     return kind + "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 
 def in_turn(check: Check, items: Mapping[str, Item], measure: Callable[[Item, Deadline], Iterable[Finding]]) -> Iterator[Finding]:
-    """As :func:`in_time`; each item has an even share of the time that is left, until the deadline that `measure` is told."""
+    """Do as :func:`in_time`; each item has an even share of the time that is left, until the deadline that `measure` is told."""
     asked = check.asked(items)
     shared = {name: (item, len(asked) - place) for place, (name, item) in enumerate(asked.items())}
     yield from in_time(check, shared, lambda own: measure(own[0], Deadline.after(check.deadline.left / own[1])))

@@ -27,7 +27,7 @@ class FirstAnswer:
 
     @classmethod
     def of(cls, first: FirstQuery) -> FirstAnswer:
-        """The same with the sum of its parts."""
+        """Return the same with the sum of its parts."""
         together = first.imports + first.card + first.answer
         return cls(first.question, first.imports, first.card, first.answer, together, first.again)
 
@@ -45,7 +45,7 @@ class FirstAnswer:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Each question in a new process, as far as time goes."""
+    """Yield each question in a new process, as far as time goes."""
     if check.device.simulated:
         yield note("What compilers take is asked of a card only.")
         return

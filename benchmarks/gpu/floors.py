@@ -23,7 +23,7 @@ class Timed:
 
     @property
     def share(self) -> float:
-        """The floor's part of the time: the share of the copy's speed that was reached."""
+        """Return the floor's part of the time: the share of the copy's speed that was reached."""
         return self.moved / self.copy_speed / self.seconds
 
     def cells(self) -> dict[str, str]:
@@ -39,7 +39,7 @@ class Timed:
 
 
 def verdict(measured: float, target: float | None, form: str, *, meaningful: bool = True) -> str:
-    """A target, and whether what was measured meets it."""
+    """Return a target, and whether what was measured meets it."""
     if target is None or not meaningful:
         return ""
     return f"≥ {target:{form}}: {'met' if measured >= target else 'not met'}"

@@ -20,7 +20,7 @@ class Unlike(Exception):
 
 
 def joined(paths: Sequence[Path]) -> GpuReport:
-    """The record with the parts of all; the facts are those of the first.
+    """Return the record with the parts of all; the facts are those of the first.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def joined(paths: Sequence[Path]) -> GpuReport:
 
 
 def part_of(record: Mapping[str, Any]) -> PartResult:
-    """A part as it stands in a record."""
+    """Return a part as it stands in a record."""
     return PartResult(record["name"], record["title"], record["seconds"], [Finding(**found) for found in record["findings"]])
 
 
@@ -55,6 +55,6 @@ def _compare(first: Path, expected: Mapping[str, Any], path: Path, record: Mappi
 
 
 def facts_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a record's first part."""
+    """Return the facts of a record's first part."""
     findings = [found for part in record["parts"] if part["name"] == "device" for found in part["findings"]]
     return {found["record"]["what"]: found["record"]["value"] for found in findings if found["table"] == "Facts"}

@@ -39,13 +39,13 @@ class Row:
 
 
 def recorded() -> dict[str, dict[str, Resources]]:
-    """What the record has of each kernel, by the key of the row."""
+    """Return what the record has of each kernel, by the key of the row."""
     rows = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))["kernels"]
     return {row["key"]: {name: Resources(**found) for name, found in row["resources"].items()} for row in rows}
 
 
 def measured(case: KernelCase, known: Mapping[str, dict[str, Resources]]) -> Row:
-    """The case with what is known of it, or else compiled for all architectures."""
+    """Return the case with what is known of it, or else compiled for all architectures."""
     key = key_of(case)
     found = known.get(key, {})
     resources = {
@@ -64,14 +64,14 @@ def _compiled(case: KernelCase, capability: Capability) -> Resources:
 
 
 def key_of(case: KernelCase) -> str:
-    """The digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
+    """Return the digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
     versions = [package_version(package) for package in PACKAGES]
     compiled_by = [inspect.getsource(module) for module in (entries, indexes, operations)]
     return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), versions, compiled_by)).encode()).hexdigest()[:32]
 
 
 def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:
-    """The rows as a page: parallel kernels first."""
+    """Return the rows as a page: parallel kernels first."""
     architectures = [*rows[0].resources]
     named = ", ".join(f"{name} {version}" for name, version in versions.items())
     head = [

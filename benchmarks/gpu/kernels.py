@@ -53,7 +53,7 @@ class Agreement:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Outputs first, since the time of a wrong kernel means nothing; then times, of kernels with a target and of first cases first."""
+    """Yield outputs first, since the time of a wrong kernel means nothing; then times, kernels with a target and first cases first."""
     parallel = [case for case in CASES if case.kernel.parallel]
     names = dict.fromkeys(case.kernel.__name__ for case in parallel)
     by_kernel = {name: [case for case in parallel if case.kernel.__name__ == name] for name in names}
@@ -73,7 +73,7 @@ def _by_turns(groups: Iterable[list[KernelCase]]) -> list[KernelCase]:
 
 
 def _comparisons(check: Check, by_kernel: Mapping[str, list[KernelCase]]) -> Iterator[Finding]:
-    """Whether outputs agree, kernel by kernel, in half of the time at most; on a card in processes side by side."""
+    """Yield whether outputs agree, kernel by kernel, in half of the time at most; on a card in processes side by side."""
     check = check.until(Deadline.after(COMPARING_SHARE * check.deadline.left))
     sizes = QUICK_SIZES if check.quick else COMPARED_SIZES
     if check.device.simulated:
@@ -86,7 +86,7 @@ def _comparisons(check: Check, by_kernel: Mapping[str, list[KernelCase]]) -> Ite
 
 
 def compared(kernel: str, sizes: Sequence[int]) -> list[Finding]:
-    """Whether the outputs of a kernel's cases agree; any process may ask."""
+    """Return whether the outputs of a kernel's cases agree; any process may ask."""
     device, cases = open_device(), [case for case in CASES if case.kernel.parallel and case.kernel.__name__ == kernel]
     wrong = [f"{case.name}, {size:,} indices" for case in cases for size in sizes if not agrees(device, case, size)]
     if wrong:
@@ -95,7 +95,7 @@ def compared(kernel: str, sizes: Sequence[int]) -> list[Finding]:
 
 
 def agrees(device: Device, case: KernelCase, size: int) -> bool:
-    """Whether device and CPU write the same bits (any NaN is like any other)."""
+    """Return whether device and CPU write the same bits (any NaN is like any other)."""
     slots = device.slots(size)
     ours, theirs = (case.make(size, np.random.default_rng(SEED), slots) for _ in range(2))
     on_device = to_device(device, ours.arguments)

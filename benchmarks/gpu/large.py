@@ -79,7 +79,7 @@ class LargeAgreement:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Every interval pattern and every workload in every variation, the smallest size first."""
+    """Yield every interval pattern and every workload in every variation, the smallest size first."""
     sizes = QUICK_SIZES if check.quick else SIZES
     cases = [LargeCase(workload, variation, size) for size, variation, workload in product(sizes, VARIATIONS, WORKLOADS.values())]
     situations = large_situations(sizes)

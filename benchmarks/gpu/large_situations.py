@@ -75,12 +75,12 @@ class SituationAgreement:
 
 
 def large_situations(sizes: Sequence[int]) -> list[LargeSituations]:
-    """Every query in every variation, the smallest size first."""
+    """Return every query in every variation, the smallest size first."""
     return [LargeSituations(query, *memory, size) for size, memory, query in product(sizes, MEMORIES.items(), QUERIES)]
 
 
 def compared(large: LargeSituations) -> Iterator[Finding]:
-    """Both engines' tables."""
+    """Yield both engines' tables."""
     events = events_of(large.size)
     limit = None if large.memory is None else max(LEAST_MEMORY, large.memory * large.size)
     # whole events would take the time of the check
@@ -94,6 +94,6 @@ def compared(large: LargeSituations) -> Iterator[Finding]:
 
 
 def events_of(size: int) -> pa.Table:
-    """An event each second, of streams that lie among each other."""
+    """Return an event each second, of streams that lie among each other."""
     streams = np.random.default_rng(size).integers(0, max(1, size // EVENTS_PER_STREAM), size)
     return situation_events(size, plain_streams(len(NAMES))).append_column("k", pa.array(streams))

@@ -48,13 +48,13 @@ class Occupancy:
 
 
 def launches(check: Check, cases: Sequence[KernelCase]) -> Iterator[Finding]:
-    """Both tables, for the first case of each kernel; on the simulator a card holds nothing."""
+    """Yield both tables, for the first case of each kernel; on the simulator a card holds nothing."""
     first = {f"{case.kernel.__name__}, launched": case for case in reversed(cases) if _made(case, 1).size}
     yield from in_time(check, first, partial(_launched, check))
 
 
 def _made(case: KernelCase, slots: int) -> Call:
-    """A call of few indices; some cases have none then."""
+    """Return a call of few indices; some cases have none then."""
     return case.make(SIZE, np.random.default_rng(SIZE), slots)
 
 
@@ -70,7 +70,7 @@ def _launched(check: Check, case: KernelCase) -> Iterator[Finding]:
 
 
 def host_seconds(device: Device, case: KernelCase, size: int, arguments: tuple[Any, ...], repeats: int) -> float:
-    """The seconds of a launch, of so many behind each other; the first, which compiles, does not count."""
+    """Return the seconds of a launch, of so many behind each other; the first, which compiles, does not count."""
     device.launch(case.kernel, size, *arguments)
     device.synchronize()
     begin = time.perf_counter()
@@ -82,7 +82,7 @@ def host_seconds(device: Device, case: KernelCase, size: int, arguments: tuple[A
 
 
 def occupancy(case: KernelCase, compiled: Any) -> Occupancy:
-    """What numba says of a compiled kernel."""
+    """Return what numba says of a compiled kernel."""
     # the grid that a cooperative launch may have is the one that runs at a time
     blocks = int(compiled.max_cooperative_grid_blocks(THREADS_PER_BLOCK))
     return Occupancy(case.kernel.__name__, case.kernel.slotted, int(compiled.regs_per_thread), int(compiled.local_mem_per_thread), blocks)

@@ -61,7 +61,7 @@ class Attempt:
 
 
 def run_parts(options: argparse.Namespace) -> Iterator[PartResult]:
-    """The parts asked for, one after the other; time that a part leaves goes to the later ones."""
+    """Yield the parts asked for, one after the other; time that a part leaves goes to the later ones."""
     names = [name for name in PARTS if name == "device" or not options.only or name in options.only]
     deadline = Deadline.after(options.minutes * 60)
     for place, name in enumerate(names):
@@ -70,14 +70,14 @@ def run_parts(options: argparse.Namespace) -> Iterator[PartResult]:
 
 
 def run_part(name: str, seconds: float, options: argparse.Namespace) -> PartResult:
-    """One part, which has so many seconds."""
+    """Return one part, which has so many seconds."""
     begin = time.monotonic()
     found = list(_attempts(name, Deadline.after(seconds), options))
     return PartResult(name, PARTS[name].title, time.monotonic() - begin, found)
 
 
 def _attempts(name: str, deadline: Deadline, options: argparse.Namespace) -> Iterator[Finding]:
-    """What the part finds: the item that lost the device is run again with launches that are waited for, then those behind it.
+    """Yield what the part finds: the item that lost the device is run again with launches that are waited for, then those behind it.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def _attempt(
     settings: Mapping[str, str],
     most: int | None = None,
 ) -> Attempt:
-    """One process of the part, with environment variables `settings`, for the items that are not in `without`, `most` of each list."""
+    """Run one process of the part, with environment variables `settings`, for `most` items of each list, but those in `without`."""
     seconds = max(1.0, deadline.left)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings"
@@ -126,7 +126,7 @@ def _attempt(
 
 
 def ending(status: int | None, output: str) -> list[Finding]:
-    """A fault if a part's process did not end well."""
+    """Return a fault if a part's process did not end well."""
     if status == 0:
         return []
     reasons = {

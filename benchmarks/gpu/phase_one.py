@@ -55,12 +55,12 @@ class PhaseOneTime:
 
     @property
     def back(self) -> float:
-        """Reading matches off the windows, where labels decide them, and fetching what is found."""
+        """Return the seconds of reading matches off the windows, where labels decide them, and of fetching what is found."""
         return sum(self.stages.get(stage, 0.0) for stage in BACK)
 
     @property
     def alone(self) -> float:
-        """Without ordering, and without what comes back."""
+        """Return the seconds without ordering, and without what comes back."""
         return self.seconds - self.ordering - self.back
 
     def cells(self) -> dict[str, str]:
@@ -82,14 +82,14 @@ class PhaseOneTime:
 
 
 def plan_of(case: Case, schema: pa.Schema, output: str) -> EventPlan:
-    """The plan of a case's query, for the GPU."""
+    """Return the plan of a case's query, for the GPU."""
     query = query_text(case.workload, case.streams, case.window_factor)
     options = make_options(partition_by=case.workload.key)
     return make_plan(query, schema, options, Settings(output=OUTPUTS[output], engine="gpu"))
 
 
 def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
-    """Seconds of phase 1 and of its stages, in one run."""
+    """Return seconds of phase 1 and of its stages, in one run."""
     columns = event_columns(plan, table)
     budget = Budget(None, None, lambda: result_footprint(plan, columns), lambda: memory_for_results(1))
     run = EventRun(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
@@ -100,7 +100,7 @@ def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Dev
 
 
 def transferred_bytes(plan: EventPlan, table: pa.Table) -> int:
-    """Bytes of the columns that phase 1 reads, text as codes."""
+    """Return bytes of the columns that phase 1 reads, text as codes."""
     names = [plan.query.schema.attributes[column].name for column in plan.bulk_columns]
     return sum(_row_bytes(table.schema.field(name).type) for name in names) * table.num_rows
 
@@ -112,7 +112,7 @@ def _row_bytes(kind: pa.DataType) -> int:
 
 
 def on_device(table: pa.Table, device: Device) -> ResidentTable:
-    """The events on the device, text as dictionary codes; they have no NULLs."""
+    """Return the events on the device, text as dictionary codes; they have no NULLs."""
     return ResidentTable(device, {name: _column(device, name, table[name].chunk(0)) for name in table.column_names})
 
 

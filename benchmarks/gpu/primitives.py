@@ -32,7 +32,7 @@ class PrimitiveCase:
 
 
 def time_primitive(check: Check, speed: float, case: PrimitiveCase) -> Iterator[Finding]:
-    """The time of a case, as a row; `speed` is a copy's."""
+    """Yield the time of a case, as a row; `speed` is a copy's."""
     device, size = check.device, QUICK_SIZE if check.quick else SIZE
     inputs = case.inputs(size, np.random.default_rng(size))
     arrays = to_device(device, inputs)
@@ -44,13 +44,13 @@ def time_primitive(check: Check, speed: float, case: PrimitiveCase) -> Iterator[
 
 
 def _labels(size: int, random: np.random.Generator) -> Arrays:
-    """One word of labels: one event in five has one of the variables' bits."""
+    """Return one word of labels: one event in five has one of the variables' bits."""
     bits = np.array([1 << v for v in range(VARIABLES)], np.uint8)
     return (np.where(random.random(size) < 0.2, random.choice(bits, size), np.uint8(0)).reshape(1, -1),)
 
 
 def _streams(size: int, random: np.random.Generator) -> Arrays:
-    """Ascending numbers of streams."""
+    """Return ascending numbers of streams."""
     return (np.sort(random.integers(0, size // EVENTS_PER_STREAM + 1, size, np.int32)),)
 
 
@@ -76,7 +76,7 @@ def _sparse_keys(size: int, random: np.random.Generator) -> Arrays:
 
 
 def _paired_borders(size: int, random: np.random.Generator) -> Arrays:
-    """Borders that open and close names by turns; one in twenty events is one."""
+    """Return borders that open and close names by turns; one event in twenty is one."""
     (streams,) = _codes(size // 20, random)
     opened = random.integers(0, 1 << VARIABLES, len(streams)).astype(np.uint16)
     return streams, opened, ~opened & np.uint16((1 << VARIABLES) - 1)

@@ -14,7 +14,7 @@ LAST_LINES = 15
 
 
 def finished(command: Sequence[str], seconds: float, environment: Mapping[str, str] | None = None) -> tuple[int | None, str]:
-    """What a command in the project's folder ended with (None: it was out of time and was ended, with all it had started) and printed.
+    """Return what a command in the project's folder ended with and printed; None: it was out of time, and ended with all it had started.
 
     It has `environment` (None: that of this process).
     """
@@ -31,6 +31,6 @@ def finished(command: Sequence[str], seconds: float, environment: Mapping[str, s
 
 
 def last_lines(output: str) -> str:
-    """The end of what a command printed, for a report; empty if it printed nothing."""
+    """Return the end of what a command printed, for a report; empty if it printed nothing."""
     lines = output.splitlines()[-LAST_LINES:]
     return "\n\n```\n" + "\n".join(lines) + "\n```" if lines else ""

@@ -31,7 +31,7 @@ class Question:
     algorithm: str = "auto"
 
     def plan(self, size: int, schema: pa.Schema, engine: str) -> AnyPlan:
-        """The plan for so many events of `schema` on an engine; matches are counted."""
+        """Return the plan for so many events of `schema` on an engine; matches are counted."""
         options = make_options(partition_by=self.key)
         return make_plan(self.text(size), schema, options, Settings(output=OUTPUT, engine=engine, algorithm=self.algorithm))
 

@@ -37,7 +37,7 @@ class Measured:
 
 
 def newest_records(folder: Path) -> list[Measured]:
-    """Of each card the newest record in `folder` that has calls by size; of one day's, that of the most calls.
+    """Return for each card its newest record in `folder` that has calls by size; of one day's, that of the most calls.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _records(folder: Path) -> Iterator[Measured]:
 
 
 def measured(path: Path, record: Mapping[str, Any]) -> Measured:
-    """What a record of the check, which lies at `path`, says.
+    """Return what a record of the check, which lies at `path`, says.
 
     Raises
     ------

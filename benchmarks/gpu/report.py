@@ -35,7 +35,7 @@ class GpuReport:
 
 
 def part_markdown(part: PartResult) -> str:
-    """A part's tables, notes and faults under its title."""
+    """Return a part's tables, notes and faults under its title."""
     notes = [found.text for found in part.findings if found.kind == NOTE]
     lines = [f"## {part.title} ({part.seconds:.0f} s)", "", *_tables(part.findings)]
     for text in (*notes, *(f"**FAULT** {text}" for text in part.faults)):

@@ -56,12 +56,12 @@ def run(check: Check) -> Iterator[Finding]:
 
 
 def _own_lines(output: str) -> str:
-    """What the child printed; the tool's own lines begin with =."""
+    """Return what the child printed; the tool's own lines begin with =."""
     return " ".join(line for line in output.splitlines() if not line.startswith("="))
 
 
 def main() -> int:
-    """Corner queries and the first case of each kernel, with an allocation of its own for each array."""
+    """Run corner queries and the first case of each kernel, with an allocation of its own for each array."""
     device = open_device()
     if not device.simulated:
         # a pool's memory has no borders that could be watched

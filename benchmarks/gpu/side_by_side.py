@@ -19,7 +19,7 @@ SECONDS_TO_BEGIN, SECONDS_TO_END = 1.0, 5.0
 
 @contextmanager
 def processes(count: int) -> Iterator[ProcessPoolExecutor]:
-    """So many new processes. Behind the block they end, whatever they are at."""
+    """Give so many new processes. Behind the block they end, whatever they are at."""
     # a forked process could not use CUDA
     pool = ProcessPoolExecutor(count, get_context("spawn"))
     try:
@@ -35,7 +35,7 @@ def processes(count: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def outcomes(called: Mapping[Future[Result], str], seconds: float, take: Callable[[str, Result], Iterable[Finding]]) -> Iterator[Finding]:
-    """What `take` makes of each call's name and result, as calls end: a fault for one that fails, a note of those out of time.
+    """Yield what `take` makes of each call's name and result, as calls end: a fault for one that fails, a note of those out of time.
 
     Raises
     ------

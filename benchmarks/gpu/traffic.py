@@ -54,7 +54,7 @@ class Traffic:
 
 
 def traffic(question: Question, events: int) -> Traffic:
-    """What a question over so many events takes.
+    """Return what a question over so many events takes.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def traffic(question: Question, events: int) -> Traffic:
 
 
 def markdown(rows: Sequence[Traffic], versions: dict[str, str]) -> str:
-    """The rows as a page."""
+    """Return the rows as a page."""
     head = ["question", "on the device", "then on the CPU", "counts", "kernels launched", "bytes per event to it", "and back"]
     head += ["launches in all", "waits", "transfers to it", "bytes per event in its memory"]
     lines = [[row.question, *_stages(row), str(row.launches), *bytes_per_event(row), *_least(row)] for row in rows]
@@ -101,12 +101,12 @@ def _least(row: Traffic) -> list[str]:
 
 
 def bytes_per_event(row: Traffic) -> list[str]:
-    """To the device, and back from it, as cells."""
+    """Return the bytes per event to the device, and back from it, as cells."""
     return [f"{row.up / row.events:.1f}", f"{row.down / row.events:.2f}"]
 
 
 def read_traffic(folder: Path) -> list[Traffic]:
-    """The rows of the record in `folder`."""
+    """Return the rows of the record in `folder`."""
     return [Traffic(**row) for row in pages.read(folder / f"{NAME}.json")["questions"]]
 
 

@@ -19,24 +19,24 @@ _IMPORT = "import importlib, sys; importlib.import_module(sys.argv[1])"
 
 
 def versions() -> list[str]:
-    """Python, packages, and settings that are set, as lines."""
+    """Return Python, packages, and settings that are set, as lines."""
     found = [f"Python {platform.python_version()} at {sys.executable}"]
     found += [f"{package} {package_version(package)}" for package in PACKAGES]
     return found + [f"{name}={os.environ[name]}" for name in SETTINGS if name in os.environ]
 
 
 def unusable(packages: Sequence[str]) -> dict[str, str]:
-    """The packages that cannot be imported, with the reason: they are missing, or do not fit another's version."""
+    """Return the packages that cannot be imported, with the reason: they are missing, or do not fit another's version."""
     running = {package: _importing(package) for package in packages}
     return {package: reason for package, process in running.items() if (reason := _reason(process))}
 
 
 def _importing(package: str) -> subprocess.Popen[str]:
-    """A process that imports the package, since a failed import may leave parts of it behind."""
+    """Return a process that imports the package, since a failed import may leave parts of it behind."""
     return subprocess.Popen([sys.executable, "-c", _IMPORT, package], stderr=subprocess.PIPE, text=True)
 
 
 def _reason(process: subprocess.Popen[str]) -> str:
-    """The last line that a failed import printed; empty if it succeeded."""
+    """Return the last line that a failed import printed; empty if it succeeded."""
     _, errors = process.communicate()
     return (errors.strip().splitlines() or ["no reason given"])[-1] if process.returncode else ""

@@ -68,14 +68,14 @@ STAYS = {
 
 
 def page(folder: Path) -> str:
-    """The page from the records in `folder`."""
+    """Return the page from the records in `folder`."""
     traffic, cards = read_traffic(folder), newest_records(folder)
     measured = [part for card in cards for part in card_sections(traffic, card)] or [NO_CARD, READING, *tables(traffic, [], [])]
     return "\n\n".join([HEAD, *measured, *travel_section(traffic), *stays_section(), *kernel_section(folder)]) + "\n"
 
 
 def card_sections(traffic: Sequence[Traffic], card: Measured) -> Iterator[str]:
-    """What one card's record says."""
+    """Yield what one card's record says."""
     facts = card.facts
     where = f"{facts['processor']}, CUDA {facts['CUDA, driver']}, driver {facts['driver']}, commit {facts['commit']}"
     faults = f" The check found {card.faults} faults, which it names." if card.faults else ""
@@ -87,7 +87,7 @@ def card_sections(traffic: Sequence[Traffic], card: Measured) -> Iterator[str]:
 
 
 def first_section(first: Sequence[FirstAnswer]) -> Iterator[str]:
-    """What the first query of a kind takes, if that was measured."""
+    """Yield what the first query of a kind takes, if that was measured."""
     if first:
         yield "### The first query"
         yield (
@@ -99,7 +99,7 @@ def first_section(first: Sequence[FirstAnswer]) -> Iterator[str]:
 
 
 def tables(traffic: Sequence[Traffic], turns: Sequence[Turn], calls: Sequence[EndToEnd]) -> Iterator[str]:
-    """Where the GPU wins, how fast both are, and what the transfer costs; what is not there is not yet measured."""
+    """Yield where the GPU wins, how fast both are, and what the transfer costs; what is not there is not yet measured."""
     yield "### From how many events on the GPU wins"
     head = ["question", "from Arrow", "events on the card", "measured"]
     yield pages.table([head, *(turn_line(row.question, turns) for row in traffic)])
@@ -116,7 +116,7 @@ def tables(traffic: Sequence[Traffic], turns: Sequence[Turn], calls: Sequence[En
 
 
 def turn_line(question: str, turns: Sequence[Turn]) -> list[str]:
-    """The question's line among the turns."""
+    """Return the question's line among the turns."""
     found = next((turn for turn in turns if turn.question == question), None)
     if found is None:
         return [question, *[NOT_YET] * 3]
@@ -125,7 +125,7 @@ def turn_line(question: str, turns: Sequence[Turn]) -> list[str]:
 
 
 def rate_lines(question: str, calls: Sequence[EndToEnd]) -> Iterator[list[str]]:
-    """A line for each size at which the question was measured."""
+    """Yield a line for each size at which the question was measured."""
     own = of_question(question, calls)
     for call in own:
         rates = [f"{call.events / seconds / 1e6:,.1f} M/s" for seconds in (call.cpu, call.gpu, call.gpu_resident)]
@@ -135,7 +135,7 @@ def rate_lines(question: str, calls: Sequence[EndToEnd]) -> Iterator[list[str]]:
 
 
 def transfer_line(row: Traffic, calls: Sequence[EndToEnd]) -> list[str]:
-    """The question's line among the transfers."""
+    """Return the question's line among the transfers."""
     known = [row.question, bytes_per_event(row)[0]]
     own = of_question(row.question, calls)
     if not own:
@@ -145,12 +145,12 @@ def transfer_line(row: Traffic, calls: Sequence[EndToEnd]) -> list[str]:
 
 
 def of_question(question: str, calls: Sequence[EndToEnd]) -> list[EndToEnd]:
-    """The question's calls, the largest last."""
+    """Return the question's calls, the largest last."""
     return sorted((call for call in calls if call.workload == question), key=lambda call: call.events)
 
 
 def travel_section(traffic: Sequence[Traffic]) -> Iterator[str]:
-    """What each question sends and gets back, and which of its stages run where."""
+    """Yield what each question sends and gets back, and which of its stages run where."""
     yield "## What travels, and which stages run where"
     yield (
         f"Counted over {traffic[0].events:,} events on a device that the CPU plays, which needs no card: bytes of all copies, tables "
@@ -167,14 +167,14 @@ def _travel_line(row: Traffic) -> list[str]:
 
 
 def stays_section() -> Iterator[str]:
-    """What the card does not do."""
+    """Yield what the card does not do."""
     yield "## What stays on the CPU, and why"
     yield pages.table([["what", "why"], *map(list, STAYS.items())])
     yield "[What runs where](gpu.md#what-runs-where) has every step."
 
 
 def kernel_section(folder: Path) -> Iterator[str]:
-    """What the compiler says of the kernels that run in parallel."""
+    """Yield what the compiler says of the kernels that run in parallel."""
     kernels = [kernel for kernel in pages.read(folder / "kernel-resources.json")["kernels"] if kernel["parallel"]]
     yield "## What the kernels take of a card"
     yield (

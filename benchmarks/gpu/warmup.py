@@ -41,7 +41,7 @@ class Warmed:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Corner queries, then the kernels: those of most tables first, which compile longest."""
+    """Yield corner queries, then the kernels: those of most tables first, which compile longest."""
     names = list(check.asked(dict.fromkeys((*CORNERS, *_kernel_cases()))))
     count = min(available_threads(), len(names))
     begin, spent = time.monotonic(), dict[str, float]()
@@ -58,7 +58,7 @@ def run(check: Check) -> Iterator[Finding]:
 
 
 def _kernel_cases() -> dict[str, int]:
-    """The first case of each kernel and each set of array types, by name, as numbers of the table."""
+    """Return the first case of each kernel and each set of array types, by name, as numbers of the table."""
     distinct: dict[tuple[str, str], int] = {}
     sizes: dict[int, int] = {}
     for number, case in enumerate(CASES):
@@ -69,7 +69,7 @@ def _kernel_cases() -> dict[str, int]:
 
 
 def _types(value: object) -> str:
-    """The types of arguments, as far as machine code differs by them."""
+    """Return the types of arguments, as far as machine code differs by them."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.ndim}"
     return f"({', '.join(map(_types, value))})" if isinstance(value, tuple) else type(value).__name__

@@ -19,7 +19,7 @@ def check_rows(kind: Kind, ours: pa.Table, theirs: pa.Table) -> None:
 
 
 def in_one_order(kind: Kind, rows: pa.Table) -> pa.Table:
-    """The matches ordered by the first row of each variable: no two matches of these kinds share them all."""
+    """Return the matches ordered by the first row of each variable: no two matches of these kinds share them all."""
     wide = {True: pa.large_list(pa.int64()), False: pa.int64()}
     columns = {name: rows[name].combine_chunks().cast(wide[quantified]) for name, quantified in kind.variables.items()}
     firsts = [_firsts(columns[name], quantified) for name, quantified in kind.variables.items()]
@@ -28,7 +28,7 @@ def in_one_order(kind: Kind, rows: pa.Table) -> pa.Table:
 
 
 def _firsts(column: pa.Array, quantified: bool) -> np.ndarray:
-    """The first row of each match, -1 where the variable is absent."""
+    """Return the first row of each match, -1 where the variable is absent."""
     rows = pc.list_element(column, 0) if quantified else column
     firsts: np.ndarray = rows.fill_null(-1).to_numpy()
     return firsts

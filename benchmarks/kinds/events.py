@@ -24,12 +24,12 @@ Shape = Callable[[pa.Table, np.random.Generator], pa.Table]
 
 
 def streams_of(workload: Workload, rows: int) -> int:
-    """So many streams that they are as long as the workload's own."""
+    """Return the number of streams with which they are as long as the workload's own."""
     return max(1, workload.streams * rows // DEFAULT_EVENTS)
 
 
 def make(workload: Workload, shape: Shape | None, rows: int) -> pa.Table:
-    """The events as one chunk."""
+    """Return the events as one chunk."""
     events = generate(workload, rows, streams_of(workload, rows))
     return events if shape is None else shape(events, np.random.default_rng(workload.seed + 1))
 
@@ -65,24 +65,24 @@ def even_values(events: pa.Table, random: np.random.Generator) -> pa.Table:
 
 
 def through_parquet(events: pa.Table, group: int | None = None) -> pa.Table:
-    """The events in the chunks in which Parquet gives them, with a dictionary for each; `group` rows stand in a row group."""
+    """Return the events in the chunks in which Parquet gives them, with a dictionary for each; `group` rows stand in a row group."""
     sink = pa.BufferOutputStream()
     pq.write_table(events, sink, row_group_size=group)
     return pq.read_table(pa.BufferReader(sink.getvalue()))
 
 
 def plain_types(events: pa.Table) -> pa.Table:
-    """The events with types as text without a dictionary."""
+    """Return the events with types as text without a dictionary."""
     return _replaced(events, TYPE, events[TYPE].combine_chunks().cast(pa.string()))
 
 
 def integer_keys(events: pa.Table) -> pa.Table:
-    """The events with numbers for keys instead of text."""
+    """Return the events with numbers for keys instead of text."""
     return _replaced(events, KEY, events[KEY].chunk(0).indices)
 
 
 def _with(events: pa.Table, name: str, values: np.ndarray) -> pa.Table:
-    """The events with this column, of which `values` are those of the first key, then those of the second, and so on."""
+    """Return the events with this column, of which `values` are those of the first key, then those of the second, and so on."""
     column = np.empty(len(events))
     column[_by_key(events)] = values
     return _replaced(events, name, pa.array(column))

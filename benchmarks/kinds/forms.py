@@ -26,13 +26,13 @@ class Form:
     suits: Callable[[Kind], bool] = lambda kind: True
 
     def answer(self, kind: Kind, events: pa.Table, profile: gpu_cep.Profile | None = None) -> pa.Table:
-        """The library's answer; `events` are the form's table."""
+        """Return the library's answer; `events` are the form's table."""
         text = kind.text(len(events), key=self.key_in_text, items=self.items)
         options: dict[str, Any] = {"output": self.output, "threads": self.threads, **kind.options}
         return gpu_cep.match(events, text, partition_by=None if self.key_in_text else KEY, profile=profile, **options)
 
     def count(self, answer: pa.Table) -> int:
-        """How many matches an answer has."""
+        """Return how many matches an answer has."""
         return sum(answer["count"].to_pylist()) if self.output == "count" else len(answer)
 
 
@@ -68,5 +68,5 @@ FORMS = {
 
 
 def forms_of(kind: Kind) -> dict[str, Form]:
-    """The forms that suit `kind`, by name."""
+    """Return the forms that suit `kind`, by name."""
     return {name: form for name, form in FORMS.items() if form.suits(kind)}

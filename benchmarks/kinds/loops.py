@@ -61,7 +61,7 @@ class Loop:
 
     @contextmanager
     def found(self) -> Iterator[int]:
-        """The address of all matches for a while."""
+        """Give the address of all matches inside the block."""
         found = self.run()
         try:
             yield found
@@ -73,14 +73,14 @@ class Loop:
             return int(loops().matches_count(found))
 
     def rows(self) -> pa.Table:
-        """The row numbers of all matches, as the library gives them but for their order."""
+        """Return the row numbers of all matches, as the library gives them but for their order."""
         with self.found() as found:
             vectors = iter([vector(loops(), found, column) for column in range(loops().matches_columns(found))])
         return pa.table({name: _column(vectors, quantified) for name, quantified in self.kind.variables.items()})
 
 
 def loop_of(kind: Kind, events: pa.Table) -> Loop:
-    """The loop of `kind`, ready to run over `events`, whose types may be a dictionary or plain text."""
+    """Return the loop of `kind`, ready to run over `events`, whose types may be a dictionary or plain text."""
     asked = _Asked(rows=len(events), streams=streams_of(kind.workload, len(events)), window=kind.ticks(len(events)))
     asked.ts, asked.value = (address(chunk(events, name)) for name in ("ts", VALUE))
     if kind.keyed:
@@ -115,7 +115,7 @@ def _column(vectors: Iterator[pa.Array], quantified: bool) -> pa.Array:
 
 @cache
 def loops() -> ctypes.CDLL:
-    """The compiled loops, with the types of all that is called."""
+    """Return the compiled loops, with the types of all that is called."""
     library = library_of("kinds", [*sorted(SOURCES.glob("*.cpp")), *SHARED], HEADERS)
     for name in KINDS:
         getattr(library, name).restype = ctypes.c_void_p

@@ -51,7 +51,7 @@ class Measured:
     floor: float
 
     def ratio(self, form: str, clock: str = "wall") -> float | None:
-        """The time of the loop in multiples of the library's, None where the form does not suit the kind."""
+        """Return the time of the loop in multiples of the library's, None where the form does not suit the kind."""
         if form not in self.seconds:
             return None
         loop = LOOP_OF_TEXT if form == PLAIN_TYPES else LOOP
@@ -83,7 +83,7 @@ def measured(kind: Kind, events: int, repeats: int) -> Measured:
 
 
 def stages_of(kind: Kind, events: pa.Table, repeats: int) -> dict[str, float]:
-    """The seconds of each stage in the base form, of the run that was the shortest in all."""
+    """Return the seconds of each stage in the base form, of the run that was the shortest in all."""
     runs = []
     for _ in range(repeats):
         profile = gpu_cep.Profile()
@@ -93,7 +93,7 @@ def stages_of(kind: Kind, events: pa.Table, repeats: int) -> dict[str, float]:
 
 
 def floor_of(kind: Kind, events: pa.Table, repeats: int) -> float:
-    """The seconds in which the columns that the query reads, and the rows of its matches, are copied."""
+    """Return the seconds in which the columns that the query reads, and the rows of its matches, are copied."""
     answer = FORMS[BASE].answer(kind, events)
     plan = gpu_cep.explain(events, kind.text(len(events)), **kind.options).plan
     read = [events.column(number) for number in columns_read(plan.query, Settings(output="indices"))]
@@ -108,7 +108,7 @@ def floor_of(kind: Kind, events: pa.Table, repeats: int) -> float:
 
 
 def _buffers(column: pa.ChunkedArray) -> Iterator[pa.Buffer]:
-    """The values of a column, as far as they are numbers or codes."""
+    """Yield the values of a column, as far as they are numbers or codes."""
     for chunk in column.chunks:
         values = chunk.indices if pa.types.is_dictionary(chunk.type) else chunk
         yield from (buffer for buffer in values.buffers() if buffer is not None and buffer.size)
@@ -127,7 +127,7 @@ def check(kind: Kind, tables: Mapping[str, pa.Table], loops: Mapping[str, Loop])
 
 
 def in_turns(contestants: Sequence[Contestant], repeats: int) -> list[Seconds]:
-    """The shortest times of each contestant; they take turns, so that what a machine does meanwhile befalls all of them."""
+    """Return the shortest times of each contestant; they take turns, so that what a machine does meanwhile befalls all of them."""
     taken: list[list[Seconds]] = [[] for _ in contestants]
     for _ in range(repeats):
         for own, contestant in zip(taken, contestants, strict=True):

@@ -43,16 +43,16 @@ class Kind:
 
     @property
     def options(self) -> dict[str, str]:
-        """Keywords of the call, beside that of the key."""
+        """Return keywords of the call, beside that of the key."""
         given = {"after_match": (self.after_match, "all"), "detect": (self.detect, "final")}
         return {name: value for name, (value, usual) in given.items() if value != usual}
 
     def ticks(self, rows: int) -> int:
-        """The length of the window among so many events."""
+        """Return the length of the window among so many events."""
         return window_ticks(self.workload, streams_of(self.workload, rows))
 
     def text(self, rows: int, *, key: bool = True, items: bool = False) -> str:
-        """The query over so many events, with the key or without, and with RETURN or without."""
+        """Return the query over so many events, with the key or without, and with RETURN or without."""
         ticks = self.ticks(rows)
         equal = (f"[{KEY}]",) if key and self.keyed and not self.partitioned else ()
         conditions = " AND ".join((*equal, *self.conditions)).replace("{ticks}", str(ticks))
@@ -74,12 +74,12 @@ _SITUATIONS = {"H": True, "L": True}
 
 
 def _symbols(window: int, *, ties: bool = False, **shares: float) -> Workload:
-    """Events of 1,000 symbols, of these types and of noise."""
+    """Return events of 1,000 symbols, of these types and of noise."""
     return _keyed(1_000, window, shares, ties)
 
 
 def _users(window: int, **shares: float) -> Workload:
-    """Events of 100,000 users or patients, of these types and of noise."""
+    """Return events of 100,000 users or patients, of these types and of noise."""
     return _keyed(100_000, window, shares, False)
 
 

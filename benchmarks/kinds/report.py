@@ -52,7 +52,7 @@ def write(where: Environment, found: Sequence[Measured], repeats: int, folder: P
 
 
 def ratios(each: Measured) -> dict[str, float]:
-    """The ratio of each form that suits the kind, on the clock; and that of the base form's times on the processors."""
+    """Return the ratio of each form that suits the kind, on the clock; and that of the base form's times on the processors."""
     given = {BASE: each.ratio(BASE), CPU: each.ratio(BASE, "cpu"), **{form: each.ratio(form) for form in FORMS if form != BASE}}
     return {name: ratio for name, ratio in given.items() if ratio is not None}
 
@@ -98,7 +98,7 @@ def _columns() -> list[str]:
 
 
 def _summary(found: Sequence[Measured]) -> list[str]:
-    """Median and worst of the base form, and the worst of all forms."""
+    """Return median and worst of the base form, and the worst of all forms."""
     ratio, form, kind = min((ratio, form, each.kind) for each in found for form, ratio in ratios(each).items() if form != CPU)
     base = [ratios(each)[BASE] for each in found]
     return [

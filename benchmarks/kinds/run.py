@@ -26,7 +26,7 @@ QUICK_EVENTS, QUICK_REPEATS = 1_000_000, 2
 
 
 def measurements(names: Sequence[str], events: int, repeats: int) -> Iterator[Measured]:
-    """Each kind by itself; what one has taken is given back before the next."""
+    """Yield each kind by itself; what one has taken is given back before the next."""
     for name in names:
         print(f"{name}, {events:,} events", file=sys.stderr, flush=True)
         yield measured(KINDS[name], events, repeats)

@@ -17,7 +17,7 @@ Run = Callable[..., pa.Table]
 
 
 def by_match(events: pa.Table, query: str, options: Mapping[str, Any]) -> Run:
-    """One call of `gpu_cep.match`; the text is parsed ahead."""
+    """Return one call of `gpu_cep.match`; the text is parsed ahead."""
     return partial(gpu_cep.match, events, gpu_cep.parse(query), **options)
 
 
@@ -96,6 +96,6 @@ class Figure:
 
 
 def algorithms(first: str = "ses_automaton", without: Collection[str] = ()) -> tuple[Way, ...]:
-    """Every algorithm that a query can be answered with, but for the definition itself, which is for small input."""
+    """Return every algorithm that a query can be answered with, but for the definition itself, which is for small input."""
     names = [name for name in EVENT_ALGORITHMS if name not in ("auto", "brute_force", *without)]
     return tuple(Way(name, {"algorithm": name}) for name in sorted(names, key=lambda name: name != first))

@@ -24,7 +24,7 @@ WAYS = algorithms(first="nfab", without=("backtracking",))
 
 
 def query(pattern: str, branches: Sequence[str], minutes: int) -> str:
-    """A pattern in which the events of each branch correlate pairwise; a branch is its variables' names."""
+    """Return a pattern in which the events of each branch correlate pairwise; a branch is its variables' names."""
     pairs = [pair for branch in branches for pair in combinations(branch, 2)]
     conditions = " AND ".join(f"corr({first}.history, {second}.history) > {THRESHOLD}" for first, second in pairs)
     return f"PATTERN {pattern} WHERE skip_till_any_match {{ {conditions} }} WITHIN {minutes} minutes"
@@ -79,7 +79,7 @@ def _ratios_panel(name: str, operator: str) -> Panel:
 
 
 def shifting_slice(events: int, start: int) -> pa.Table:
-    """Some events of the stream whose rarest type changes."""
+    """Return some events of the stream whose rarest type changes."""
     return shifting(PHASES * PHASE, PHASE).slice(start, events)
 
 

@@ -18,17 +18,17 @@ class Results:
     refused: Sequence[Refusal]
 
     def value(self, figure: Figure, panel: Panel, x: int | str, way: str) -> float | None:
-        """The figure's measure; None where that was not, or cannot be, measured."""
+        """Return the figure's measure; None where that was not, or cannot be, measured."""
         found = self.measured.get((figure.experiment.name, panel.title, x, way))
         return None if found is None else MEASURES[figure.measure](found)
 
     def any_of(self, figure: Figure, panel: Panel, x: int | str) -> Measurement | None:
-        """A point's measurement of whichever way."""
+        """Return a point's measurement of whichever way."""
         names = (way.name for way in panel.ways)
         return next((found for name in names if (found := self.measured.get((figure.experiment.name, panel.title, x, name)))), None)
 
     def ratio(self, figure: Figure, panel: Panel, x: int | str, way: str) -> float | None:
-        """A way's measure in multiples of the first way's."""
+        """Return a way's measure in multiples of the first way's."""
         return quotient(self.value(figure, panel, x, way), self.value(figure, panel, x, panel.ways[0].name))
 
 
@@ -43,7 +43,7 @@ def quotient(value: float | None, unit: float | None) -> float | None:
 
 
 def markdown(figures: Sequence[Figure], results: Results, heading: str, plots: Mapping[str, str]) -> str:
-    """The page; `plots` holds the path of each figure's plot, as far as there are any."""
+    """Return the page; `plots` holds the path of each figure's plot, as far as there are any."""
     return "\n\n".join([heading, *(_section(figure, results, plots.get(figure.name)) for figure in figures)]) + "\n"
 
 
@@ -61,7 +61,7 @@ def _section(figure: Figure, results: Results, plot: str | None) -> str:
 
 
 def _measured_ways(figure: Figure, results: Results) -> list[str]:
-    """The ways of all panels, without those that have nothing to show."""
+    """Return the ways of all panels, without those that have nothing to show."""
     names = dict.fromkeys(way.name for panel in figure.shown for way in panel.ways)
     return [
         name
@@ -71,7 +71,7 @@ def _measured_ways(figure: Figure, results: Results) -> list[str]:
 
 
 def _refusals(figure: Figure, results: Results) -> list[str]:
-    """One line for each reason: who was refused, and where."""
+    """Return one line for each reason: who was refused, and where."""
     titles = {panel.title for panel in figure.shown}
     reasons: dict[str, list[Refusal]] = {}
     for each in results.refused:
@@ -115,7 +115,7 @@ def _row(figure: Figure, results: Results, panel: Panel, point: Point, ways: Seq
 
 
 def number(value: float | None) -> str:
-    """Three digits that count, or more of a large number; nothing for None."""
+    """Return a number to three digits that count, or more of a large one; nothing for None."""
     if value is None:
         return ""
     if value == 0 or abs(value) >= 100:

@@ -20,19 +20,19 @@ from gpu_cep.queries.plans import make_plan
 
 
 def sets_of(query: Query) -> list[tuple[PatternNode, ...]]:
-    """The sets of variables that follow one another."""
+    """Return the sets of variables that follow one another."""
     elements = query.pattern.elements if isinstance(query.pattern, Seq) else (query.pattern,)
     return [element.elements if isinstance(element, And) else (element,) for element in elements]
 
 
 def orders(query: Query) -> list[Query]:
-    """One sequence of single variables for each order of the variables of each set."""
+    """Return one sequence of single variables for each order of the variables of each set."""
     choices = product(*(permutations(members) for members in sets_of(query)))
     return [replace(query, pattern=Seq(tuple(chain.from_iterable(order)))) for order in choices]
 
 
 def by_permutations(events: pa.Table, query: str, options: Mapping[str, Any]) -> Run:
-    """All automata, planned ahead. No two find the same match: its events have one order."""
+    """Return the run of all automata, planned ahead. No two find the same match: its events have one order."""
     parsed = gpu_cep.parse(query)
     settings = Settings(output="indices", algorithm="ses_automaton", prune=())
     keywords = make_options(partition_by=options.get("partition_by"), strategy=options.get("strategy"))
@@ -50,7 +50,7 @@ def number_of_conforming(found: pa.Table, events: pa.Table, query: str) -> int:
 
 
 def conforming(found: pa.Table, events: pa.Table, query: str) -> pa.Table:
-    """The matches of the sets' own skip-till-next-match.
+    """Return the matches of the sets' own skip-till-next-match.
 
     An automaton of one order passes over events that only another order takes. Of a set's variables of one event type,
     the events must be the first of their type behind the set before (or from the match's first event on).
@@ -76,7 +76,7 @@ def _names(members: tuple[PatternNode, ...]) -> list[str]:
 
 
 def _by_type(members: tuple[PatternNode, ...], bound: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-    """The events of a set, one row for each variable, those of one event type together."""
+    """Return the events of a set, one row for each variable, those of one event type together."""
     found: dict[str | None, list[np.ndarray]] = {}
     for member in members:
         if isinstance(member, Variable):
@@ -85,7 +85,7 @@ def _by_type(members: tuple[PatternNode, ...], bound: Mapping[str, np.ndarray]) 
 
 
 def _kinds(events: pa.Table, query: Query) -> np.ndarray:
-    """A number for each event: the same for those of one type and one stream, as the equivalence test has it."""
+    """Return a number for each event: the same for those of one type and one stream, as the equivalence test has it."""
     attributes = [query.where.attribute] if isinstance(query.where, Equivalence) else []
     codes = [events[name].combine_chunks().cast(pa.string()).dictionary_encode().indices.to_numpy() for name in ("type", *attributes)]
     return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1)

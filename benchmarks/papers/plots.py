@@ -59,7 +59,7 @@ def _draw_panel(axes: Axes, figure: Figure, panel: Panel, results: Results) -> N
 
 
 def _lines(figure: Figure, panel: Panel, results: Results) -> list[tuple[str, list[int | str], list[float]]]:
-    """The ways that have points, with their places and values."""
+    """Return the ways that have points, with their places and values."""
     read = results.ratio if figure.ratios else results.value
     lines = []
     for way in panel.ways:

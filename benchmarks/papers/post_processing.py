@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def conforming(matches: pa.Table) -> pa.Table:
-    """Those of `matches` that conform to robust skip-till-next-match, each to its end (thesis Def. 6.2).
+    """Return those of `matches` that conform to robust skip-till-next-match, each to its end (thesis Def. 6.2).
 
     `matches` are all matches of a pattern without branches, as
     ``output="indices"`` gives them, over events whose rows are in time order.
@@ -23,14 +23,14 @@ def conforming(matches: pa.Table) -> pa.Table:
 
 
 def most_of_one_window(matches: pa.Table) -> int:
-    """How many matches start at the event at which most do."""
+    """Return how many matches start at the event at which most do."""
     if not matches.num_rows:
         return 0
     return int(np.bincount(_walks(matches)[:, 0] // matches.num_columns).max())
 
 
 def _walks(matches: pa.Table) -> np.ndarray:
-    """For each match (row) its steps in stream order.
+    """Return for each match (row) its steps in stream order.
 
     A step is ``event · number of variables + variable``. Behind its last
     step a match has steps to an event that is later than any.
@@ -50,14 +50,14 @@ def _walks(matches: pa.Table) -> np.ndarray:
 
 
 def _bindings(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """How many events each match binds to a variable, and these events of all matches."""
+    """Return how many events each match binds to a variable, and these events of all matches."""
     if not pa.types.is_integer(column.type):
         return pc.list_value_length(column).to_numpy().astype(np.int64), pc.list_flatten(column).to_numpy()
     return np.ones(len(column), dtype=np.int64), column.to_numpy()
 
 
 def _not_passed_over(walks: np.ndarray, variables: int) -> np.ndarray:
-    """The rows of the walks that take, at each step, the earliest event that any walk with the same steps before it takes."""
+    """Return the rows of the walks that take, at each step, the earliest event that any walk with the same steps before it takes."""
     kept = np.arange(len(walks))
     prefixes = _numbered(walks[:, 0])
     for step in walks.T[1:]:
@@ -71,5 +71,5 @@ def _not_passed_over(walks: np.ndarray, variables: int) -> np.ndarray:
 
 
 def _numbered(values: np.ndarray) -> np.ndarray:
-    """The values, numbered from 0 in their order."""
+    """Return the values, numbered from 0 in their order."""
     return np.unique(values, return_inverse=True)[1]

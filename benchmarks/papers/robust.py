@@ -86,7 +86,7 @@ class Disagreement(Exception):
 
 
 def downward(variables: int, window: int) -> Question:
-    """So many events, each at a lower price than the one before: the thesis' patterns of figures 6.6 to 6.8."""
+    """Return so many events, each at a lower price than the one before: the thesis' patterns of figures 6.6 to 6.8."""
     names = [f"v{number}" for number in range(1, variables + 1)]
     return Question(f"{variables} variables", f"SEQ({', '.join(names)})", _trend(names, ">"), window)
 
@@ -134,13 +134,13 @@ MISCELLANEOUS = (
 
 
 def falling(events: int) -> pa.Table:
-    """A price that falls by one with each event, with noise of three."""
+    """Return a price that falls by one with each event, with noise of three."""
     noise = np.random.default_rng(2026).normal(scale=3.0, size=events)
     return pa.table({"ts": np.arange(events), "price": noise - np.arange(events)})
 
 
 def trades(events: int) -> pa.Table:
-    """Trades of two kinds, whose price walks at random with noise."""
+    """Return trades of two kinds, whose price walks at random with noise."""
     rng = np.random.default_rng(2026)
     price = np.cumsum(rng.normal(size=events)) + rng.normal(scale=1.5, size=events)
     return pa.table({"ts": np.arange(events), "type": np.array(["GOOG", "AAPL"])[rng.integers(0, 2, events)], "price": price})
@@ -159,7 +159,7 @@ def _matches(question: Question, events: pa.Table, strategy: str) -> pa.Table:
 
 
 def compare(question: Question, events: pa.Table, repeats: int) -> Comparison:
-    """Both ways on the same events, on one thread.
+    """Return the times of both ways on the same events, on one thread.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def count_missed(question: Question, events: pa.Table, repeats: int) -> Missed:
 
 
 def _median_seconds(action: Callable[[], object], repeats: int) -> float:
-    """The median time of at least `repeats` runs of `action`, and of as many as fit into `PATIENCE`; it has run before."""
+    """Return the median time of at least `repeats` runs of `action`, and of as many as fit into `PATIENCE`; it has run before."""
     seconds: list[float] = []
     while len(seconds) < repeats or sum(seconds) < PATIENCE:
         start = time.perf_counter()
@@ -201,7 +201,7 @@ def _median_seconds(action: Callable[[], object], repeats: int) -> float:
 
 
 def compared(repeats: int) -> dict[str, list[Comparison]]:
-    """The comparisons by the figure of the thesis that they follow."""
+    """Return the comparisons by the figure of the thesis that they follow."""
     trend, mixed = falling(FALLING_EVENTS), trades(TRADES)
     return {
         "variables": [compare(downward(variables, WINDOW), trend, repeats) for variables in VARIABLES],

@@ -51,12 +51,12 @@ def heading(where: dict[str, str], seconds: float, load: float) -> str:
 
 
 def chosen(names: Sequence[str] | None) -> list[Figure]:
-    """The figures that are asked for: by name, or by the beginning of one."""
+    """Return the figures that are asked for: by name, or by the beginning of one."""
     return [figure for figure in FIGURES if not names or figure.name.startswith(tuple(names))]
 
 
 def run(figures: Sequence[Figure], rounds: int, patience: float) -> Iterator[Measurement | Refusal]:
-    """The experiments of the figures, each once."""
+    """Yield what the figures' experiments measure; each runs once."""
     for experiment in {figure.experiment.name: figure.experiment for figure in figures}.values():
         begin = time.perf_counter()
         yield from measure(experiment, rounds, patience)
@@ -64,7 +64,7 @@ def run(figures: Sequence[Figure], rounds: int, patience: float) -> Iterator[Mea
 
 
 def drawn(figures: Sequence[Figure], results: Results, name: str) -> dict[str, str]:
-    """The plots' paths as the page names them; none without matplotlib."""
+    """Return the plots' paths as the page names them; none without matplotlib."""
     if find_spec("matplotlib") is None:
         print("no plots: matplotlib is not installed (the extra 'plot')", file=sys.stderr)
         return {}

@@ -56,7 +56,10 @@ class Disagreement(Exception):
 
 
 def measure(experiment: Experiment, rounds: int, patience: float) -> Iterator[Measurement | Refusal]:
-    """All measurements of an experiment; each point's ways take turns, at least `rounds` times, and until `patience` seconds are spent."""
+    """Yield all measurements of an experiment.
+
+    Each point's ways take turns, at least `rounds` times, and until `patience` seconds are spent.
+    """
     for panel in experiment.panels:
         ways, refusals = _able(experiment, panel)
         yield from refusals
@@ -65,7 +68,7 @@ def measure(experiment: Experiment, rounds: int, patience: float) -> Iterator[Me
 
 
 def _able(experiment: Experiment, panel: Panel) -> tuple[list[Way], list[Refusal]]:
-    """The ways that run the panel's queries, tried on no events."""
+    """Return the ways that run the panel's queries, tried on no events."""
     able, refusals = [], []
     point = panel.points[0]
     for way in panel.ways:
@@ -115,7 +118,7 @@ def _measure_point(
 
 
 def _bound_events(found: pa.Table) -> int:
-    """The events in a table of row numbers; none in one of counts."""
+    """Return the events in a table of row numbers; none in one of counts."""
     if "count" in found.column_names:
         return 0
     lists = [column for column in found.columns if pa.types.is_large_list(column.type) or pa.types.is_list(column.type)]
@@ -124,7 +127,7 @@ def _bound_events(found: pa.Table) -> int:
 
 
 def _best_seconds(runs: Mapping[str, list[Callable[..., pa.Table]]], rounds: int, patience: float) -> dict[str, float]:
-    """The least CPU time of all queries of each way; the ways take turns."""
+    """Return the least CPU time of all queries of each way; the ways take turns."""
     seconds = dict.fromkeys(runs, float("inf"))
     number, end = 0, time.perf_counter() + patience
     while number < rounds or time.perf_counter() < end:
@@ -151,7 +154,7 @@ def _per(amount: float | None, number: int) -> float | None:
 
 
 def _instances(each: Measurement) -> int | None:
-    """The nodes of NFA^b's buffer, the rare events that a lazy automaton begins with, or the windows that another one walks."""
+    """Return the nodes of NFA^b's buffer, the rare events that a lazy automaton begins with, or the windows that another one walks."""
     found = [each.counts[name] for name in ("nodes", "pivots", "candidates") if name in each.counts]
     return found[0] if found else None
 

@@ -33,7 +33,7 @@ def _point(x: int | str, text: str, window: int) -> Point:
 
 
 def _types(ways: tuple[Way, ...], title: str) -> Panel:
-    """All query types in the paper's order: by predicate, then by strategy."""
+    """Return all query types in the paper's order: by predicate, then by strategy."""
     points = tuple(_point(f"{p} {s}", query(s, p, WINDOW), WINDOW) for p in ITERATORS for s in STRATEGIES)
     return Panel(title, "query", points, ways)
 

@@ -46,7 +46,7 @@ class Data:
     same: str
 
     def query(self, sets: Sequence[Sequence[tuple[str, str]]], within: str, conditions: Sequence[str] = ()) -> str:
-        """The query for a sequence of sets of variables, each a type and a name with its quantifier."""
+        """Return the query for a sequence of sets of variables, each a type and a name with its quantifier."""
         elements = [_set([f"{kind} {name}" for kind, name in members]) for members in sets]
         where = " AND ".join([*([f"[{self.key}]"] if self.key else []), *conditions])
         return f"PATTERN SEQ({', '.join(elements)}) {f'WHERE {where} ' if where else ''}WITHIN {within}"
@@ -106,7 +106,7 @@ WINDOWS = {"Onco": "5 days", "NYSE": "1 s"}
 
 
 def _complexity_query(data: Data, pattern: str) -> tuple[str, tuple[str, ...]]:
-    """One of the patterns P1 to P5, and the types whose events are copied for it."""
+    """Return one of the patterns P1 to P5, and the types whose events are copied for it."""
     first = data.distinct[:3] if pattern in _EXCLUSIVE else (data.same,) * 3
     last = data.distinct[3:5]
     sets = [list(zip(first, _QUANTIFIED[pattern].split(), strict=True)), [(last[0], "v4"), (last[1], "v5")]]
@@ -145,7 +145,7 @@ NYSE_MILLISECONDS = tuple(range(10, 101, 10))
 
 
 def _prunings(algorithm: str, partitioned: bool) -> tuple[Way, ...]:
-    """The baseline without pruning, then filtering (f), partitioning (p) and necessary conditions (c), each with those before it."""
+    """Return the baseline without pruning, then filtering (f), partitioning (p) and necessary conditions (c), each with those before it."""
     steps = {"baseline": (), "f": ("filter",), "f+p": ("filter", "partition"), "f+p+c": ("filter", "partition", "summary", "chain")}
     if not partitioned:
         steps = {"baseline": (), "f": ("filter",), "f+c": ("filter", "summary", "chain")}
@@ -153,7 +153,7 @@ def _prunings(algorithm: str, partitioned: bool) -> tuple[Way, ...]:
 
 
 def _drawn_queries(data: Data, shares: Sequence[str], variables: int, within: str, as_set: bool) -> tuple[str, ...]:
-    """Some queries for so many variables, their types drawn at random."""
+    """Return some queries for so many variables, their types drawn at random."""
     rng = np.random.default_rng(SEED + variables)
     queries = []
     for _ in range(PATTERNS_OF_A_SIZE):

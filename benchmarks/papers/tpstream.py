@@ -57,7 +57,7 @@ def _all_reports() -> pa.Table:
 
 
 def reports(events: int) -> pa.Table:
-    """The first reports of one drive."""
+    """Return the first reports of one drive."""
     return _all_reports().slice(0, events)
 
 
@@ -92,7 +92,7 @@ def _shape(shape: str) -> Panel:
 
 
 def gained(events: pa.Table, query: str, options: Mapping[str, Any]) -> Run:
-    """Matches both ways; the profile counts by how many seconds those that end were detected earlier."""
+    """Return matches both ways; the profile counts by how many seconds those that end were detected earlier."""
     returning = f"{query} RETURN start(A) AS a, start(B) AS b"
 
     def run(profile: gpu_cep.Profile | None = None) -> pa.Table:
@@ -140,7 +140,7 @@ def in_order(order: tuple[int, ...]) -> Callable[[pa.Table, str, Mapping[str, An
 
 
 def _orders() -> tuple[Way, ...]:
-    """The order that is chosen, and all others."""
+    """Return a way for the order that is chosen, and one for each other."""
     fixed = (Way("".join("ABC"[v] for v in order), prepare=in_order(order), count=sum_of_counts) for order in permutations(range(3)))
     return (*(Way("chosen", COUNTING, count=sum_of_counts),), *fixed)
 

@@ -66,12 +66,12 @@ class Timing:
 
     @property
     def regret(self) -> float:
-        """What the choice takes in multiples of the best."""
+        """Return what the choice takes in multiples of the best."""
         return self.seconds["auto"] / self.seconds[self.best]
 
 
 def paper_cases(part: str, figures: Sequence[Figure]) -> Iterator[Case]:
-    """The points of a paper's experiments, each once."""
+    """Yield the points of a paper's experiments, each once."""
     for experiment in {figure.experiment.name: figure.experiment for figure in figures}.values():
         for panel in experiment.panels:
             for point in panel.points:
@@ -88,7 +88,7 @@ def join_cases() -> Iterator[Case]:
 
 
 def trend(events: int) -> pa.Table:
-    """Three types, of which b rises and falls slowly, and c is rare; k has fifty values."""
+    """Return three types, of which b rises and falls slowly, and c is rare; k has fifty values."""
     random = np.random.default_rng(11)
     time_of = np.arange(events)
     rising = np.sin(time_of / 700.0) * 1_000 + random.random(events)
@@ -107,7 +107,7 @@ _TREND_WINDOWS = (100, 1_000, 10_000)
 
 
 def trend_cases() -> Iterator[Case]:
-    """Deterministic strategies over long windows."""
+    """Yield deterministic strategies over long windows."""
     for name, text in _TRENDS.items():
         for window in _TREND_WINDOWS:
             query = f"PATTERN {text} WITHIN {window}"
@@ -124,7 +124,7 @@ PARTS: dict[str, Callable[[], Iterator[Case]]] = {
 
 
 def timed(case: Case, patience: float) -> Timing | None:
-    """The least CPU time of each algorithm, and of the choice; None if all gave up.
+    """Return the least CPU time of each algorithm, and of the choice; None if all gave up.
 
     Those that are far behind run twice, the others until patience ends.
     """
@@ -146,7 +146,7 @@ def timed(case: Case, patience: float) -> Timing | None:
 
 
 def _run(case: Case, events: pa.Table, name: str) -> Callable[..., None] | None:
-    """What answers the case's queries by an algorithm; None if it does not run them."""
+    """Return what answers the case's queries by an algorithm; None if it does not run them."""
     options = {**case.options, "algorithm": name, "threads": 1, **BOUNDS}
     queries = [gpu_cep.parse(query) for query in case.queries]
 
@@ -162,7 +162,7 @@ def _run(case: Case, events: pa.Table, name: str) -> Callable[..., None] | None:
 
 
 def _seconds(run: Callable[..., None]) -> float:
-    """CPU seconds of a run, infinite if it is given up."""
+    """Return CPU seconds of a run, infinite if it is given up."""
     begin = time.process_time()
     try:
         run()
@@ -172,14 +172,14 @@ def _seconds(run: Callable[..., None]) -> float:
 
 
 def summary(timings: Sequence[Timing]) -> tuple[str, ...]:
-    """How near the choice is to the best in some cases."""
+    """Return how near the choice is to the best in some cases, as lines."""
     regrets = [timing.regret for timing in timings]
     near = sum(regret <= NEAR for regret in regrets) / len(regrets)
     return f"{len(regrets)}", f"{near:.1%}", f"{np.median(regrets):.2f}", f"{np.quantile(regrets, 0.95):.2f}", f"{max(regrets):.2f}"
 
 
 def markdown(timings: Sequence[Timing], where: str) -> str:
-    """The page."""
+    """Return the page."""
     parts = {part: [timing for timing in timings if timing.part == part] for part in dict.fromkeys(timing.part for timing in timings)}
     head = ("", "cases", f"within {NEAR} × the best", "median", "95 %", "worst")
     rows = [(part, *summary(own)) for part, own in parts.items()]

@@ -55,7 +55,7 @@ class Windowed:
 
 
 def timed(action: Callable[[], Answer], repeats: int) -> tuple[float, Answer]:
-    """The least CPU seconds of some runs, all threads together, and what the last one gave."""
+    """Return the least CPU seconds of some runs, all threads together, and what the last one gave."""
     best = float("inf")
     for _ in range(repeats):
         begin = time.process_time()
@@ -84,7 +84,7 @@ def measure_window(window: int, size: int = EVENTS, repeats: int = REPEATS) -> W
 
 
 def markdown(growth: Sequence[Growth], windowed: Sequence[Windowed], where: str) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     head = ("events", "nodes", "bits of the count", "compress, s", "count(), s", "compress, per doubling", "count(), per doubling")
     ratios = [("", "")] + [
         (f"{after.compress_seconds / before.compress_seconds:.2f}", f"{after.count_seconds / before.count_seconds:.2f}")

@@ -25,7 +25,7 @@ _REPEATS = 3
 
 
 def work_of(algorithm: str, profile: gpu_cep.Profile) -> dict[str, float]:
-    """How much of each kind of work a run did."""
+    """Return how much of each kind of work a run did."""
     answers, counts = profile.answers, profile.counts
     steps, matches, bound = (float(sum(getattr(answer, name) for answer in answers)) for name in ("steps", "matches", "bound"))
     work = {"batches": float(len(answers)), "events": float(counts["filtered"]), "matches": matches, "bound": bound}
@@ -59,7 +59,7 @@ def measured(case: Case) -> Iterator[tuple[str, dict[str, float], float]]:
 
 
 def fitted(work: Floats, nanoseconds: Floats) -> Floats:
-    """Costs of each kind of work, none negative: those of least relative error, dropping the most negative one time after time."""
+    """Return costs of each kind of work, none negative: those of least relative error, dropping the most negative one time after time."""
     relative, kept = work / nanoseconds[:, np.newaxis], list(range(work.shape[1]))
     costs = np.zeros(work.shape[1])
     while kept:
@@ -72,7 +72,7 @@ def fitted(work: Floats, nanoseconds: Floats) -> Floats:
 
 
 def report(rows: Sequence[tuple[Mapping[str, float], float]]) -> str:
-    """The costs that fit some runs of an algorithm, and how well."""
+    """Return the costs that fit some runs of an algorithm, and how well."""
     kinds = list(rows[0][0])
     work = np.array([[own[kind] for kind in kinds] for own, _ in rows])
     nanoseconds = np.array([spent for _, spent in rows])

@@ -57,7 +57,7 @@ class Row:
 
 
 def events_of(question: Question, size: int) -> pa.Table:
-    """Random events: about one in every one and a half units of time, a thousand keys k and y, values x from 0 to 1."""
+    """Return random events: about one in every one and a half units of time, a thousand keys k and y, values x from 0 to 1."""
     random = np.random.default_rng(7)
     types = pa.array(random.choice(list("ABCD")[: len(question.shares)], size, p=question.shares)).dictionary_encode()
     values = {"k": random.integers(0, 1_000, size), "y": random.integers(0, 1_000, size), "x": random.random(size)}
@@ -65,7 +65,7 @@ def events_of(question: Question, size: int) -> pa.Table:
 
 
 def timed(events: pa.Table, question: Question, output: str, algorithm: str, repeats: int) -> tuple[float, pa.Table]:
-    """The least CPU seconds of some runs, all threads together, and what the last one gave."""
+    """Return the least CPU seconds of some runs, all threads together, and what the last one gave."""
     best = float("inf")
     for _ in range(repeats):
         begin = time.process_time()
@@ -75,7 +75,7 @@ def timed(events: pa.Table, question: Question, output: str, algorithm: str, rep
 
 
 def measured(question: Question, size: int = EVENTS, repeats: int = REPEATS) -> Row:
-    """The question by all algorithms, which must agree on every match."""
+    """Return the times of the question by all algorithms, which must agree on every match."""
     events = events_of(question, size)
     seconds: dict[str, dict[str, float]] = {"indices": {}, "count": {}}
     matches = 0
@@ -90,7 +90,7 @@ def measured(question: Question, size: int = EVENTS, repeats: int = REPEATS) -> 
 
 
 def markdown(rows: Sequence[Row], where: str) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     head = ("", "matches", *(f"{algorithm}, s" for algorithm in ALGORITHMS), *(f"{algorithm}, counting, s" for algorithm in ALGORITHMS))
     figures = [
         (row.question.name, f"{row.matches:,}", *(f"{seconds[name]:.3f}" for seconds in (row.indices, row.count) for name in ALGORITHMS))

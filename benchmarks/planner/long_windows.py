@@ -94,7 +94,7 @@ class Shared:
 
 
 def events_of(size: int, noise: float = 0.0) -> pa.Table:
-    """An event in every unit of time: values x at random, keys k, a random walk w, and u, which rises for ever but for a little."""
+    """Return an event in every unit of time: values x at random, keys k, a random walk w, and u, which rises for ever but for a little."""
     random = np.random.default_rng(11)
     shares = [noise, *((1 - noise) * share for share in SHARES.values())]
     types = pa.array(random.choice(["X", *SHARES], size, p=shares)).dictionary_encode()
@@ -104,14 +104,14 @@ def events_of(size: int, noise: float = 0.0) -> pa.Table:
 
 
 def asked(events: pa.Table, question: Question, window: int | None, algorithm: str, threads: int = 1) -> int:
-    """How many matches there are."""
+    """Return how many matches there are."""
     within = "" if window is None else f" WITHIN {window}"
     options = {"algorithm": algorithm, "threads": threads, "max_steps": MOST_STEPS, "output": "count"}
     return sum(cep.match(events, f"PATTERN {question.text}{within}", strategy=question.strategy, **options)["count"].to_pylist())
 
 
 def best(run: Callable[[], int], repeats: int, clock: Callable[[], float] = time.process_time) -> tuple[float, int]:
-    """The least seconds of some runs, and what the last one gave."""
+    """Return the least seconds of some runs, and what the last one gave."""
     least, answer, spent, made = float("inf"), 0, 0.0, 0
     while made < repeats and spent < LONGEST:
         begin = clock()
@@ -122,7 +122,7 @@ def best(run: Callable[[], int], repeats: int, clock: Callable[[], float] = time
 
 
 def cost(question: Question, algorithm: str, points: Sequence[tuple[str, pa.Table, int]], repeats: int) -> Cost:
-    """The question at each point, by its name, over events and with a window, until one takes too many steps."""
+    """Return the question's cost at each point, by its name, over events and with a window, until one takes too many steps."""
     nanoseconds, matches = {}, {}
     for name, events, window in points:
         try:
@@ -134,20 +134,20 @@ def cost(question: Question, algorithm: str, points: Sequence[tuple[str, pa.Tabl
 
 
 def by_window(size: int = EVENTS, repeats: int = REPEATS, windows: Sequence[int] = WINDOWS) -> list[Cost]:
-    """All questions without noise."""
+    """Return the costs of all questions without noise."""
     events = events_of(size)
     points = [(f"{window:,}", events, window) for window in windows]
     return [cost(question, algorithm, points, repeats) for question in QUESTIONS for algorithm in question.algorithms]
 
 
 def by_noise(size: int = EVENTS, repeats: int = REPEATS, window: int = NOISY_WINDOW) -> list[Cost]:
-    """Flat questions, the more noise the fewer events that a variable binds."""
+    """Return the costs of flat questions: the more noise, the fewer events that a variable binds."""
     points = [(f"{100 * noise:g} %", events_of(size, noise), window) for noise in NOISES]
     return [cost(question, question.algorithms[0], points, repeats) for question in FLAT]
 
 
 def shared(question: Question, size: int = MANY_EVENTS, repeats: int = REPEATS) -> Shared:
-    """One window over all events, by one thread and by two."""
+    """Return the times of one window over all events, by one thread and by two."""
     events = events_of(size)
     clock, cpu, matches = {}, {}, set()
     for threads in (1, 2):
@@ -167,13 +167,13 @@ def shared(question: Question, size: int = MANY_EVENTS, repeats: int = REPEATS) 
 
 
 def thread_seconds() -> dict[str, float]:
-    """The CPU seconds of each of this process's threads, on Linux."""
+    """Return the CPU seconds of each of this process's threads, on Linux."""
     ticks = {path.parent.name: path.read_text().rpartition(")")[2].split()[11:13] for path in Path("/proc/self/task").glob("*/stat")}
     return {thread: sum(map(int, spent)) / os.sysconf("SC_CLK_TCK") for thread, spent in ticks.items()}
 
 
 def two_threads(size: int = 1 << 26) -> float:
-    """How many times as much two threads do as one that share nothing: what the machine has to give while figures are taken."""
+    """Return how many times as much two threads do as one that share nothing: what the machine has to give while figures are taken."""
     data = bytes(size)
 
     def spread(threads: int) -> int:
@@ -185,20 +185,20 @@ def two_threads(size: int = 1 << 26) -> float:
 
 
 def copying(size: int = EVENTS, repeats: int = REPEATS) -> float:
-    """Nanoseconds per event to copy the columns that the questions read."""
+    """Return nanoseconds per event to copy the columns that the questions read."""
     columns = [np.asarray(events_of(size)[name]) for name in ("ts", "x", "k", "w")]
     seconds, _ = best(lambda: sum(len(column.copy()) for column in columns), repeats)
     return 1e9 * seconds / size
 
 
 def ratio(row: Cost) -> float:
-    """How the last figure compares with the first."""
+    """Return how the last figure compares with the first."""
     first, *others = row.nanoseconds.values()
     return others[-1] / first if others else 1.0
 
 
 def costs_table(costs: Sequence[Cost], head: str) -> str:
-    """Nanoseconds per event of each row at each point, and how the last compares with the first."""
+    """Return nanoseconds per event of each row at each point, and how the last compares with the first."""
     names = list(dict.fromkeys(name for row in costs for name in row.nanoseconds))
     lines = [
         (
@@ -215,7 +215,7 @@ def costs_table(costs: Sequence[Cost], head: str) -> str:
 
 
 def shared_table(rows: Sequence[Shared]) -> str:
-    """Seconds by one and by two threads."""
+    """Return seconds by one and by two threads."""
     seconds = (f"{threads}, {what} s" for what in ("clock", "CPU") for threads in ("1 thread", "2 threads"))
     head = ("", "matches", *seconds, "busiest", "bytes")
     lines = [
@@ -234,7 +234,7 @@ def shared_table(rows: Sequence[Shared]) -> str:
 def markdown(
     windows: Sequence[Cost], noise: Sequence[Cost], endless: Sequence[Shared], copied: float, twofold: float, where: str
 ) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     questions = "\n".join(f"- {question.name}: `{question.text}`, {question.strategy}" for question in QUESTIONS)
     parts = [
         "# Long windows, noisy streams, and one window over all",

@@ -8,7 +8,7 @@ from benchmarks.record.folders import RESULTS
 
 
 def measuring(about: str, events: int, repeats: int) -> argparse.ArgumentParser:
-    """A parser with ``--events`` and ``--repeats``, and ``--no-record`` for a command that writes nothing: its `folder` is None then."""
+    """Return a parser with ``--events`` and ``--repeats``, and ``--no-record``, by which a command writes nothing: its `folder` is None."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--events", type=int, default=events)
     parser.add_argument("--repeats", type=int, default=repeats)

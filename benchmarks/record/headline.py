@@ -84,7 +84,7 @@ _SPARK_WAYS = {
 
 
 def rivals() -> str:
-    """Other engines: their processor time as multiples of the library's, the least ratio first."""
+    """Return other engines' processor time as multiples of the library's, the least ratio first."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for each in pages.read(RIVALS)["comparisons"]:
         found.setdefault(each["rival"], {})[each["question"]] = each
@@ -108,7 +108,7 @@ def rivals_kinds() -> str:
 
 
 def floor() -> str:
-    """The share of a C++ loop's speed that the library reaches: the median of all kinds of questions, and the worst."""
+    """Return the share of a C++ loop's speed that the library reaches: the median of all kinds of questions, and the worst."""
     record = pages.read(KINDS)
     one, two = ([each["ratios"][form] for each in record["kinds"]] for form in ("base", "two threads"))
     return "\n".join(
@@ -122,7 +122,7 @@ def floor() -> str:
 
 
 def kinds() -> str:
-    """Kinds of questions beside C++ loops, the worst first: ratios of speeds in some of the forms in which they are asked."""
+    """Return kinds of questions beside C++ loops, the worst first: ratios of speeds in some of the forms in which they are asked."""
     record = pages.read(KINDS)
     worst_first = sorted(record["kinds"], key=lambda each: each["ratios"]["base"])
     rows = [[each["asked"], *(_ratio(each["ratios"].get(form)) for form in _KIND_FORMS)] for each in worst_first]
@@ -135,7 +135,7 @@ def kinds() -> str:
 
 
 def loops() -> str:
-    """The library beside C++ loops, in million events per second: a row for each question, the worst on one thread first."""
+    """Return the library beside C++ loops, in million events per second: a row for each question, the worst on one thread first."""
     rows = [
         [each.question, *(_pair(each.speeds(way), ".0f") for way in ("2 threads", "1 thread", "C++")), _pair(each.shares(1), ".2f")]
         for each in sorted(_beside_loops(), key=lambda each: min(each.shares(1)))
@@ -145,7 +145,7 @@ def loops() -> str:
 
 
 def spark() -> str:
-    """Ways of Spark for one question: their seconds and `gpu_match`'s over the same events, the least ratio first."""
+    """Return ways of Spark for one question: their seconds and `gpu_match`'s over the same events, the least ratio first."""
     taken = {(each["workload"], each["contestant"], each["events"]): each["seconds"] for each in pages.read(SUITE)["spark"]}
     compared = [
         (theirs / taken[workload, _OURS, events], workload, way, events)
@@ -160,7 +160,7 @@ def spark() -> str:
 
 
 def drivers() -> str:
-    """Ways to find TPStream's drivers, rows, in million events per second."""
+    """Return ways to find TPStream's drivers, rows, in million events per second."""
     record = pages.read(DRIVERS)
     speeds = {(each["query"], each["way"]): record["events"] / each["seconds"] / 1e6 for each in record["timings"]}
     ways = {
@@ -174,7 +174,7 @@ def drivers() -> str:
 
 
 def row_patterns() -> str:
-    """SQL's row patterns: the worst of few and many partitions, the worst multiple of copying the columns first."""
+    """Return SQL's row patterns: the worst of few and many partitions, the worst multiple of copying the columns first."""
     record = pages.read(ROW_PATTERNS)
     found: dict[str, list[dict[str, Any]]] = {}
     for each in record["questions"]:
@@ -185,7 +185,7 @@ def row_patterns() -> str:
 
 
 def _row_pattern(name: str, asked: Sequence[dict[str, Any]]) -> list[str]:
-    """The worst figures of a question, and its least multiples of others' processor time."""
+    """Return the worst figures of a question, and its least multiples of others' processor time."""
     rates = (min(each["rows"] / each[seconds] for each in asked) / 1e6 for seconds in ("seconds", "cpu_seconds"))
     others = ([each[other] / each["cpu_seconds"] for each in asked if each[other] is not None] for other in ("loop", "duckdb"))
     return [
@@ -220,14 +220,14 @@ def spark_files(path: Path) -> str:
 
 
 def _beside_files(ways: dict[str, dict[str, float]], way: str) -> str:
-    """By the clock, and by processor time."""
+    """Return a ratio by the clock, and by processor time."""
     if way not in ways:
         return "—"
     return " / ".join(f"{ways[way][measure] / ways[_FILES][measure]:.1f}" for measure in ("clock", "cores"))
 
 
 def file_layouts() -> str:
-    """Layouts of event files, in multiples of the first one."""
+    """Return layouts of event files, in multiples of the first one."""
     record = pages.read(LAYOUTS)
     shown = layouts.table([layouts.Layout(**each) for each in record["layouts"]])
     return f"{shown}\n\n{record['machine']}, {record['date']}, {record['events']:,} events: `benchmarks/results/{LAYOUTS.stem}.md`."
@@ -255,7 +255,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 
 def filled(page: str) -> str:
-    """The page with each of its blocks made anew."""
+    """Return the page with each of its blocks made anew."""
     return _BLOCK.sub(lambda block: f"{block[1]}\n{BLOCKS[block[2]]()}\n\n{block[3]}", page)
 
 
@@ -268,11 +268,11 @@ class BesideLoop:
     seconds: dict[str, tuple[float, float]]
 
     def speeds(self, way: str) -> list[float]:
-        """Million events per second."""
+        """Return million events per second."""
         return [self.events / each / 1e6 for each in self.seconds[way]]
 
     def shares(self, threads: int) -> list[float]:
-        """The library's speed as multiples of the loop's."""
+        """Return the library's speed as multiples of the loop's."""
         ours = self.seconds["1 thread" if threads == 1 else "2 threads"]
         return [loop / each for loop, each in zip(self.seconds["C++"], ours, strict=True)]
 
@@ -320,7 +320,7 @@ def _clock_ratio(comparison: dict[str, Any]) -> float:
 
 
 def _both_ratios(comparison: dict[str, Any] | None) -> str:
-    """By processor time, and by the clock."""
+    """Return both ratios: by processor time, and by the clock."""
     if comparison is None:
         return "—"
     ratios = [_cpu_ratio(comparison), _clock_ratio(comparison)]

@@ -28,12 +28,12 @@ class Ran:
 
     @property
     def rate(self) -> float:
-        """Events a second by the clock."""
+        """Return events a second by the clock."""
         return self.events / self.seconds
 
 
 def line(question: str, took: Mapping[str, Ran]) -> str:
-    """What one question took, in words, beside the other ways."""
+    """Return what one question took, in words, beside the other ways."""
     large = took[SLICED]
     others = [f"{_share(large, took[way])} of {way} over {took[way].events:,} (peak {took[way].peak / GIB:.2f} GiB)" for way in OTHERS]
     return (
@@ -43,7 +43,7 @@ def line(question: str, took: Mapping[str, Ran]) -> str:
 
 
 def table(took: Mapping[str, Mapping[str, Ran]]) -> str:
-    """A line for each question, with the shares of the other ways' rates by the clock and by processor time."""
+    """Return a line for each question, with the shares of the other ways' rates by the clock and by processor time."""
     head = ["question", "rows", "M events/s", "peak, GiB", "slices", *(f"of {way}" for way in OTHERS)]
     return pages.table([head, *_rows(took)], figures=len(head) - 1)
 

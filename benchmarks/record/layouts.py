@@ -29,7 +29,7 @@ class Layout:
 
 
 def table(found: Sequence[Layout]) -> str:
-    """A line for each layout, in multiples of the first one."""
+    """Return a line for each layout, in multiples of the first one."""
     first = found[0]
     head = ("layout", "MiB", "all events", "one day", "its row groups", "in slices", "slices", "rows in all slices")
     lines = [

@@ -19,7 +19,7 @@ def processor_name() -> str:
 
 
 def commit() -> str:
-    """The commit that is checked out, or ``unknown``."""
+    """Return the commit that is checked out, or ``unknown``."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -36,13 +36,13 @@ def package_version(package: str) -> str:
 
 
 def environment(packages: Iterable[str] = ()) -> dict[str, str]:
-    """The machine, the day, the load and the commit of a measurement, and the versions of `packages`."""
+    """Return the machine, the day, the load and the commit of a measurement, and the versions of `packages`."""
     where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
     return where | {package: package_version(package) for package in packages}
 
 
 def name_on(where: dict[str, str], what: str) -> str:
-    """The name of a record of `what` in the environment `where`."""
+    """Return the name of a record of `what` in the environment `where`."""
     return f"{what}-{slug(where['machine'])}-{where['day']}"
 
 

@@ -12,7 +12,7 @@ PLOT_SETTINGS = {"svg.hashsalt": "gpu_cep", "svg.fonttype": "none", "font.size":
 
 
 def table(rows: Sequence[Sequence[str]], figures: int = 0) -> str:
-    """The rows as a Markdown table with the first for its head; the last `figures` columns stand to the right."""
+    """Return the rows as a Markdown table with the first for its head; the last `figures` columns stand to the right."""
     head = rows[0]
     ruler = ["---"] * (len(head) - figures) + ["---:"] * figures
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, ruler, *rows[1:]))
@@ -35,5 +35,5 @@ def publish(page: str, folder: Path | None, name: str, record: dict[str, Any]) -
 
 
 def read(path: Path) -> Any:
-    """The record that :func:`write` wrote to `path`."""
+    """Return the record that :func:`write` wrote to `path`."""
     return json.loads(path.read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ class Pushed:
 
     @property
     def rate(self) -> float:
-        """Events a second of processor time."""
+        """Return events a second of processor time."""
         return self.push * len(self.seconds) / sum(self.seconds)
 
 

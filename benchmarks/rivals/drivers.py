@@ -60,7 +60,7 @@ def queries(reports: pa.Table) -> dict[str, Listing1]:
 
 
 def sql(query: Listing1) -> str:
-    """The same by hand: situations from the events at which a flag changes, joined by their endpoints; the average in a second join."""
+    """Return the same by hand: situations of the events at which a flag changes, joined by their endpoints; averages by a second join."""
     bounds = query.thresholds
     flags = {"a": f"accel > {bounds.acceleration}", "b": f"speed > {bounds.speed}", "c": f"accel < {bounds.braking}"}
     marked = ", ".join(f"{flag} AS {name}, lag({flag}, 1, false) OVER w AS was_{name}" for name, flag in flags.items())
@@ -87,7 +87,7 @@ def ours(events: Any, query: Listing1, threads: int, output: str) -> Callable[[]
 
 
 def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats: int) -> Iterator[Timing]:
-    """One query by us and by the loop, matches checked; the ways take turns."""
+    """Yield the times of one query by us and by the loop, matches checked; the ways take turns."""
     cars = drives.CARS
     number, rows = aggressive_drivers(reports, cars, query, rows=True)
     assert rows is not None, "rows were asked for"
@@ -105,7 +105,7 @@ def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats:
 
 
 def _loop_on_file(path: Path, query: Listing1) -> None:
-    """The loop wants each column in one piece."""
+    """Run the loop over a file, whose columns it wants in one piece each."""
     aggressive_drivers(pq.read_table(path, columns=list(COLUMNS)).combine_chunks(), drives.CARS, query, rows=True)
 
 
@@ -118,7 +118,7 @@ def check(found: pa.Table, rows: pa.Table) -> None:
 
 
 def _derivation(reports: pa.Table, query: Listing1, repeats: int) -> float:
-    """The least seconds until all situations are there: what comes before they are joined."""
+    """Return the least seconds until all situations are there: what comes before they are joined."""
     seconds = []
     for _ in range(repeats):
         profile = gpu_cep.Profile()
@@ -128,13 +128,13 @@ def _derivation(reports: pa.Table, query: Listing1, repeats: int) -> float:
 
 
 def copying(reports: pa.Table, repeats: int) -> float:
-    """The least seconds in which one thread copies the columns that are read."""
+    """Return the least seconds in which one thread copies the columns that are read."""
     buffers = [np.frombuffer(reports[name].chunk(0).buffers()[1], np.uint8) for name in COLUMNS]
     return best_seconds(lambda: [buffer.copy() for buffer in buffers], repeats)
 
 
 def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int) -> Timing | str:
-    """DuckDB's time on as many threads, the table in its memory; or why it could not be measured."""
+    """Return DuckDB's time on as many threads, the table in its memory; or why it could not be measured."""
     where = environment("duckdb")
     if where.missing:
         return where.missing
@@ -153,7 +153,7 @@ def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int
 
 
 def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
-    """Spark on as many local cores, from Parquet to the number of matches' rows; and all rows to Python without a match."""
+    """Yield Spark's times on as many local cores: from Parquet to the number of matches' rows, and all rows to Python without a match."""
     from pyspark.sql import SparkSession
 
     from benchmarks.spark.floor import handed_over, total

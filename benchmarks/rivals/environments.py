@@ -28,7 +28,7 @@ class Environment:
 
 
 def environment(name: str, folder: Path = FOLDER) -> Environment:
-    """The environment with the requirements of `name`, installed if it is not there yet."""
+    """Return the environment with the requirements of `name`, installed if it is not there yet."""
     requirements = REQUIREMENTS[name]
     digest = hashlib.sha256(" ".join((sys.version, *requirements)).encode()).hexdigest()[:12]
     home = folder / f"{name}-{digest}"

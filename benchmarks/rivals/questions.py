@@ -160,7 +160,7 @@ class Question:
         return self.sql.format(window=self.window)
 
     def in_flink(self) -> str:
-        """The row pattern for Flink, whose WITHIN, one tick longer than the window, lets it forget old partial matches."""
+        """Return the row pattern for Flink, whose WITHIN, one tick longer than the window, lets it forget old partial matches."""
         within = f"WITHIN INTERVAL '{(self.window + 1) / 1000:.3f}' SECOND(9, 3)"
         return _stated(self.flink).format(key="streamKey", order="event_time", within=within, window=self.window)
 
@@ -168,7 +168,7 @@ class Question:
         return _stated(self.pandas).format(key=self.workload.key, order="ts", within="", window=self.window)
 
     def events(self, count: int) -> pa.Table:
-        """The events with types as codes of 8 bits, which an ENUM of DuckDB's has, too."""
+        """Return the events with types as codes of 8 bits, which an ENUM of DuckDB's has, too."""
         events = generate(self.workload, count)
         narrow = events["type"].cast(pa.dictionary(pa.int8(), pa.string()))
         return events.set_column(events.schema.get_field_index("type"), "type", narrow)

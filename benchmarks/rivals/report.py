@@ -158,7 +158,7 @@ def _rows(group: Group, comparisons: Sequence[Comparison]) -> list[list[str]]:
 
 
 def _aim(group: Group, comparison: Comparison) -> str:
-    """What ratio was aimed at, and whether that of wall time reaches it."""
+    """Return what ratio was aimed at, and whether that of wall time reaches it."""
     for rival, aim in group.aims.items():
         if comparison.rival.startswith(rival):
             return f"{aim} ×, {'met' if comparison.ratio >= aim else 'missed'}"

@@ -53,7 +53,7 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """Who is asked what. Slow rivals get fewer events, so that a run takes minutes."""
+    """Return who is asked what. Slow rivals get fewer events, so that a run takes minutes."""
     contiguous, both, selective = (QUESTIONS[name] for name in ("contiguous", "set", "selective"))
     every, patterns = (contiguous, both, selective), (contiguous, both)
     return [
@@ -87,7 +87,7 @@ def asked(entry: Entry) -> Asked:
 
 
 def compare(entry: Entry, python: Path, repeats: int) -> Comparison:
-    """The rival's worker beside the library in this process, one after the other.
+    """Return the rival's worker beside the library in this process, one after the other.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def _timed(question: Asked, events: pa.Table, threads: int) -> tuple[float, floa
 
 
 def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: int) -> dict[str, Any]:
-    """What the rival's worker measured."""
+    """Return what the rival's worker measured."""
     question = asked(entry)
     pq.write_table(question.stored(events), folder / "events.parquet")
     pq.write_table(question.comparable(events, question.answer(events, entry.threads)), folder / "expected.parquet")
@@ -143,7 +143,7 @@ def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: 
 
 
 def compared(chosen: Sequence[Entry], repeats: int) -> tuple[list[Comparison], list[Absent]]:
-    """The comparisons of all that could be installed, and why the others could not."""
+    """Return the comparisons of all that could be installed, and why the others could not."""
     comparisons, absent = [], []
     for entry in chosen:
         where = environment(entry.environment)

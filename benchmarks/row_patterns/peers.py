@@ -56,7 +56,7 @@ class _Found(ctypes.Structure):
 
 
 def loop_of(question: str, table: pa.Table) -> Callable[[], pa.Table] | None:
-    """What runs the loop of a question over rows in order and gives the matches; None if there is no loop, or no compiler."""
+    """Return what runs the loop of a question over rows in order and gives the matches; None if there is no loop, or no compiler."""
     if question not in LOOPS or not has_compiler():
         return None
     columns = {name: table[name].combine_chunks() for name in ("key", "ts", "price", "size", "level", "kind")}
@@ -75,7 +75,7 @@ def loop_of(question: str, table: pa.Table) -> Callable[[], pa.Table] | None:
 
 
 def statement_of(question: str, table: pa.Table, threads: int) -> Callable[[], pa.Table] | None:
-    """What asks DuckDB for the same rows, over its own table; None if there is no SQL for the question."""
+    """Return what asks DuckDB for the same rows, over its own table; None if there is no SQL for the question."""
     if question not in STATEMENTS:
         return None
     import duckdb
@@ -87,7 +87,7 @@ def statement_of(question: str, table: pa.Table, threads: int) -> Callable[[], p
 
 
 def agree(ours: pa.Table, theirs: pa.Table) -> bool:
-    """Whether two results have the same rows, in any order."""
+    """Return whether two results have the same rows, in any order."""
     order = [(name, "ascending") for name in ("key", "t", "u", "n")]
     columns = [pa.table({name: table[name].cast(pa.int64()) for name, _ in order}).sort_by(order) for table in (ours, theirs)]
     return bool(columns[0].equals(columns[1]))

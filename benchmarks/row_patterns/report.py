@@ -40,7 +40,7 @@ class Measured:
 
     @property
     def multiple(self) -> float:
-        """The processor time as a multiple of copying the columns."""
+        """Return the processor time as a multiple of copying the columns."""
         return self.cpu_seconds / self.copying
 
 
@@ -77,7 +77,7 @@ def markdown(where: dict[str, Any], found: Sequence[Measured], threads: int, rep
 
 
 def lines(found: Sequence[Measured]) -> list[str]:
-    """What the figures mean, and their table with the worst multiple of copying first."""
+    """Return what the figures mean, and their table with the worst multiple of copying first."""
     aimed = [each for each in found if each.aimed]
     met = sum(each.rows / each.seconds >= AIM for each in aimed)
     return [

@@ -24,7 +24,7 @@ from benchmarks.row_patterns.report import Measured, environment, markdown, writ
 
 
 def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """The least time by the clock and the least processor time of some runs, after one that warms up."""
+    """Return the least time by the clock and the least processor time of some runs, after one that warms up."""
     run()
     clock, cpu = [], []
     for _ in range(repeats):
@@ -36,13 +36,13 @@ def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
 
 
 def copy_columns(table: pa.Table) -> list[np.ndarray]:
-    """A copy of each column; of text its codes."""
+    """Return a copy of each column; of text its codes."""
     columns = (table[name].combine_chunks() for name in table.column_names)
     return [(each.indices if pa.types.is_dictionary(each.type) else each).to_numpy().copy() for each in columns]
 
 
 def measured(question: Question, partitions: str, table: pa.Table, threads: int, repeats: int, copying: float) -> Measured:
-    """A question's times and those of what else answers it.
+    """Return a question's times and those of what else answers it.
 
     Raises
     ------

@@ -35,7 +35,7 @@ _FUNNEL = "PARTITION BY user PATTERN SEQ(T{} a, T{} b, T{} c) WHERE {} WITHIN {}
 
 
 def same_keys(count: int) -> dict[str, str]:
-    """Rules over triples of usual types, each with conditions of its own; they share their keys."""
+    """Return rules over triples of usual types, each with conditions of its own; they share their keys."""
     random = np.random.default_rng(32)
     triples = [random.choice(USUAL, 3, replace=False).tolist() for _ in range(count)]
     compared = ("c.amount > a.amount", "b.items < c.items", "a.country = c.country", "a.amount + b.amount < c.amount")
@@ -46,12 +46,12 @@ def same_keys(count: int) -> dict[str, str]:
 
 
 def other_constants(count: int) -> dict[str, str]:
-    """Rules over three usual types that differ in one constant."""
+    """Return rules over three usual types that differ in one constant."""
     return {f"constant {number}": _FUNNEL.format(0, 1, 2, f"c.amount > {100 + number / 10}", 5 * 86_400_000) for number in range(count)}
 
 
 def disjoint_funnels(count: int) -> dict[str, str]:
-    """Rules over types none of which another rule has."""
+    """Return rules over types none of which another rule has."""
     return {
         f"funnel {number}": _FUNNEL.format(3 * number, 3 * number + 1, 3 * number + 2, "c.amount > a.amount", 24 * 3_600_000)
         for number in range(count)
@@ -59,7 +59,7 @@ def disjoint_funnels(count: int) -> dict[str, str]:
 
 
 def shared_starts(count: int) -> dict[str, str]:
-    """Rules that begin with the same two usual types, each with a last type of its own."""
+    """Return rules that begin with the same two usual types, each with a last type of its own."""
     return {f"last {number}": _FUNNEL.format(0, 1, 2 + number, "b.amount > a.amount", 24 * 3_600_000) for number in range(count)}
 
 

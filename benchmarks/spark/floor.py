@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 
 def handed_over(frame: DataFrame) -> DataFrame:
-    """How many rows each partition hands over to Python, which does nothing with them."""
+    """Return how many rows each partition hands over to Python, which does nothing with them."""
 
     def row_counts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:  # local, so that it travels by value
         yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
@@ -18,6 +18,6 @@ def handed_over(frame: DataFrame) -> DataFrame:
 
 
 def total(counts: DataFrame) -> int:
-    """The sum of the last column."""
+    """Return the sum of the last column."""
     row = counts.groupBy().sum(counts.columns[-1]).first()
     return int(row[0]) if row is not None and row[0] is not None else 0

@@ -62,7 +62,7 @@ class Line:
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Line:
-        """The line that a record has as a mapping."""
+        """Return the line that a record has as a mapping."""
         return cls(**{**told, **{way: Taken(**told[way]) for way in ("bare", "whole", "auto")}})
 
 
@@ -71,12 +71,12 @@ def column(keys: int, *, skewed: bool) -> str:
 
 
 def lines(numbers: Sequence[int]) -> list[tuple[int, bool]]:
-    """Every number of keys, even and skewed; one key is both."""
+    """Return every number of keys, even and skewed; one key is both."""
     return [(keys, skewed) for keys in numbers for skewed in (False, True) if keys > 1 or not skewed]
 
 
 def events(number: int, numbers: Sequence[int]) -> pa.Table:
-    """Events in the order of time, half of them of a type that is asked for, with a column of keys for each line."""
+    """Return events in the order of time, half of them of a type that is asked for, with a column of keys for each line."""
     random = np.random.default_rng(7)
     found: dict[str, object] = {
         "ts": np.arange(number),
@@ -109,7 +109,7 @@ def session(rows: int) -> SparkSession:
 
 
 def bare_handover(frame: DataFrame, key: str) -> int:
-    """How many rows arrive in Python of those that must be sent, in the columns and with the tasks of gpu_match."""
+    """Return how many rows arrive in Python of those that must be sent, in the columns and with the tasks of gpu_match."""
     sent = frame.where("type IN ('A', 'B', 'C')").selectExpr("ts", "CAST(ASCII(type) AS BYTE) AS type", "x", key)
     return total(handed_over(sent.repartition(8, key)))
 
@@ -130,7 +130,7 @@ def measured(path: Path, numbers: Sequence[int], repeats: int, rows: int) -> lis
 
 
 def _line(frame: DataFrame, keys: int, skewed: bool, repeats: int) -> Line:
-    """One line, way by way in turn, so that what else the machine does meets them alike."""
+    """Return one line, way by way in turn, so that what else the machine does meets them alike."""
     key = column(keys, skewed=skewed)
     report = gpu_cep.RunReport()
     ways: dict[str, Callable[[], int]] = {
@@ -151,20 +151,20 @@ def _line(frame: DataFrame, keys: int, skewed: bool, repeats: int) -> Line:
 
 
 def taken(way: Callable[[], int], before: Taken) -> Taken:
-    """What one run of a way takes, or what one took `before`, whichever is less."""
+    """Return what one run of a way takes, or what one took `before`, whichever is less."""
     start, busy = time.perf_counter(), cpu_seconds()
     way()
     return Taken(min(before.clock, time.perf_counter() - start), min(before.cores, cpu_seconds() - busy))
 
 
 def cpu_seconds() -> float:
-    """The seconds that cores have spent on this process and those below it."""
+    """Return the seconds that cores have spent on this process and those below it."""
     ticks = sum(_cpu_ticks(process) for process in (os.getpid(), *descendants(os.getpid())))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _cpu_ticks(process: int) -> int:
-    """The ticks of a process and of the children that it waited for; 0 if it has ended, since its parent has them then."""
+    """Return the ticks of a process and of the children that it waited for; 0 if it has ended, since its parent has them then."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -173,7 +173,7 @@ def _cpu_ticks(process: int) -> int:
 
 
 def record_name(events: int, rows: int) -> str:
-    """What a record of so many events, and rows a batch, is called."""
+    """Return what a record of so many events, and rows a batch, is called."""
     return "-".join(["keys", *(f"{events}-events" for _ in range(events != EVENTS)), *(f"{rows}-rows" for _ in range(rows != ROWS))])
 
 
@@ -206,7 +206,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 
 
 def ask(options: argparse.Namespace) -> dict[str, Any]:
-    """The lines of a record, by the names of their columns of keys."""
+    """Return the lines of a record, by the names of their columns of keys."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events, options.keys), path, row_group_size=max(1, options.events // ROW_GROUPS))

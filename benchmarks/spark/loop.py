@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 
 def count_by_loop(events: DataFrame, window: int) -> DataFrame:
-    """The number of matches of each patient, by ``applyInPandas``."""
+    """Return the number of matches of each patient, by ``applyInPandas``."""
     relevant = events.where("type IN ('C', 'P', 'D', 'B')").select("patient", "ts", "type")
     return relevant.groupBy("patient").applyInPandas(_counting(window), "matches long")
 

@@ -79,7 +79,7 @@ class SparkTiming:
 
 
 def measure_spark(workload: Workload, events: int, loop_events: int, folder: Path, repeats: int) -> list[SparkTiming]:
-    """All contestants on `workload` (medical, without conditions on pairs), written to `folder` as Parquet; their counts are checked."""
+    """Return all contestants' times on `workload` (medical, no conditions on pairs), written to `folder` as Parquet; counts are checked."""
     session = _session()
     try:
         timings = _measured(session, workload, events, _rivals, folder, repeats)
@@ -91,7 +91,7 @@ def measure_spark(workload: Workload, events: int, loop_events: int, folder: Pat
 def _measured(
     session: SparkSession, workload: Workload, events: int, contestants: Contestants, folder: Path, repeats: int
 ) -> list[SparkTiming]:
-    """Some contestants on so many events, in streams as long as the workload's own."""
+    """Return some contestants' times on so many events, in streams as long as the workload's own."""
     case = of_usual_length(workload, events)
     path = folder / f"{events}.parquet"
     table = events_of(case)

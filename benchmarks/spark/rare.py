@@ -82,7 +82,7 @@ class RuleSetLine:
 
 
 def events(number: int) -> pa.Table:
-    """Events in the order of time: two fifths each of types A and B, a fifth of C, one in 100 of D, and one in 100,000 of R."""
+    """Return events in the order of time: two fifths each of types A and B, a fifth of C, one in 100 of D, and one in 100,000 of R."""
     random = np.random.default_rng(7)
     drawn = random.random(number)
     types = np.select([drawn < RARE, drawn < 0.01, drawn < 0.2, drawn < 0.6], ["R", "D", "C", "B"], "A")
@@ -111,7 +111,7 @@ def measured(path: Path, repeats: int) -> tuple[list[Line], list[RuleSetLine]]:
 
 
 def _line(frame: DataFrame, question: str, repeats: int) -> Line:
-    """One line, way by way in turn, so that what else the machine does meets them alike."""
+    """Return one line, way by way in turn, so that what else the machine does meets them alike."""
     query, rare = QUESTIONS[question]
     report = gpu_cep.RunReport()
     ways = {name: partial(count, frame, query, named) for name, named in ((OFF, None), (AUTO, "auto"), (NAMED, rare))}

@@ -36,14 +36,14 @@ BARE, SORTED, OURS = "shuffled", "shuffled and sorted", "gpu_match"
 
 
 def events(number: int, numbers: tuple[int, ...]) -> pa.Table:
-    """Prices at different times, in no order, with a column of keys for each number of partitions."""
+    """Return prices at different times, in no order, with a column of keys for each number of partitions."""
     random = np.random.default_rng(11)
     keys = {f"k{each}": random.integers(0, each, number) for each in numbers}
     return pa.table({"ts": random.permutation(number), "price": random.integers(0, 100, number), "unread": random.random(number), **keys})
 
 
 def bare(frame: DataFrame, key: str, *, ordered: bool) -> int:
-    """How many rows arrive in Python, in the columns and with the tasks of gpu_match."""
+    """Return how many rows arrive in Python, in the columns and with the tasks of gpu_match."""
     shuffled = frame.select(key, "ts", "price").repartition(8, key)
     return total(handed_over(shuffled.sortWithinPartitions(key, "ts") if ordered else shuffled))
 

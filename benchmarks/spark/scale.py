@@ -46,7 +46,7 @@ class Costs:
     match: float
 
     def seconds(self, events: int, cores: int) -> float:
-        """What `cores` take for so many events, all of them busy all the time."""
+        """Return what `cores` take for so many events, all of them busy all the time."""
         row = self.read + self.share * (self.shuffle + self.hand_over + self.match)
         return events * row / cores / 1e9
 
@@ -62,7 +62,7 @@ class Check:
 
 
 def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
-    """The run up to each of its steps, each with all before it."""
+    """Return a run up to each of its steps, each with all before it."""
     relevant = frame.where("type IN ('C', 'P', 'D', 'B')").select(*COLUMNS)
     shuffled = relevant.repartition("patient")
     return {
@@ -74,7 +74,7 @@ def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
 
 
 def measured_costs(path: Path, query: str, events: int, repeats: int) -> tuple[Costs, float]:
-    """The costs of a row on one core, by the differences between runs; and the seconds of the whole run."""
+    """Return the costs of a row on one core, by the differences between runs; and the seconds of the whole run."""
     spark = session(1)
     try:
         frame = spark.read.parquet(str(path))
@@ -93,7 +93,7 @@ def _warm(run: Callable[[], object], repeats: int) -> float:
 
 
 def measured_run(paths: list[Path], query: str, cores: int, repeats: int) -> tuple[float, int]:
-    """The best warm seconds of the whole run over some files, and its answer."""
+    """Return the best warm seconds of the whole run over some files, and its answer."""
     spark = session(cores)
     try:
         frame = spark.read.parquet(*map(str, paths))

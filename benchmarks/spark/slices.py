@@ -54,7 +54,7 @@ class Timing:
 
 
 def events(number: int) -> pa.Table:
-    """Events in the order of time, half of them of a type that is asked for, with a key of many alike and one that has nine tenths."""
+    """Return events in the order of time, half of them of a type that is asked for, with a key of even values and a skewed one."""
     random = np.random.default_rng(7)
     even = random.integers(0, KEYS, number)
     return pa.table(
@@ -87,7 +87,7 @@ def session(cores: int) -> SparkSession:
 
 
 def plain_handover(frame: DataFrame) -> DataFrame:
-    """What Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
+    """Return what Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
     relevant = frame.where("type IN ('A', 'B', 'C')").select("ts", "type", "x")
     return handed_over(relevant.repartition(F.floor(F.col("ts") / (16 * WINDOW))))
 
@@ -97,14 +97,14 @@ def counts_of(frame: DataFrame, key: str | None = None, slices: str | None = "au
 
 
 def answer_of(way: str, frame: DataFrame) -> int:
-    """What one way counts."""
+    """Return what one way counts."""
     if way == BARE:
         return total(plain_handover(frame))
     return counts_of(frame, KEY_OF[way.removesuffix(WHOLE)], None if way.endswith(WHOLE) else "auto")
 
 
 def measured(path: Path, repeats: int) -> list[Timing]:
-    """All ways, turn by turn, so that what else the machine does meets them alike: the best of so many times."""
+    """Return the best time of each way, taken turn by turn, so that what else the machine does meets them alike."""
     best: dict[tuple[str, int], Timing] = {}
     for _ in range(repeats):
         for cores, ways in WAYS.items():
@@ -122,7 +122,7 @@ def measured(path: Path, repeats: int) -> list[Timing]:
 
 
 def timed(way: str, cores: int, frame: DataFrame) -> Timing:
-    """One run of one way."""
+    """Return what one run of one way takes."""
     for worker in workers():
         Path(f"/proc/{worker}/clear_refs").write_text("5")  # forgets the peak so far
     start = time.perf_counter()
@@ -132,12 +132,12 @@ def timed(way: str, cores: int, frame: DataFrame) -> Timing:
 
 
 def workers() -> list[int]:
-    """The Python processes below this one."""
+    """Return the Python processes below this one."""
     return [process for process in descendants(os.getpid()) if "python" in Path(f"/proc/{process}/comm").read_text()]
 
 
 def descendants(parent: int) -> Iterator[int]:
-    """The processes below one, at any depth."""
+    """Yield the processes below one, at any depth."""
     for listed in Path(f"/proc/{parent}/task").glob("*/children"):
         try:
             children = listed.read_text().split()
@@ -158,7 +158,7 @@ def check(timings: list[Timing], table: pa.Table) -> None:
 
 
 def ratios(timings: list[Timing]) -> dict[str, float]:
-    """What slices must hold: at least 0.9, and at most 1.5; and what they take where there are keys enough."""
+    """Return the ratios that slices must keep, at least 0.9 and at most 1.5, and what they take where there are keys enough."""
     seconds = {(timing.way, timing.cores): timing.seconds for timing in timings}
     gains = {way: seconds[way, 1] / seconds[way, 2] for way in (KEYLESS, BARE)}
     return {

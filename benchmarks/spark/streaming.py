@@ -59,7 +59,7 @@ class Taken:
 
 
 def events(rows: int, keys: int, number: int, *, fresh: bool = False) -> pa.Table:
-    """The events of one micro-batch, of four types, in no order within the lateness."""
+    """Return the events of one micro-batch, of four types, in no order within the lateness."""
     random = np.random.default_rng(number)
     times = np.arange(rows) * (SPAN * SECOND // rows) + random.integers(0, DELAY * SECOND, rows)
     own = random.integers(0, keys, rows) + (keys * number if fresh else 0)
@@ -88,7 +88,7 @@ def source(session: SparkSession, folder: Path) -> DataFrame:
 
 
 def bare_road(frame: DataFrame) -> DataFrame:
-    """The rows of the query's events in the columns that it reads, packed by bucket, shuffled and added to a state that nobody reads."""
+    """Return the query's events in the columns that it reads, packed by bucket, shuffled and added to a state that nobody reads."""
     kinds = F.when(F.col("type") == "A", 0).when(F.col("type") == "B", 1).otherwise(2).cast("byte")
     sent = frame.where("type IN ('A', 'B', 'C')").select("ts", kinds, "k", "x", F.hash("k").alias("keys"))
     named = sent.toDF(*(f"c{place}" for place in range(4)), "keys")
@@ -118,7 +118,7 @@ def storing(column: str, kind: str) -> StatefulProcessor:
 
 
 def run(found: DataFrame, rows: int) -> Taken:
-    """What all micro-batches take, read one after the other."""
+    """Return what all micro-batches take, read one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         stamps: list[float] = []
 
@@ -150,7 +150,7 @@ def by_keys(session: SparkSession, place: Path, rows: int, batches: int, keys: l
 
 
 def of_fresh_keys(session: SparkSession, place: Path, windows: int) -> str:
-    """What a state holds of a stream whose keys are new in every micro-batch, which is as long as two windows."""
+    """Return what a state holds of a stream whose keys are new in every micro-batch, which is as long as two windows."""
     rows = 20_000
     folder = written(place / "fresh", rows, windows, rows // 2, fresh=True)
     progress = run(gpu_cep.gpu_match(source(session, folder), QUERY), rows).progress

@@ -62,7 +62,7 @@ class Use:
 
 
 def batches(events: int) -> Iterator[pa.RecordBatch]:
-    """Events of `STREAMS` users as Spark sends them: in batches, with text as text."""
+    """Yield events of `STREAMS` users as Spark sends them: in batches, with text as text."""
     random = np.random.default_rng(5)
     kinds, cities = pa.array(["A", "B", "C", "D"]), pa.array([f"the city of number {n}" for n in range(500)])
     for begin in range(0, events, BATCH):
@@ -78,7 +78,7 @@ def batches(events: int) -> Iterator[pa.RecordBatch]:
 
 
 def work(allowed: int, output: str) -> Work:
-    """What gpu_match would ask of the worker."""
+    """Return what gpu_match would ask of the worker."""
     options = make_options()
     query = NarrowQuery.of(QUERY, next(batches(1)).schema, options, Settings(output=output, engine="cpu"))
     returned = batch_schema(spark_schema(answer_schema(query.plan, query.events)), "UTC")
@@ -86,7 +86,7 @@ def work(allowed: int, output: str) -> Work:
 
 
 def measured(events: int, allowed: int, output: str) -> Use:
-    """The figures of this process."""
+    """Return the figures of this process."""
     asked = work(allowed, output)
     list(match_partition(asked, _read(asked, 1_000)))  # loads the code
     base, begin = peak_bytes(), time.perf_counter()
@@ -96,7 +96,7 @@ def measured(events: int, allowed: int, output: str) -> Use:
 
 
 def _read(asked: Work, events: int) -> Iterator[pa.RecordBatch]:
-    """The columns that the query reads."""
+    """Return the columns that the query reads."""
     return (batch.select(asked.events.names) for batch in batches(events))
 
 
@@ -107,13 +107,13 @@ def _counted(source: Iterator[pa.RecordBatch], sizes: list[int]) -> Iterator[pa.
 
 
 def in_a_process(events: int, allowed: int, output: str) -> Use:
-    """The figures of a process of its own."""
+    """Return the figures of a process of its own."""
     command = [sys.executable, "-m", "benchmarks.spark.worker_memory", str(events), str(allowed), output]
     return Use(**json.loads(subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout))
 
 
 def table(uses: Sequence[Use]) -> str:
-    """A line for each worker."""
+    """Return a line for each worker."""
     head = ("output", "events", "their MiB", "allowed, MiB", "taken, MiB", "taken / events", "result, MiB", "s")
     lines = [
         (
@@ -132,7 +132,7 @@ def table(uses: Sequence[Use]) -> str:
 
 
 def markdown(by_room: Sequence[Use], by_size: Sequence[Use], where: str) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     parts = [
         "# What a Python worker takes of the memory",
         where,

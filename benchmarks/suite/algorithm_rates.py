@@ -35,7 +35,7 @@ class AlgorithmRate:
 
 
 def measure_algorithms(case: Case, outputs: tuple[str, ...], repeats: int) -> list[AlgorithmRate]:
-    """All of them on the same events; those that run must find the same number of matches."""
+    """Return the rates of all algorithms on the same events; those that run must find the same number of matches."""
     events = events_of(case)
     return [rate for output in outputs for rate in _by_all(case, events, output, repeats)]
 

@@ -51,7 +51,7 @@ class Change:
 
     @property
     def in_floors(self) -> float:
-        """The ratio in multiples of each run's own floor."""
+        """Return the ratio in multiples of each run's own floor."""
         return self.ratio / self.floors
 
 
@@ -60,7 +60,7 @@ class NoRecord(Exception):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A run's record.
+    """Return a run's record.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
-    """All figures that both have, but those too short to compare."""
+    """Return all figures that both have, but those too short to compare."""
     old, new = dict(_figures(before)), dict(_figures(after))
     copies = {name: new[name] / old[name] for name in old.keys() & new.keys() if name[0] == "floors" and name[1].endswith(COPY)}
     floors = {name.partition(", ")[0]: ratio for (_, name), ratio in copies.items()}
@@ -90,7 +90,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
 
 
 def _figures(record: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
-    """Each figure's part and name, with its value."""
+    """Yield each figure's part and name, with its value."""
     for part, (names, values) in PARTS.items():
         for entry in record[part]:
             yield from _figures_of(part, entry, names, values)
@@ -112,7 +112,7 @@ def _figures_of(
 
 
 def markdown(before: Mapping[str, Any], after: Mapping[str, Any], found: Sequence[Change]) -> str:
-    """The page: each part in short, then the figures that are farthest apart."""
+    """Return the page: each part in short, then the figures that are farthest apart."""
     runs = [("", "machine", "cores", "day", "commit", "extent", "load"), _run("before", before), _run("after", after)]
     parts = [("part", "figures", "mean ratio of seconds", "mean ratio in floors", "slowest in floors", "fastest in floors")]
     for part in dict.fromkeys(change.part for change in found):

@@ -77,7 +77,7 @@ QUESTIONS = {
 
 
 def made(events: int) -> pa.Table:
-    """The events in the order of time, with types and symbols as plain text; fewer events are of fewer symbols."""
+    """Return the events in the order of time, with types and symbols as plain text; fewer events are of fewer symbols."""
     random = np.random.default_rng(11)
     times = np.datetime64("2026-01-01", "us") + np.sort(random.integers(0, MICROSECONDS, events)).astype("timedelta64[us]")
     symbols = pa.array([f"symbol {number:04}" for number in range(max(1, SYMBOLS * events // EVENTS))])
@@ -153,7 +153,7 @@ def _peak(path: str, question: str, way: str) -> int:
 
 
 def taken(path: str, question: str, way: str) -> int:
-    """The bytes at this process's peak beyond what it had when its code was loaded, by one way."""
+    """Return the bytes at this process's peak beyond what it had when its code was loaded, by one way."""
     small = pq.ParquetFile(path).read_row_group(0)
     cep.match(small, QUESTIONS[question].query, **QUESTIONS[question].options)
     before = peak_bytes()
@@ -162,7 +162,7 @@ def taken(path: str, question: str, way: str) -> int:
 
 
 def table(found: Sequence[Asked]) -> str:
-    """A line for each question: by how much less ``match(path)`` takes, and what it takes beside reading alone."""
+    """Return a line for each question: by how much less ``match(path)`` takes, and what it takes beside reading alone."""
     head = ("question", "row groups read", "read_table + match", "reading alone", "memory")
     lines = [
         (
@@ -183,7 +183,7 @@ def _times(each: Asked, way: str, what: str) -> str:
 
 
 def markdown(found: Sequence[Asked], where: str, events: int, repeats: int) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     seconds = [
         ("question", "way", "CPU s", "clock s", "peak, MiB"),
         *(

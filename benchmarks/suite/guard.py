@@ -32,7 +32,7 @@ class Ratio:
 
 
 def ratios(stages: Iterable[Stages], floors: Iterable[Floor], recorded: Mapping[str, float]) -> list[Ratio]:
-    """The ratio of every stage; those of stages that are not in `recorded` have nothing to exceed."""
+    """Return the ratio of every stage; those of stages that are not in `recorded` have nothing to exceed."""
     copy = {floor.workload: floor.seconds for floor in floors if floor.operation == COPY}
     return [
         Ratio(each.workload, each.output, stage, seconds / copy[each.workload], recorded.get(f"{each.workload}/{each.output}/{stage}"))
@@ -42,7 +42,7 @@ def ratios(stages: Iterable[Stages], floors: Iterable[Floor], recorded: Mapping[
 
 
 def read(events: int) -> dict[str, float]:
-    """The recorded ratios; none if they are those of another number of events, with which caches bear otherwise on them."""
+    """Return the recorded ratios; none if they are those of another number of events, with which caches bear otherwise on them."""
     if not RECORDED.exists():
         return {}
     found = json.loads(RECORDED.read_text())

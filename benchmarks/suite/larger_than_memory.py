@@ -62,7 +62,7 @@ QUESTIONS = {
 
 
 def chunk(number: int, events: int) -> pa.Table:
-    """The events of one chunk, in the order of time, behind those of the chunks before."""
+    """Return the events of one chunk, in the order of time, behind those of the chunks before."""
     random = np.random.default_rng(number)
     begin = np.datetime64("2026-01-01", "us") + np.timedelta64(number * CHUNK * STEP, "us")
     symbols = pa.array([f"symbol {each:04}" for each in range(SYMBOLS)])
@@ -92,7 +92,7 @@ def run(path: str, question: str, memory: str) -> Ran:
 
 
 def taken(path: str, question: str, memory: str) -> Ran:
-    """What this process takes for a question."""
+    """Return what this process takes for a question."""
     query, options = QUESTIONS[question]
     # the compiled kernels are loaded before
     cep.match(pq.ParquetFile(path).read_row_group(0), query, **options)
@@ -119,7 +119,7 @@ def _timed(does: Callable[[], pa.Table]) -> tuple[float, float, pa.Table]:
 
 
 def markdown(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str], events: int, size: int) -> str:
-    """The page of a record; `size`: the bytes of the file."""
+    """Return the page of a record; `size`: the bytes of the file."""
     sections = [
         f"# A file larger than memory, on {where['machine']}, {where['day']}",
         f"Commit {where['commit']}; pyarrow {where['pyarrow']}; load average {where['load']} before the first run. {events:,} events in "

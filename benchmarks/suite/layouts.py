@@ -37,7 +37,7 @@ Write = Callable[[pa.Table, Path], None]
 
 
 def _to_file(**how: Any) -> Write:
-    """A writer of one file, in row groups of :data:`GROUP` rows unless `how` says otherwise."""
+    """Return a writer of one file, in row groups of :data:`GROUP` rows unless `how` says otherwise."""
     return lambda events, path: pq.write_table(events, path / "events.parquet", **{"row_group_size": GROUP, **how})
 
 
@@ -87,7 +87,7 @@ def measured(name: str, events: pa.Table, folder: Path, repeats: int) -> Layout:
 
 
 def _asked(path: Path, question: str, repeats: int, **options: Any) -> tuple[float, int, cep.Profile]:
-    """The least processor seconds of a question, its matches, and what one run did."""
+    """Return the least processor seconds of a question, its matches, and what one run did."""
     profile = cep.Profile()
     asked = QUESTIONS[question]
     found = cep.match(path, asked.query, profile=profile, **asked.options, **options).num_rows
@@ -100,7 +100,7 @@ def _asked(path: Path, question: str, repeats: int, **options: Any) -> tuple[flo
 
 
 def markdown(found: Sequence[Layout], where: str, events: int, repeats: int) -> str:
-    """The figures as a page."""
+    """Return the figures as a page."""
     parts = [
         "# Layouts of event files",
         where,

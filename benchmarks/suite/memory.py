@@ -36,7 +36,7 @@ class MemoryUse:
 
     @property
     def working_ratio(self) -> float:
-        """What the match itself needed, in sizes of its input."""
+        """Return what the match itself needed, in sizes of its input."""
         return (self.peak_bytes - self.loaded_bytes) / self.input_bytes
 
 

@@ -29,7 +29,7 @@ def draw(curves: Mapping[str, Sequence[Timing]], stages: Sequence[Stages], floor
 
 
 def _curve(name: str, timings: Sequence[Timing]) -> Canvas:
-    """One panel for each workload and output, one line for each contestant."""
+    """Return one panel for each workload and output, one line for each contestant."""
     panels = list(dict.fromkeys((timing.workload, timing.output) for timing in timings))
     canvas = Canvas(figsize=(3.2 * len(panels), 2.6), layout="constrained")
     for axes, panel in zip(canvas.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
@@ -51,7 +51,7 @@ def _lines(axes: Axes, name: str, timings: Sequence[Timing]) -> None:
 
 
 def _stages(stages: Sequence[Stages], copies: Mapping[str, float]) -> Canvas:
-    """One bar for each workload and output, in copies of its columns."""
+    """Return one bar for each workload and output, in copies of its columns."""
     canvas = Canvas(figsize=(7, 0.35 * len(stages) + 1), layout="constrained")
     axes = canvas.subplots()
     names = [f"{each.workload}, {each.output}" for each in stages]

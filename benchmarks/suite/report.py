@@ -58,7 +58,7 @@ class Report:
 
     @property
     def name(self) -> str:
-        """What its files are called: two commits on one machine and day have files of their own."""
+        """Return the name of its files: two commits on one machine and day have files of their own."""
         where = self.environment
         return f"{slug(where.machine)}-{where.processors}-cores-{where.day}-{where.commit}-{self.extent}"
 
@@ -83,7 +83,7 @@ def write(report: Report, folder: Path) -> tuple[Path, Path]:
 
 
 def markdown(report: Report, plots: Sequence[str] = ()) -> str:
-    """The page; `plots` are the names of files in the folder that is called as the report."""
+    """Return the page; `plots` are the names of files in the folder that is called as the report."""
     sections = [
         _environment_section(report),
         _section("Events per second", _timing_rows(report.timings)),
@@ -127,7 +127,7 @@ def _section(title: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _timing_rows(timings: Iterable[Timing], shown: Callable[[Timing], str] | None = None) -> list[list[str]]:
-    """One row per case and output, one column per contestant, and how the library compares with C++, which has one thread."""
+    """Return one row per case and output, one column per contestant, and how the library compares with C++, which has one thread."""
     cases: dict[tuple[str, int, int, int, str], dict[str, Timing]] = {}
     for timing in timings:
         case = (timing.workload, timing.events, timing.streams, timing.window_factor, timing.output)
@@ -153,7 +153,7 @@ def _cost(timing: Timing) -> str:
 
 
 def _algorithm_rows(rates: Sequence[AlgorithmRate]) -> list[list[str]]:
-    """One row per workload and output; a dash is an algorithm that does not run the query, or takes too many steps."""
+    """Return one row per workload and output; a dash is an algorithm that does not run the query, or takes too many steps."""
     heads = list(dict.fromkeys(rate.algorithm for rate in rates))
     cells: dict[tuple[str, str, int], dict[str, str]] = {}
     for rate in rates:
@@ -178,7 +178,7 @@ def _multiple(floor: Floor, timings: Sequence[Timing], output: str) -> str:
 
 
 def _stage_rows(stages: Sequence[Stages], ratios: Sequence[Ratio]) -> list[list[str]]:
-    """What each stage takes; and of the whole call, what no stage has: planning, threads and the library's own Python."""
+    """Return what each stage takes; and of the whole call, what no stage has: planning, threads and the library's own Python."""
     heads = list(dict.fromkeys(stage for each in stages for stage in each.seconds))
     copies = {(each.workload, each.output, each.stage): f"{each.copies:.2f}" for each in ratios}
     rows = [["workload", "output", *heads, "whole call, ms", "outside the stages, ms"]]

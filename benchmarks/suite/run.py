@@ -57,12 +57,12 @@ class Run:
     workloads: Sequence[Workload]
 
     def cases(self, events: int) -> list[Case]:
-        """Each workload with so many events, and its own number of streams."""
+        """Return each workload with so many events, and its own number of streams."""
         return [Case(workload, events, workload.streams) for workload in self.workloads]
 
 
 def _measured_calls(run: Run) -> dict[str, Any]:
-    """What is timed on one table of each workload: contestants, floors, stages, and the stages' ratios to the floor."""
+    """Return what is timed on one table of each workload: contestants, floors, stages, and the stages' ratios to the floor."""
     recorded = guard.read(run.extent.events)
     found = [_measured_call(case, run.extent.repeats, recorded) for case in run.cases(run.extent.events)]
     names = ("timings", "floors", "stages", "ratios")
@@ -91,7 +91,7 @@ def _measured_algorithms(run: Run) -> dict[str, Any]:
 
 
 def _measured_curves(run: Run) -> dict[str, Any]:
-    """Costs over the number of streams, the number of events (with as many in each stream) and the length of the window."""
+    """Return costs over the number of streams, the number of events (with as many in each stream) and the length of the window."""
     extent = run.extent
     curved = [workload for workload in run.workloads if workload.name in extent.curved]
     most = extent.curve_events

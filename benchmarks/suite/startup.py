@@ -95,7 +95,7 @@ class StartUp:
 
 
 def measure_startup(cache: str, cache_folder: str | None) -> StartUp:
-    """One process that imports gpu_cep and matches; `cache_folder` is numba's (None: the default one)."""
+    """Return what one process takes that imports gpu_cep and matches; `cache_folder` is numba's (None: the default one)."""
     environment = dict(os.environ) if cache_folder is None else dict(os.environ, NUMBA_CACHE_DIR=cache_folder)
     command = [sys.executable, "-c", CHILD, json.dumps([KNOWN, KNOWN, NEW])]
     answer = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
@@ -103,7 +103,7 @@ def measure_startup(cache: str, cache_folder: str | None) -> StartUp:
 
 
 def measure_startups() -> list[StartUp]:
-    """Cold caches, then the same folder filled, each in a process of its own."""
+    """Return what a process takes with cold caches, then with the same folder filled."""
     with tempfile.TemporaryDirectory() as folder:
         return [measure_startup("cold", folder), measure_startup("warm", folder), measure_startup("warm, again", folder)]
 

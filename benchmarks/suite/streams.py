@@ -44,7 +44,7 @@ QUESTIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def events_from(begin: int, count: int, keys: int) -> pa.Table:
-    """The events of some microseconds, one in each."""
+    """Return the events of some microseconds, one in each."""
     random = np.random.default_rng(begin)
     columns = [
         (begin + np.arange(count)).astype("datetime64[us]"),
@@ -69,7 +69,7 @@ def measure(question: str, window: int, keys: int, push: int, pushes: int, threa
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """The processor time of a call."""
+    """Return the processor time of a call."""
     begin = time.process_time()
     call()
     return time.process_time() - begin

@@ -45,7 +45,7 @@ PRINTED = Thresholds(acceleration=8, speed=70, braking=-9)
 
 
 def car_reports(events: int, cars: int = CARS, aggressive: float = AGGRESSIVE, seed: int = SEED) -> pa.Table:
-    """The first `events` reports of `cars` cars, in time order, the cars in one order in each second.
+    """Return the first `events` reports of `cars` cars, in time order, the cars in one order in each second.
 
     The acceleration holds until the car's next report; the speed in between changes evenly.
     """
@@ -64,7 +64,7 @@ def car_reports(events: int, cars: int = CARS, aggressive: float = AGGRESSIVE, s
 
 
 def percentiles(reports: pa.Table) -> Thresholds:
-    """The paper's thresholds: the 99th percentile of the speeds, the 90th of the accelerations and of the decelerations."""
+    """Return the paper's thresholds: the 99th percentile of the speeds, the 90th of the accelerations and of the decelerations."""
     accel = reports["accel"].to_numpy()
     return Thresholds(
         acceleration=float(np.percentile(accel[accel > 0], 90)),
@@ -74,7 +74,7 @@ def percentiles(reports: pa.Table) -> Thresholds:
 
 
 def _speeds(rng: np.random.Generator, seconds: int, aggressive: float) -> np.ndarray:
-    """The speed at each second of one long drive, in m/s."""
+    """Return the speed at each second of one long drive, in m/s."""
     cycles = seconds // _SHORTEST_CYCLE + 1
     sharp, hard = rng.random((2, cycles)) < aggressive
     low = np.where(rng.random(cycles) < STANDING, 0.0, rng.uniform(*SLOW, cycles))

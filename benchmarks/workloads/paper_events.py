@@ -50,7 +50,7 @@ TICKER_SYMBOLS = 2
 
 @lru_cache(maxsize=4)
 def onco(events: int) -> pa.Table:
-    """Treatments of patients, of whom ten are treated at a time, each beginning four days after the one before."""
+    """Return treatments of patients, of whom ten are treated at a time, each beginning four days after the one before."""
     rng = np.random.default_rng(SEED)
     mean_gap = 86_400 / ONCO_EVENTS_PER_DAY / COPY_ROOM
     seconds = COPY_ROOM * np.cumsum(rng.integers(1, int(2 * mean_gap), events))
@@ -62,7 +62,7 @@ def onco(events: int) -> pa.Table:
 
 @lru_cache(maxsize=4)
 def nyse(events: int) -> pa.Table:
-    """Trades in bursts; the price of a share walks at random."""
+    """Return trades in bursts; the price of a share walks at random."""
     rng = np.random.default_rng(SEED)
     pausing = rng.random(events) < NYSE_PAUSES
     gaps = np.where(pausing, rng.integers(*NYSE_PAUSE_US, events), rng.integers(*NYSE_GAP_US, events))
@@ -76,7 +76,7 @@ def nyse(events: int) -> pa.Table:
 
 
 def copied(events: pa.Table, types: Sequence[str], times: int) -> pa.Table:
-    """The events, those of some types `times` times, each copy a tick behind the one before; cut to the same number (thesis table 4.1)."""
+    """Return the events, cut to the same number, with those of some types `times` times, each copy a tick later (thesis table 4.1)."""
     marked = pc.is_in(events["type"].cast(pa.string()), value_set=pa.array(types)).to_numpy()
     counts = np.where(marked, times, 1)
     rows = np.repeat(np.arange(len(counts)), counts)[: len(counts)]
@@ -87,7 +87,10 @@ def copied(events: pa.Table, types: Sequence[str], times: int) -> pa.Table:
 
 @lru_cache(maxsize=8)
 def tickers(events: int, rising: float) -> pa.Table:
-    """Two symbols; a price goes up by one with probability `rising`, and else down or nowhere (SASE+ section 6); 1000 is followed by 1."""
+    """Return events of two symbols (SASE+ section 6).
+
+    A price goes up by one with probability `rising`, else down or nowhere; 1000 is followed by 1.
+    """
     rng = np.random.default_rng(SEED)
     symbols = rng.integers(1, TICKER_SYMBOLS + 1, events)
     falling = (1 - rising) / 2
@@ -103,14 +106,14 @@ def tickers(events: int, rising: float) -> pa.Table:
 
 @lru_cache(maxsize=4)
 def regions(events: int) -> pa.Table:
-    """Prices of companies, whose type is their region; each carries a history of older prices, like those of its sector."""
+    """Return prices of companies, whose type is their region; each carries a history of older prices, like those of its sector."""
     rng = np.random.default_rng(SEED)
     return _with_histories(rng, drawn(rng, REGIONS, events))
 
 
 @lru_cache(maxsize=4)
 def shifting(events: int, phase: int) -> pa.Table:
-    """Events of A, B and C, of which another one is rare after each `phase` events."""
+    """Return events of A, B and C, of which another one is rare after each `phase` events."""
     rng = np.random.default_rng(SEED)
     rare = np.arange(events) // phase % 3
     codes = (rare + np.where(rng.random(events) < 0.01, 0, rng.integers(1, 3, events))) % 3
@@ -127,7 +130,7 @@ def _with_histories(rng: np.random.Generator, kinds: pa.DictionaryArray) -> pa.T
 
 
 def drawn(rng: np.random.Generator, shares: Mapping[str, float], events: int) -> pa.DictionaryArray:
-    """Types drawn independently of one another, in proportion to `shares`."""
+    """Return types drawn independently of one another, in proportion to `shares`."""
     weights = np.array(list(shares.values()), float)
     codes = rng.choice(len(weights), events, p=weights / weights.sum())
     return pa.DictionaryArray.from_arrays(codes.astype(np.int32), list(shares))

@@ -46,7 +46,7 @@ class Workload:
 
 
 def window_ticks(workload: Workload, streams: int, factor: int = 1) -> int:
-    """The length of the window in ticks of ``ts``, `factor` times the workload's own."""
+    """Return the length of the window in ticks of ``ts``, `factor` times the workload's own."""
     return int(workload.window * workload.mean_gap * streams * factor)
 
 
@@ -55,7 +55,7 @@ def query_text(workload: Workload, streams: int, factor: int = 1) -> str:
 
 
 def generate(workload: Workload, events: int = DEFAULT_EVENTS, streams: int | None = None) -> pa.Table:
-    """The events of `workload` as a table of the columns ts, the stream key if it has one, type and the value."""
+    """Return the events of `workload` as a table of the columns ts, the stream key if it has one, type and the value."""
     rng = np.random.default_rng(workload.seed)
     gaps = rng.integers(workload.smallest_gap, workload.largest_gap + 1, events)
     columns: dict[str, pa.Array] = {"ts": pa.array(np.cumsum(gaps, dtype=np.int64))}

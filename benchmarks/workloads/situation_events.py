@@ -38,30 +38,30 @@ class SituationStream:
 
 
 def plain_streams(count: int) -> tuple[SituationStream, ...]:
-    """S1, S2, …, as section 6.1 has them."""
+    """Return S1, S2, …, as section 6.1 has them."""
     return tuple(SituationStream(f"S{number}") for number in range(1, count + 1))
 
 
 def streams_of_durations(a: float, b: float) -> tuple[SituationStream, SituationStream]:
-    """A and B, whose durations are as `a` to `b` on average; A's are always the same (section 6.3.1)."""
+    """Return A and B, whose durations are as `a` to `b` on average; A's are always the same (section 6.3.1)."""
     low, high = (round(bound * b / a) for bound in DURATIONS)
     return SituationStream("A"), SituationStream("B", durations=(low, high))
 
 
 def streams_of_occurrences(ratios: Sequence[Sequence[float]] = OCCURRENCE_RATIOS) -> tuple[SituationStream, ...]:
-    """A, B, …, which occur in these ratios, each holding for an equal part of the events (section 6.4.2)."""
+    """Return A, B, …, which occur in these ratios, each holding for an equal part of the events (section 6.4.2)."""
     rarities = [tuple(max(ratio) / share for share in ratio) for ratio in ratios]
     return tuple(SituationStream(name, rarities=own) for name, own in zip("ABCDEFGHIJ", zip(*rarities, strict=True), strict=False))
 
 
 def situation_events(events: int, streams: Sequence[SituationStream], seed: int = SEED) -> pa.Table:
-    """An event each second: the column ts, and one for each stream."""
+    """Return an event each second: the column ts, and one for each stream."""
     columns = {stream.name: _holding(draw_situations(events, stream, place, seed), events) for place, stream in enumerate(streams)}
     return pa.table({"ts": np.arange(events), **columns})
 
 
 def draw_situations(events: int, stream: SituationStream, place: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
-    """When the situations of the stream at `place` begin and end, half-open; those of later streams do not depend on it."""
+    """Return when the situations of the stream at `place` begin and end, half-open; those of later streams do not depend on it."""
     rng = np.random.default_rng([seed, place])
     parts = len(stream.rarities)
     begin, starts, ends = 0, [], []
@@ -75,7 +75,7 @@ def draw_situations(events: int, stream: SituationStream, place: int, seed: int 
 
 
 def _cycles(rng: np.random.Generator, stream: SituationStream, rarity: float, begin: int, limit: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gaps, each with the situation behind it, from `begin` on: those of which the situation begins before `limit`."""
+    """Return gaps, each with the situation behind it, from `begin` on: those of which the situation begins before `limit`."""
     low, high = _gap_bounds(stream, rarity)
     cycles = max(limit - begin, 0) // (low + stream.durations[0]) + 1
     gaps = rng.integers(low, high + 1, cycles)
@@ -87,7 +87,7 @@ def _cycles(rng: np.random.Generator, stream: SituationStream, rarity: float, be
 
 
 def _gap_bounds(stream: SituationStream, rarity: float) -> tuple[int, int]:
-    """The stream's bounds, scaled so that a gap and a situation take `rarity` times as long."""
+    """Return the stream's bounds, scaled so that a gap and a situation take `rarity` times as long."""
     duration, gap = np.mean(stream.durations), np.mean(stream.gaps)
     factor = (rarity * (duration + gap) - duration) / gap
     return round(stream.gaps[0] * factor), round(stream.gaps[1] * factor)

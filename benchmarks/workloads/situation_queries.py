@@ -24,12 +24,12 @@ SHAPES = ("equal", "meets", "chain", "star", "combined")  # figure 6
 
 
 def query_of(pattern: str, names: Sequence[str], window: int) -> str:
-    """The query with this pattern over situations of these names."""
+    """Return the query with this pattern over situations of these names."""
     return f"DEFINE {', '.join(f'{name} AS {name}' for name in names)} PATTERN {pattern} WITHIN {window}"
 
 
 def shaped(shape: str, count: int, run: int = 0) -> str:
-    """The pattern of S1 to S`count` that figure 6 calls `shape`, with the relations of its `run`-th run."""
+    """Return the pattern of S1 to S`count` that figure 6 calls `shape`, with the relations of its `run`-th run."""
     rng = np.random.default_rng([SEED, SHAPES.index(shape), count, run])
     fixed = {"equal": "equals", "meets": "meets"}.get(shape)
     relations = [fixed or str(name) for name in rng.choice(list(RELATIONS), count - 1)]
@@ -38,6 +38,6 @@ def shaped(shape: str, count: int, run: int = 0) -> str:
 
 
 def _lefts(shape: str, count: int) -> list[int]:
-    """With which situation each one from the second on is related."""
+    """Return with which situation each one from the second on is related."""
     chained = {"star": 1, "combined": count // 2}.get(shape, count)
     return [min(right - 1, chained) for right in range(2, count + 1)]

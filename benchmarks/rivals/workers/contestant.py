@@ -58,7 +58,7 @@ class Contestant(Protocol):
     process: int
 
     def matches(self) -> pa.Table:
-        """All matches, in the columns that they are compared by."""
+        """Return all matches, in the columns that they are compared by."""
 
     def run(self) -> None:
         """Answer once more and produce every match's row, wherever that is cheapest."""
@@ -95,13 +95,13 @@ def _timed(contestant: Contestant) -> tuple[float, float]:
 
 
 def processor_seconds(process: int) -> float:
-    """The processor time that all threads of a process have taken so far."""
+    """Return the processor time that all threads of a process have taken so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def plain_columns(events: pa.Table) -> dict[str, Any]:
-    """The columns with text in place of dictionaries."""
+    """Return the columns with text in place of dictionaries."""
     return {
         field.name: events[field.name].cast(field.type.value_type) if pa.types.is_dictionary(field.type) else events[field.name]
         for field in events.schema

@@ -29,7 +29,7 @@ class PandasMatchRecognize:
 
 
 def relevant(events: pd.DataFrame) -> pd.DataFrame:
-    """The C, P, D and B, with a column for each of the first three that has the time of its events."""
+    """Return the C, P, D and B, with a column for each of the first three that has the time of its events."""
     kept = events[events["type"].isin(["C", "P", "D", "B"])]
     return kept.assign(**{kind.lower(): kept["ts"].where(kept["type"] == kind) for kind in "CPD"})
 
