@@ -18,7 +18,8 @@ from gpu_cep.plan.settings import Settings
 def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     """Return the columns that conditions, keys, order or output read, in the order of the schema.
 
-    With them the query can be bound anew: what it names is among them, even if nothing reads it.
+    With them the query can be bound anew: what it names is among them, even if nothing reads it. A
+    ranking that a plan leaves out is not of its query, nor of its settings.
     """
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys, *query.equivalences)
     ranking = query.ranking if isinstance(query, BoundPattern) else None
@@ -56,7 +57,7 @@ def condition_readers(query: BoundQuery) -> dict[int, dict[int, None]]:
 
 
 def narrow_settings(settings: Settings, schema: Collection[str]) -> Settings:
-    """Return the settings for events that have only the columns `schema`."""
+    """Return the settings of a plan for events that have only the columns `schema`."""
     return replace(settings, columns=None if settings.columns is None else tuple(name for name in settings.columns if name in schema))
 
 

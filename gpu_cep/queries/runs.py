@@ -160,7 +160,7 @@ def _plan_source(source: Source, pattern: Pattern, options: Options, settings: S
         return _plan_table(source, pattern, options, settings)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
-    narrow = narrow_settings(settings, read)
+    narrow = narrow_settings(whole.settings, read)
     if whole.algorithm == "brute_force":
         table = source.read(read)
         return make_plan(pattern, table.schema, options, narrow), InputEvents(table)

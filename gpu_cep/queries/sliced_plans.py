@@ -86,7 +86,7 @@ def decide_reading(
     files = source.group(read, source.schema.names[whole.query.timestamp], wanted_events(whole, source.schema))
     if files is None:
         return None
-    narrow, against = narrow_settings(settings, read), reason_against(whole)
+    narrow, against = narrow_settings(whole.settings, read), reason_against(whole)
     if against is not None:
         refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
         return DecidedReading(whole, narrow, files, None, against)

@@ -190,11 +190,22 @@ def test_slices_of_time_agree(tmp_path):
     letters = "ABBABBBXA" * 300
     events = pa.table({"ts": range(len(letters)), "type": list(letters), "x": [n * 7 % 11 for n in range(len(letters))]})
     pq.write_table(events, tmp_path / "events.parquet", row_group_size=100)
-    for order in (None, "sum(b.x) desc"):
-        options: dict[str, Any] = {"limit_per_start": 2, "order_matches_by": order}
+    for order, output in ((None, "matches"), ("sum(b.x) desc", "matches"), ("a.x", "count")):
+        options: dict[str, Any] = {"limit_per_start": 2, "order_matches_by": order, "output": output}
         wanted = gpu_cep.match(events, QUERY, **options)
         assert gpu_cep.match(tmp_path / "events.parquet", QUERY, memory="20kB", **options) == wanted
         assert wanted.num_rows
+
+
+@pytest.mark.parametrize("order", ["a.x desc", "a.k", "last(b.ts)", "sum(b.x) desc"])
+@pytest.mark.parametrize("output", ["count", "indices", "matches"])
+def test_files_of_which_only_what_is_read_is_read_agree(tmp_path, order, output):
+    pq.write_table(EVENTS, tmp_path / "events.parquet", row_group_size=2)
+    query, options = f"{QUERY} RETURN count(b) AS n", {"limit_per_start": 2, "order_matches_by": order, "output": output}
+    for algorithm in ("auto", "brute_force"):
+        wanted = gpu_cep.match(EVENTS, query, algorithm=algorithm, **options)
+        assert gpu_cep.match(tmp_path / "events.parquet", query, algorithm=algorithm, **options) == wanted
+    assert gpu_cep.match_all(tmp_path / "events.parquet", {"one": query}, split=True, **options) == {"one": wanted}
 
 
 def test_rule_sets_agree():

@@ -37,11 +37,11 @@ class NarrowQuery:
     @classmethod
     def of(cls, pattern: Pattern, events: pa.Schema, options: Options, settings: Settings) -> NarrowQuery:
         """Plan the query over events of the schema `events`; all its errors are raised."""
-        query = make_plan(pattern, events, options, settings).query
-        read = columns_read(query, settings)
-        order = tuple(events.names[number] for number in tie_breakers(query, read))
+        whole = make_plan(pattern, events, options, settings)
+        read = columns_read(whole.query, settings)
+        order = tuple(events.names[number] for number in tie_breakers(whole.query, read))
         narrow = pa.schema([events.field(number) for number in read])
-        ordered, shown = replace(options, order_by=order), narrow_settings(settings, narrow.names)
+        ordered, shown = replace(options, order_by=order), narrow_settings(whole.settings, narrow.names)
         return cls(pattern, narrow, ordered, shown, make_plan(pattern, narrow, ordered, shown))
 
 

@@ -73,12 +73,13 @@ def test_slices_have_the_matches_of_streams(spark: SparkSession, name: str) -> N
     assert assert_same(spark, streams(400, seed=len(name)), QUERIES[name], partition_by="s").num_rows
 
 
-@pytest.mark.parametrize("order", [None, "a.n - c.n desc", "c.s"])
+@pytest.mark.parametrize("order", [None, "a.n - c.n desc", "c.s", "a.k"])
 def test_some_matches_of_each_first_event(spark: SparkSession, order: str | None) -> None:
     query, options = "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { } WITHIN 6", {"limit_per_start": 2, "order_matches_by": order}
     for slices in (WINDOW, None):
         kept = assert_same_of(spark.createDataFrame(streams(200, seed=5)), query, slices=slices, output="events", **options)
         assert 0 < kept.num_rows < cep.match(streams(200, seed=5), query, order_by="n", output="events").num_rows
+        assert_same_of(spark.createDataFrame(streams(200, seed=5)), query, slices=slices, output="count", **options)
 
 
 @pytest.mark.parametrize("name", ["any", "returned"])
