@@ -148,8 +148,8 @@ def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePa
 def _one_by_one(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[Earlier]:
     """Give the row groups at some places, each with its latest time."""
     chosen = footers.groups.take(places)
-    for file, group, latest in zip(chosen.file.tolist(), chosen.group.tolist(), chosen.latest.tolist(), strict=True):
-        yield Earlier(_part(file, [group], scan, footers), latest)
+    for file, group, latest, rows in zip(*(each.tolist() for each in (chosen.file, chosen.group, chosen.latest, chosen.rows)), strict=True):
+        yield Earlier(_part(file, [group], scan, footers), latest, rows)
 
 
 def _runs(values: Numbers, marks: Numbers) -> list[Numbers]:

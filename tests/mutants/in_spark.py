@@ -162,8 +162,8 @@ SPARK = (
     Fault(
         "events-before-a-slice-tie-with-others",
         "spark_glue/gpu_cep_spark/files/events_before.py",
-        "times[held] > latest",
-        "times[held] >= latest",
+        "times > left[0].latest",
+        "times >= left[0].latest",
         ("tests/spark/files/test_situations.py",),
     ),
     Fault(

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.matches import Flags
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.ticks import Tick, preceding
+from gpu_cep.engine.input.ticks import preceding
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.slices.carried_events import last_rows
 from gpu_cep.engine.slices.loading import in_types
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_spark.files.reading import Reading, Share, read_earlier
+from gpu_cep_spark.files.reading import Earlier, Reading, Share, read_earlier
 
 ColumnsOf = Callable[[pa.Table], EventColumns]
 
+# Row groups of so many rows are read back together, since to begin a reading takes as long.
+TOGETHER = 1 << 17
+
 
 def last_events_before(plan: Plan, what: Reading, share: Share, events: pa.Table, columns_of: ColumnsOf, profile: Profile) -> pa.Table:
-    """Return the last event before a share of each stream that has events in it, in the order of time, and maybe of others.
+    """Return the last event before a share of each stream that has events in it, in the order of time.
 
-    Row groups are read back one after the other, until none of those left can have a stream's last event. A stream that begins
-    in the share has all of them read.
+    Row groups are read back until none of those left can have a stream's last event. A stream that begins in the share has all of
+    them read.
 
     Parameters
     ----------
@@ -51,16 +54,19 @@ def last_events_before(plan: Plan, what: Reading, share: Share, events: pa.Table
     # with plain text, since a dictionary would be kept as a whole for each value of it
     plain = pa.schema([what.schema.field(name).with_name(f"c{place}") for place, name in enumerate(what.columns)])
     sought = in_types(events.take(_row_of_each(plan, columns_of(events))), plain)
-    last = plain.empty_table()
-    for earlier in share.earlier:
-        sought = sought.filter(pa.array(~_known(plan, last, sought, columns_of, earlier.latest)))
-        if not sought.num_rows:
-            break
-        near = _of_streams(plan, read_earlier(what, earlier, preceding(share.own.begin), profile), sought, columns_of)
-        of_group = in_types(near.take(last_rows(plan, columns_of(near), WHOLE)), plain)
-        both = pa.concat_tables([last, of_group])
-        last = both.take(last_rows(plan, columns_of(both), WHOLE))
-    return in_types(last.sort_by(plain.names[what.timestamp]), events.schema)
+    found: list[pa.Table] = []
+    last, left = plain.empty_table(), share.earlier
+    while left and sought.num_rows:
+        number = _at_once(left, sought.num_rows)
+        near = read_earlier(what, left[:number], preceding(share.own.begin), profile)
+        near = near.filter(_are_of(plan, near, sought, columns_of))
+        both = pa.concat_tables([last, in_types(near.take(last_rows(plan, columns_of(near), WHOLE)), plain)])
+        last, left = both.take(last_rows(plan, columns_of(both), WHOLE)), left[number:]
+        surely = _are_later(plan, columns_of(last), left)
+        found.append(last.filter(surely))
+        last = last.filter(pc.invert(surely))
+        sought = sought.filter(pc.invert(_are_of(plan, sought, found[-1], columns_of)))
+    return in_types(pa.concat_tables([last, *found]).sort_by(plain.names[what.timestamp]), events.schema)
 
 
 def _row_of_each(plan: Plan, columns: EventColumns) -> Array:
@@ -72,21 +78,24 @@ def _row_of_each(plan: Plan, columns: EventColumns) -> Array:
     return rows[rows >= 0]
 
 
-def _of_streams(plan: Plan, events: pa.Table, sought: pa.Table, columns_of: ColumnsOf) -> pa.Table:
-    """Return the events of the streams that are `sought`."""
+def _at_once(left: Sequence[Earlier], streams: int) -> int:
+    """Return how many row groups are read next: fewer cannot have an event of each of so many streams, or are few rows."""
+    rows = np.cumsum([each.rows for each in left])
+    return min(len(left), max(1, int(np.searchsorted(rows, TOGETHER, side="right")), int(np.searchsorted(rows, streams)) + 1))
+
+
+def _are_of(plan: Plan, events: pa.Table, sought: pa.Table, columns_of: ColumnsOf) -> pa.Array:
+    """Return which events are of streams that have one among those `sought`."""
     streams, count = _streams(plan, columns_of(pa.concat_tables([in_types(sought, events.schema), events])))
     wanted = np.zeros(count, np.bool_)
     wanted[streams[: sought.num_rows]] = True
-    return events.filter(pa.array(wanted[streams[sought.num_rows :]]))
+    return pa.array(wanted[streams[sought.num_rows :]])
 
 
-def _known(plan: Plan, last: pa.Table, sought: pa.Table, columns_of: ColumnsOf, latest: Tick) -> Flags:
-    """Return which of the streams that are `sought` have a `last` event behind all that are no later than `latest`."""
-    columns = columns_of(pa.concat_tables([last, sought]))
-    (streams, count), times = _streams(plan, columns), load_times(columns, plan.query.timestamp)
-    known, held = np.zeros(count, np.bool_), slice(0, last.num_rows)
-    known[streams[held][times[held] > latest]] = True
-    return known[streams[last.num_rows :]]
+def _are_later(plan: Plan, columns: EventColumns, left: Sequence[Earlier]) -> pa.Array:
+    """Return which events are later than all of the row groups that are `left`, of which the first has the latest."""
+    times = load_times(columns, plan.query.timestamp)
+    return pa.array(times > left[0].latest if left else np.ones(len(times), np.bool_))
 
 
 def _streams(plan: Plan, columns: EventColumns) -> tuple[Array, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,10 +42,11 @@ class FilePart:
 
 
 class Earlier(NamedTuple):
-    """A row group with events before a share, of which none is later than `latest`."""
+    """A row group of so many `rows` with events before a share, of which none is later than `latest`."""
 
     part: FilePart
     latest: Tick
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +134,21 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
     _refuse_changed(share.parts)
 
 
-def read_earlier(what: Reading, earlier: Earlier, before: Tick, profile: Profile) -> pa.Table:
-    """Return the events of a row group that have a time up to `before`, in columns called as :func:`read_share` does; raises as that."""
-    _refuse_changed([earlier.part])
-    events = _near(_read(what, [earlier.part], profile, whole=False), what.timestamp, None, before, timed=True)
-    _refuse_changed([earlier.part])
+def read_earlier(what: Reading, earlier: Sequence[Earlier], before: Tick, profile: Profile) -> pa.Table:
+    """Return the events of row groups that have a time up to `before`, in columns called as :func:`read_share` does; raises as that."""
+    parts = _by_file([each.part for each in earlier])
+    _refuse_changed(parts)
+    events = _near(_read(what, parts, profile, whole=False), what.timestamp, None, before, timed=True)
+    _refuse_changed(parts)
     return events
+
+
+def _by_file(parts: Sequence[FilePart]) -> list[FilePart]:
+    """Return the same row groups, those of a file together, so that it is opened once."""
+    groups: dict[str, list[int]] = {}
+    for part in parts:
+        groups.setdefault(part.path, []).extend(part.groups)
+    return [replace(part, groups=tuple(sorted(groups[part.path]))) for part in {part.path: part for part in parts}.values()]
 
 
 def _read(what: Reading, parts: Sequence[FilePart], profile: Profile, *, whole: bool) -> pa.Table:

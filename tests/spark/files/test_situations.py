@@ -21,6 +21,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.keywords import read_keywords
 from gpu_cep_spark.file_matching import Found, reading_of
+from gpu_cep_spark.files import events_before
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import reading as file_reading
 from gpu_cep_spark.files.footers import Footers, fingerprint, fragment_of
@@ -45,7 +46,7 @@ QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlap
 def _small_pieces() -> Iterator[None]:
     """Let few rows be many pieces, and let these read rows several times."""
     limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0}
-    with patch.multiple(file_pieces, **limits):
+    with patch.multiple(file_pieces, **limits), patch.object(events_before, "TOGETHER", 1):
         yield
 
 
@@ -77,7 +78,8 @@ def test_slices_have_the_matches_of_the_table(tmp_path: Path, case, group, cores
     path = tmp_path / "events.parquet"
     pq.write_table(read, path, row_group_size=group)
     try:
-        found, _ = found_in(path, narrow, cores)
+        with patch.object(events_before, "TOGETHER", 1 if cores % 2 else 5):
+            found, _ = found_in(path, narrow, cores)
     except NoScanError:
         assume(False)
     expected = cep.match(read, case.text, **{**case.options, "order_by": list(narrow.options.order_by)})
@@ -123,6 +125,21 @@ def test_no_more_is_read_back_than_is_needed(tmp_path: Path, groups: int) -> Non
     with patch("gpu_cep_spark.files.events_before.read_earlier", wraps=file_reading.read_earlier) as read:
         list(match_partition(work, [pa.record_batch({"id": pa.array([1], pa.int64())})]))
     assert read.call_count == (len(last.earlier) if groups else 1)
+
+
+def test_many_streams_are_read_back_for_together(tmp_path: Path) -> None:
+    """As many row groups at a time as can have an event of each stream that is still sought."""
+    keys = np.concatenate([np.repeat(np.arange(40), 10), np.tile(np.arange(40), 10)])
+    table, path = steps(800).set_column(1, "k", pa.array(keys)), tmp_path / "steps.parquet"
+    pq.write_table(table, path, row_group_size=10)
+    narrow = NarrowQuery.of(QUERY, table.schema, *read_keywords({}))
+    with patch("gpu_cep_spark.files.events_before.read_earlier", wraps=file_reading.read_earlier) as read:
+        found, tasks = found_in(path, narrow, 2)
+    assert tasks == 2
+    numbers = [len(call.args[1]) for call in read.call_args_list]
+    assert numbers[0] == 4
+    assert sum(numbers) <= 41
+    assert found == sorted(repr(row) for row in cep.match(table, QUERY, order_by=["k", "on", "odd"]).to_pylist())
 
 
 @pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
