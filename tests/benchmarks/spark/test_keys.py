@@ -17,7 +17,8 @@ from benchmarks.spark.keys import Line, Taken
 
 
 def line(number: int, skewed: bool, seconds: float) -> dict[str, Any]:
-    return asdict(Line(number, skewed, Taken(seconds, 1.0), Taken(4.0, 2.0), Taken(3.0, 1.0), 7, 2, "streams are whole"))
+    ways = Taken(seconds, 1.0), Taken(4.0, 2.0), Taken(3.0, 1.0), Taken(2.0, 1.0), Taken(1.0, 1.5)
+    return asdict(Line(number, skewed, *ways, 7, 2, "streams are whole", "2 slices of time"))
 
 
 def asked(options: argparse.Namespace) -> dict[str, Any]:
@@ -43,19 +44,23 @@ def test_a_run_adds_its_lines_to_the_record_of_its_day(tmp_path: Path, monkeypat
     assert [each["repeats"] for each in record["measured"].values()] == [3, 3, 3, 2, 2]
     page = path.with_suffix(".md").read_text(encoding="utf-8")
     assert "| 10 | Zipf | 3.00 s | 4.00 s | 3.00 s | 0.75 | 0.50 | 1.00 | 1.00 | 2 | streams are whole |" in page
+    assert "| 10 | Zipf | 2.00 s | 1.00 s | 0.50 | 1.50 | 2 slices of time |" in page
     assert "best of 2. even50, zipf50." in page
 
 
-def test_other_numbers_of_events_or_rows_have_records_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_queries_and_numbers_have_records_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     monkeypatch.setattr(keys, "ask", asked)
-    for options in ([], ["--events", "400"], ["--rows", "500"], ["--events", "400", "--rows", "500"]):
+    others = (["--events", "400"], ["--rows", "500"], ["--events", "400", "--rows", "500"], ["--groups", "20"], ["--query", "situations"])
+    for options in ([], *others):
         assert keys.main(["--keys", "1", *options]) == 0
-    assert {(each["events"], each["rows"]) for each in map(pages.read, tmp_path.glob("*.json"))} == {
-        (keys.EVENTS, keys.ROWS), (400, keys.ROWS), (keys.EVENTS, 500), (400, 500),
+    assert {tuple(each[what] for what in ("query", "events", "rows", "groups")) for each in map(pages.read, tmp_path.glob("*.json"))} == {
+        (keys.SEQUENCE, keys.EVENTS, keys.ROWS, keys.ROW_GROUPS), (keys.SEQUENCE, 400, keys.ROWS, keys.ROW_GROUPS),
+        (keys.SEQUENCE, keys.EVENTS, 500, keys.ROW_GROUPS), (keys.SEQUENCE, 400, 500, keys.ROW_GROUPS),
+        (keys.SEQUENCE, keys.EVENTS, keys.ROWS, 20), ("situations", keys.EVENTS, keys.ROWS, keys.ROW_GROUPS),
     }  # fmt: skip
     names = sorted(path.name.split("-amd")[0] for path in tmp_path.glob("*.json"))
-    assert len(names) == 4
+    assert len(names) == 6
 
 
 def test_a_run_with_other_packages_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
