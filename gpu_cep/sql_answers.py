@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
+from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.windows import check_time_unit
 from gpu_cep.api import match
 from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
 from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_command, refuse_relation, take_apart, written
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from gpu_cep.choices import TimeUnit
+
 # Variables of Python are no tables; times have the zone in which they are given.
 _SETTINGS = ("SET python_enable_replacements = false", "SET TimeZone = 'UTC'")
 # How DuckDB begins the line of the query that an error is about.
@@ -23,12 +27,34 @@ _EXCERPT = "\nLINE "
 
 
 @overload
-def sql(statement: str, /, spark: None = None, **tables: Any) -> pa.Table: ...
+def sql(
+    statement: str, tables: Mapping[str, Any] | None = None, /, *, spark: None = None, time_unit: TimeUnit | None = None, **named: Any
+) -> pa.Table: ...
 @overload
-def sql(statement: str, /, spark: SparkSession, **tables: DataFrame) -> DataFrame: ...
+def sql(
+    statement: str,
+    tables: Mapping[str, DataFrame] | None = None,
+    /,
+    *,
+    spark: SparkSession,
+    time_unit: TimeUnit | None = None,
+    **named: DataFrame,
+) -> DataFrame: ...
+@overload
+def sql(
+    statement: str, tables: SparkSession, /, *, spark: None = None, time_unit: TimeUnit | None = None, **named: DataFrame
+) -> DataFrame: ...
 
 
-def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> pa.Table | DataFrame:
+def sql(
+    statement: str,
+    tables: Mapping[str, Any] | SparkSession | None = None,
+    /,
+    *,
+    spark: SparkSession | None = None,
+    time_unit: TimeUnit | None = None,
+    **named: Any,
+) -> pa.Table | DataFrame:
     """Answer a statement of SQL with any number of ``MATCH_RECOGNIZE (…)`` in it.
 
     Each stands behind a table, a view or a subquery in FROM, also in a join, in
@@ -55,13 +81,21 @@ def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> 
     statement
         One statement, in Spark's SQL or in DuckDB's. What stands in the
         brackets of MATCH_RECOGNIZE is SQL's standard (docs/row-patterns.md).
+    tables
+        Tables by their names in the statement. Without `spark`: anything that
+        :func:`match` takes as events, such as a pyarrow.Table, a frame of
+        pandas or polars, or a path. With `spark`: DataFrames. A session may
+        stand in this place, too.
     spark
         The session whose tables and views the statement names; classic or
         Spark Connect.
-    **tables
-        Further tables by their names in the statement. Without `spark`: anything
-        that :func:`match` takes as events, such as a pyarrow.Table, a frame of
-        pandas or polars, or a path. With `spark`: DataFrames.
+    time_unit
+        The unit of a bare number in every MATCH_RECOGNIZE, as for :func:`match`.
+        ``WITHIN 5 MINUTES`` needs it where times are numbers, and ``WITHIN 5``
+        where they are dates or timestamps.
+    **named
+        Further tables by their names, as keywords. A table that is called like
+        a parameter stands in `tables`.
 
     Returns
     -------
@@ -72,23 +106,53 @@ def sql(statement: str, /, spark: SparkSession | None = None, **tables: Any) -> 
     ------
     PatternSyntaxError, PatternError, UnsupportedError
         The statement has an error; the message shows its place. Errors that
-        only Spark finds are Spark's own.
+        only Spark finds are Spark's own. PatternError also says what is wrong
+        with `spark`, `time_unit` or the names of tables.
     EventError
         A table cannot be read.
     EngineUnavailable
         sqlglot, DuckDB or PySpark is not installed.
     """
-    if spark is not None:
+    session: Any = tables if spark is None and hasattr(tables, "conf") else spark
+    given = _by_name(None if session is tables else tables, named)
+    _check_unit(time_unit)
+    if session is not None:
         from gpu_cep_spark.statements import answer_on_spark
 
-        return answer_on_spark(statement, spark, tables)
+        return answer_on_spark(statement, session, given, time_unit)
     with ending_in(CepError, "answering sql()", "give it fewer rows or columns"):
         read = take_apart(statement, "duckdb")
         refuse_command(read, "duckdb")
-        return _answer_on_duckdb(read, tables)
+        return _answer_on_duckdb(read, given, time_unit)
 
 
-def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Table:
+def _by_name(tables: object, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all tables by their names, or raise PatternError for a name that is no text or is given twice."""
+    if tables is None:
+        return dict(named)
+    if not isinstance(tables, Mapping):
+        raise PatternError(f"sql() takes tables by name, sql(statement, name=table), not {type(tables).__name__}")
+    for name in tables:
+        if not isinstance(name, str) or not name:
+            raise PatternError(f"sql() takes tables by names that are text, not {name!r}")
+        if name in named:
+            raise PatternError(f"table {name} is given twice: in the mapping, and as a keyword")
+    return {**tables, **named}
+
+
+def _check_unit(time_unit: object) -> None:
+    """Raise PatternError unless `time_unit` is None or a unit of time."""
+    if time_unit is None:
+        return
+    if not isinstance(time_unit, str):
+        hint = "a table of this name is given as sql(statement, {'time_unit': table})"
+        raise PatternError(f"time_unit= takes a unit of time such as 's', not {type(time_unit).__name__}; {hint}")
+    faults = Faults()
+    check_time_unit(time_unit, faults)
+    faults.raise_any(None)
+
+
+def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any], time_unit: TimeUnit | None) -> pa.Table:
     given = {name.lower(): table for name, table in tables.items()}
     with _connection() as connection:
         names: list[str] = []
@@ -96,15 +160,15 @@ def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any]) -> pa.Tab
             whole = None if clause.name is None else given.get(bare_name(clause.name).lower())
             rows = _evaluated(connection, statement, clause, names, tables) if whole is None else whole
             name = _unused(f"match_recognize_{len(names) + 1}", statement.text)
-            connection.register(name, _matched(statement, clause, rows))
+            connection.register(name, _matched(statement, clause, rows, time_unit))
             names.append(name)
         return _run(connection, written(statement, (0, len(statement.text)), names), tables)
 
 
-def _matched(statement: Statement, clause: Clause, rows: Any) -> pa.Table:
+def _matched(statement: Statement, clause: Clause, rows: Any, time_unit: TimeUnit | None) -> pa.Table:
     """Return what a clause returns for the rows of its relation; errors show the place in the statement."""
     with places_in(statement.text):
-        found: pa.Table = match(rows, clause.text)
+        found: pa.Table = match(rows, clause.text, time_unit=time_unit)
         return found
 
 
@@ -124,7 +188,7 @@ def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str,
     import pyarrow as pa
 
     for name, table in tables.items():
-        if re.search(rf"\b{re.escape(name)}\b", query, re.IGNORECASE):
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
             connection.register(name, _read(name, table))
     try:
         answer = connection.sql(query)

@@ -10,7 +10,7 @@ import typer
 
 from gpu_cep import api
 from gpu_cep.cli.files import events_from, table_target
-from gpu_cep.cli.options import AsJson, Limit, MatchesOut, named_files, query_text
+from gpu_cep.cli.options import QUERY, AsJson, Limit, MatchesOut, named_files, query_text
 from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults, say
 from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows
@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
     from gpu_cep.engine.input.sources import Source
 
+TimeUnit: Any = QUERY["time_unit"]
+
 
 def sql(
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="A file with a statement of SQL, or the statement itself.")],
     tables: Annotated[list[str] | None, typer.Argument(metavar="[NAME=FILE]...", help="The tables that it names.")] = None,
+    time_unit: TimeUnit = None,
     out: MatchesOut = None,
     limit: Limit = None,
     as_json: AsJson = False,
@@ -39,7 +42,7 @@ def sql(
     with report_faults(text), print_warnings():
         target = None if out is None else table_target(out)
         with watch("answering"):
-            found = sql(text, None, **{name: events_from(file) for name, file in files.items()})
+            found = sql(text, {name: events_from(file) for name, file in files.items()}, time_unit=time_unit)
         if target is not None:
             target.write(found)
             say(f"{out}: {count_of(found.num_rows, 'row')}", {"out": out, "rows": found.num_rows}, as_json=as_json, aside=out == PIPE)

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from gpu_cep.choices import TimeUnit
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError
 from gpu_cep.sql_statements import Clause, Statement, input_of, places_in, refuse_relation, take_apart, with_queries, written
 from gpu_cep_spark.matching import gpu_match
@@ -17,8 +18,12 @@ from gpu_cep_spark.narrowing.pushdown import quote
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "INSERT"})
 
 
-def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, DataFrame]) -> DataFrame:
+def answer_on_spark(
+    statement: str, session: SparkSession, tables: Mapping[str, DataFrame], time_unit: TimeUnit | None = None
+) -> DataFrame:
     """Return the DataFrame of a statement; `tables` are DataFrames by their names in it.
+
+    `time_unit`: what a bare number counts in each clause.
 
     Raises
     ------
@@ -43,7 +48,7 @@ def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, 
     for number, clause in enumerate(read.clauses):
         rows = _rows(session, read, clause, queries, given | found)
         with places_in(read.text):
-            found[f"rows_{number}"] = gpu_match(rows, clause.text)
+            found[f"rows_{number}"] = gpu_match(rows, clause.text, time_unit=time_unit)
     names = _in_braces(found)
     if not queries and not names:
         return session.sql(statement)

@@ -81,6 +81,37 @@ def test_names_do_not_clash() -> None:
     assert rows(f"SELECT sym, high, low FROM ticks {FALL}, match_recognize_1", match_recognize_1=taken) == FALLS
 
 
+def test_the_unit_of_numbers_holds_in_every_clause() -> None:
+    two = FALL.replace("(S D)", "(S D) WITHIN 1 minute")
+    statement = f"SELECT a.* FROM ticks {two} AS a JOIN ticks {two} AS b ON a.sym = b.sym AND a.high = b.high"
+    assert rows(statement, time_unit="minutes") == FALLS
+    assert rows(statement, time_unit="hours") == []
+    with pytest.raises(PatternError, match="1 minute needs the length of its ticks"):
+        rows(statement)
+
+
+@pytest.mark.parametrize("name", ["statement", "tables", "spark", "time_unit", "named", "two words", "t!"])
+def test_tables_of_any_name(name: str) -> None:
+    found = cep.sql(f'SELECT m.* FROM (SELECT * FROM "{name}") {FALL} AS m JOIN "{name}" ON ts = 4', {name: TICKS}, time_unit="s")
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == FALLS
+
+
+UNFIT: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "a table in the place of tables": ((TICKS,), {}, r"takes tables by name, sql\(statement, name=table\), not Table"),
+    "a name that is none": (({1: TICKS},), {}, "by names that are text, not 1"),
+    "a name twice": (({"t": TICKS},), {"t": TICKS}, "table t is given twice"),
+    "a table in the place of a unit": ((), {"time_unit": TICKS}, r"sql\(statement, {'time_unit': table}\)"),
+    "a unit that is none": ((), {"time_unit": "minuts"}, r"unknown time_unit 'minuts'\n.*did you mean 'minutes'"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_what_is_no_table_and_no_unit(name: str) -> None:
+    given, keywords, message = UNFIT[name]
+    with pytest.raises(PatternError, match=message):
+        cep.sql("SELECT 1", *given, **keywords)
+
+
 # § stands before what an error is about.
 FAULTS: dict[str, tuple[Any, type[cep.CepError], str]] = {
     "a column": (f"SELECT *\nFROM ticks\t{FALL.replace('D.price', '§D.prize')}", PatternError, "unknown column 'prize'"),

@@ -96,6 +96,8 @@ def test_sql_answers_a_statement_or_a_file_of_one(ticks, tmp_path, capsys, monke
     assert run(capsys, "sql", text.replace("ticks", f"'{ticks}'")) == expected
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(ticks).read_bytes())))
     assert run(capsys, "sql", text, "ticks=-", "--limit", "1") == (0, "\n".join([*LINES[:2], ""]), "3 rows, the first 1 of them shown\n")
+    minutes = text.replace("(S D)", "(S D) WITHIN 1 minute").replace("ticks", "spark")
+    assert run(capsys, "sql", minutes, f"spark={ticks}", "--time-unit", "minutes") == expected
     target = tmp_path / "falls.parquet"
     assert run(capsys, "sql", text, f"ticks={ticks}", "--out", str(target)) == (0, f"{target}: 3 rows\n", "")
     assert [tuple(row.values()) for row in pq.read_table(target).to_pylist()] == [FALLS[1], FALLS[0], FALLS[2]]
@@ -104,6 +106,7 @@ def test_sql_answers_a_statement_or_a_file_of_one(ticks, tmp_path, capsys, monke
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
+        (["SELECT * FROM t", "--time-unit", "fortnights"], 2, "fortnights"),
         (["SELECT * FROM t", "t.parquet"], 2, "a table is given as NAME=FILE, such as ticks=ticks.parquet, not t.parquet"),
         (["SELECT * FROM t", "t=a.csv", "t=b.csv"], 2, "two tables are called t"),
         (["no.sql"], 2, "cannot read the statement no.sql: there is no such file"),

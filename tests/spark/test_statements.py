@@ -52,6 +52,9 @@ def test_dataframes_by_name(spark: SparkSession) -> None:
     statement = f"WITH x AS (SELECT * FROM given) SELECT * FROM ({clause.replace('given', 'x')}) WHERE name <> '{{}}'"
     assert rows(cep.sql(statement, spark=spark, given=given, more=more)) == expected
     assert rows(cep.sql("SELECT '{}', count(*) FROM given", spark=spark, given=given)) == [("{}", 6)]
+    assert rows(cep.sql("SELECT count(*) FROM given", spark, given=given)) == [(6,)]
+    minutes = f"SELECT * FROM spark {FALL.replace('(S D)', '(S D) WITHIN 1 minute')}"
+    assert rows(cep.sql(minutes, {"spark": given}, spark=spark, time_unit="minutes")) == FALLS
     with pytest.raises(UnsupportedError, match=r"by name in queries, not in EXPLAIN"):
         cep.sql(f"EXPLAIN {clause}", spark=spark, given=given, more=more)
     with pytest.raises(EventError, match=r"table given: sql.* takes DataFrames, not pyarrow.lib.Table"):
