@@ -2,7 +2,7 @@
 
 ``b+ UNTIL (c)`` binds no event that satisfies c, and none behind such an event. So each event of b
 fails c, and has seen as many events that satisfy c as the one bound before it. The host counts them
-once. A negated variable of no branch labels these events, so that no road leaves them out.
+once. A negated variable of no branch labels these events, so that no filter leaves them out.
 """
 
 from __future__ import annotations

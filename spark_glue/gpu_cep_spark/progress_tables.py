@@ -68,9 +68,9 @@ def gpu_progress(
     if late == "rows":
         raise UnsupportedError("late='rows' is not supported by gpu_progress(), whose rows are starts; supported: drop, error")
     query, names = query_of_starts(asked, keywords.get("timestamp", "ts"))
-    road: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "every": every, "late": late}
+    for_spark: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "every": every, "late": late}
     of_starts: dict[str, Any] = {"pattern": query} if of_files is None else {"pattern": pattern, "of_files": query}
-    return _as_progress(gpu_match(df, **of_starts, **road, **keywords, **OF_STARTS), names)
+    return _as_progress(gpu_match(df, **of_starts, **for_spark, **keywords, **OF_STARTS), names)
 
 
 def _as_progress(found: DataFrame, names: list[str]) -> DataFrame:

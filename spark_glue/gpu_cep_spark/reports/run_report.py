@@ -87,14 +87,16 @@ class RunReport:
         return {name: figures[name] for name in COUNTS if figures[name]}
 
     @property
-    def road(self) -> dict[str, int]:
-        """Return how many rows Spark read and shuffled for the workers in the first action on the result.
+    def rows(self) -> dict[str, int]:
+        """Return how many rows were read and shuffled for the workers in the first action on the result.
 
-        ``read`` are the rows that scans returned, without the parts of files
-        that the query's filters rule out. ``shuffled`` are the rows that all
-        filters leave, once for each slice of time that has a copy. Neither has those
-        of the pass that looks for rare events. Both are Spark's own metrics. Empty on Spark Connect, whose clients get no
-        metrics of other actions. Where tasks read files themselves, ``read`` are the rows that they read, and none is shuffled.
+        ``read`` are the rows that Spark's scans returned, without the parts of
+        files that the query's filters rule out. ``shuffled`` are the rows that
+        all filters leave, once for each slice of time that has a copy. Neither
+        has those of the pass that looks for rare events. Both are Spark's own
+        metrics. Where tasks read files themselves, ``read`` are the rows that
+        they read, and none is shuffled. Else it is empty on Spark Connect, whose
+        clients get no metrics of other actions.
         """
         figures = self._figures()
         if figures["row groups read"]:
@@ -182,7 +184,7 @@ class RunReport:
         return {name: found.get(name) or 0 for name in (*_WHOLE, *_SECONDS)}
 
     def __str__(self) -> str:
-        counts = " → ".join(f"{name} {count:,}" for name, count in (*self.road.items(), *self.counts.items()))
+        counts = " → ".join(f"{name} {count:,}" for name, count in (*self.rows.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
         return "\n".join(filter(None, (counts, engines, seconds, self._streams, self._rare if self._leaves_out else "", self.scan)))

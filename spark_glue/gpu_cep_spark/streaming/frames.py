@@ -1,6 +1,6 @@
 """Match a streaming DataFrame: Spark keeps the watermark, the state and the offsets, and the engine runs in each bucket of keys.
 
-The road has four steps. Spark filters events and projects columns. Tasks pack the events of each bucket of keys into one
+There are four steps. Spark filters events and projects columns. Tasks pack the events of each bucket of keys into one
 row, which Spark shuffles. Its stateful operator calls the engine bucket by bucket. Tasks unpack the matches.
 """
 

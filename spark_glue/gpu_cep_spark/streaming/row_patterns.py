@@ -1,4 +1,4 @@
-"""Match a row pattern over a streaming DataFrame: on the road of event patterns, with each partition's rows in one bucket."""
+"""Match a row pattern over a streaming DataFrame, in the steps of event patterns, with each partition's rows in one bucket."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_what_was_read_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     assert "slices of time" in report.scan
     assert "of 1 files with 8 row groups and 400 rows" in report.scan
     assert 4 <= report.counts["row groups read"] < 8
-    assert report.road == {"read": report.counts["rows read"], "shuffled": 0}
+    assert report.rows == {"read": report.counts["rows read"], "shuffled": 0}
     assert report.counts["bytes read"] > 0
     assert str(report).endswith(report.scan)
     late = cep.RunReport()

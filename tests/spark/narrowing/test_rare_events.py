@@ -87,7 +87,7 @@ def test_events_near_rare_ones_have_all_matches(spark: SparkSession, name: str, 
     assert expected.num_rows
     assert report.rare == "events near those of r are shuffled: rare= names them"
     assert report.rare in str(report)
-    assert report.road["shuffled"] - report.counts.get("copies", 0) < frame.count() / 2
+    assert report.rows["shuffled"] - report.counts.get("copies", 0) < frame.count() / 2
 
 
 @pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])

@@ -51,8 +51,8 @@ def test_spark_tells_what_it_read_and_shuffled(spark: SparkSession, tmp_path: Pa
     found = cep.gpu_match(late, "PATTERN SEQ(A a, B b) WITHIN 9", partition_by="k", report=report, slices=None)
     assert found.join(spark.range(5), F.col("id") == F.col("k")).count() > 0
     assert report.counts["events"] == 1_000
-    assert report.road == ({"read": 2_000, "shuffled": 1_000} if isinstance(spark, SparkSession) else {})
-    assert str(report).startswith("read 2,000 → shuffled 1,000 → tasks" if report.road else "tasks")
+    assert report.rows == ({"read": 2_000, "shuffled": 1_000} if isinstance(spark, SparkSession) else {})
+    assert str(report).startswith("read 2,000 → shuffled 1,000 → tasks" if report.rows else "tasks")
 
 
 def test_the_first_action_of_a_report_is_the_one_it_tells_of() -> None:
