@@ -32,8 +32,9 @@ Command = Callable[..., None]
 ABOUT_EVENTS, ABOUT_MATCHES, ABOUT_RUN, ABOUT_OUTPUT = "What the events are", "What matches", "How it runs", "What comes out"
 
 EVENTS = "Events: a file (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), a folder of Parquet, a glob, a URI, or - for stdin."
-PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help="A file with the query's text, or the text itself.")]
-PatternOrEvents = Annotated[str | None, typer.Argument(metavar="PATTERN", help="As for other commands; none with --rules.")]
+PATTERN = "A file with the query's text, or the text itself"
+PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help=f"{PATTERN}.")]
+PatternOrEvents = Annotated[str | None, typer.Argument(metavar="PATTERN", help=f"{PATTERN}; left out with --rules.")]
 EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS)]
 OptionalEvents = Annotated[str | None, typer.Argument(metavar="EVENTS", help=EVENTS)]
 TimestampFormat = Annotated[
@@ -96,8 +97,8 @@ QUERY: dict[str, Any] = {
     "type_column": _text(ABOUT_EVENTS, "COLUMN", "The event type (default: type)."),
     "time_unit": _choice(ABOUT_EVENTS, TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
     "nulls": _choice(ABOUT_EVENTS, NULLS, "Whether events without a timestamp are an error (default) or left out."),
-    "strategy": _choice(ABOUT_MATCHES, STRATEGIES, "The event selection strategy."),
-    "ties": _choice(ABOUT_MATCHES, TIES, "Whether events of equal time are ordered."),
+    "strategy": _choice(ABOUT_MATCHES, STRATEGIES, "The event selection strategy (default: skip_till_next_match)."),
+    "ties": _choice(ABOUT_MATCHES, TIES, "Which of two events of equal time is before the other: none (strict, the default), or by position."),
     "after_match": _choice(ABOUT_MATCHES, AFTER_MATCH, "Which of the matches are kept (default: all)."),
     "limit_per_start": _number(ABOUT_MATCHES, "Keep at most N matches of each first event (default: all)."),
     "order_matches_by": _text(ABOUT_MATCHES, "EXPRESSION", "By what --limit-per-start keeps matches: 'sum(b.x) desc'."),
