@@ -98,7 +98,7 @@ QUERY: dict[str, Any] = {
     "time_unit": _choice(ABOUT_EVENTS, TIME_UNITS, "What a bare number counts, as a timestamp or as a length of time."),
     "nulls": _choice(ABOUT_EVENTS, NULLS, "Whether events without a timestamp are an error (default) or left out."),
     "strategy": _choice(ABOUT_MATCHES, STRATEGIES, "The event selection strategy (default: skip_till_next_match)."),
-    "ties": _choice(ABOUT_MATCHES, TIES, "Which of two events of equal time is before the other: none (strict, the default), or by position."),
+    "ties": _choice(ABOUT_MATCHES, TIES, "Which of two events of equal time is before the other: none (strict, default), or by position."),
     "after_match": _choice(ABOUT_MATCHES, AFTER_MATCH, "Which of the matches are kept (default: all)."),
     "limit_per_start": _number(ABOUT_MATCHES, "Keep at most N matches of each first event (default: all)."),
     "order_matches_by": _text(ABOUT_MATCHES, "EXPRESSION", "By what --limit-per-start keeps matches: 'sum(b.x) desc'."),
