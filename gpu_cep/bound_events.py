@@ -157,7 +157,8 @@ def events(
     Raises
     ------
     PatternError
-        A keyword has a value of the wrong kind. A column that is not there is reported with the first query.
+        A keyword has a value of the wrong kind. A column that is not there is reported with
+        the first query.
     """
     roles = RoleOptions(
         timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column, time_unit=time_unit,

@@ -33,8 +33,9 @@ OF_STARTS: dict[str, Any] = {"timeouts": True, "after_match": "skip_to_next"}
 def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions]) -> pa.Table:
     """Tell how far each start came: which variables of the pattern it reached, and when.
 
-    A start is an event that can begin a match. Its row is that of its first match to be completed or, without one, of its
-    timeout: the longest run that the strategy would have gone from there (``timeouts=True`` of :func:`match`).
+    A start is an event that can begin a match. Its row is that of its first match to be
+    completed or, without one, of its timeout: the longest run that the strategy would have
+    gone from there (``timeouts=True`` of :func:`match`).
 
     Examples
     --------
@@ -58,9 +59,10 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     Returns
     -------
     table
-        A row for each start, those with a match first: the stream keys, the time of the first event of each variable (NULL if
-        it was not reached), how many variables were `reached`, and whether the match was `completed`. A start that reached all
-        variables is not completed if a negation or a condition on the whole ruled it out.
+        A row for each start, those with a match first: the stream keys, the time of the
+        first event of each variable (NULL if it was not reached), how many variables were
+        `reached`, and whether the match was `completed`. A start that reached all variables
+        is not completed if a negation or a condition on the whole ruled it out.
 
     Raises
     ------

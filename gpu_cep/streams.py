@@ -62,36 +62,44 @@ class Stream:
     >>> live.push(pa.table({"ts": [3, 4], "type": ["Sell", "Buy"], "price": [9, 8]})).to_pylist()
     [{'match_start': 1, 'match_end': 3, 'bought': 10, 'sold': 9}]
 
-    A match comes out once, when it is certain: when no event that may still come can change it. That is
-    with its last event, or when its window is over if a later event could still become a part of it or
-    rule it out: at ``robust_skip_till_next_match``, where the pattern ends with a quantified variable or
-    a negation. The *watermark* says how far events are known: no event of its time or before comes any more.
+    A match comes out once, when it is certain: when no event that may still come can change
+    it. That is with its last event, or when its window is over if a later event could still
+    become a part of it or rule it out: at ``robust_skip_till_next_match``, where the
+    pattern ends with a quantified variable or a negation. The *watermark* says how far
+    events are known: no event of its time or before comes any more.
 
     Parameters
     ----------
     pattern
-        As in :func:`gpu_cep.match`; it must have a window. Rows of MATCH_RECOGNIZE are ordered by their time first.
+        As in :func:`gpu_cep.match`; it must have a window. Rows of MATCH_RECOGNIZE are
+        ordered by their time first.
     schema
         The Arrow schema of the events. What is pushed may have more columns.
     lateness
         How far the watermark lies behind the latest event: a number or text such as ``"10 seconds"``,
         which counts as in ``WITHIN 5``. Events may come out of order within it.
     late
-        What an event is whose time is not after the watermark when it comes. ``drop``: it is dropped, and
-        counted. ``error``: an EventError. ``rows``: it is dropped, counted, and comes out as a row: results
-        begin with a column `kind`, ``match`` or ``late``, and end with a column `event`, which holds the late event.
+        What an event is whose time is not after the watermark when it comes. ``drop``: it
+        is dropped, and counted. ``error``: an EventError. ``rows``: it is dropped, counted,
+        and comes out as a row: results begin with a column `kind`, ``match`` or ``late``,
+        and end with a column `event`, which holds the late event.
     every
-        How far the watermark must have moved before the engine runs again (default: whenever it has moved).
+        How far the watermark must have moved before the engine runs again (default:
+        whenever it has moved).
     idle
-        After how long without an event the watermark moves with the wall clock, whenever :meth:`advance` is called
-        without a time: text such as ``"30 seconds"``. So the last matches come out, and what was only slow is late (default: never).
+        After how long without an event the watermark moves with the wall clock, whenever
+        :meth:`advance` is called without a time: text such as ``"30 seconds"``. So the last
+        matches come out, and what was only slow is late (default: never).
     time_to_live
-        For a window of a number of events with `partition_by`: after how long without an event a key begins anew, so that nothing is
-        kept of it, a number or text such as ``"1 day"``. Its matches are those among events without a longer silence between them.
+        For a window of a number of events with `partition_by`: after how long without an
+        event a key begins anew, so that nothing is kept of it, a number or text such as
+        ``"1 day"``. Its matches are those among events without a longer silence between
+        them.
     emit
-        When a match comes out. ``certain``: as soon as no event that may still come can change it. ``window``: when its window is
-        over, so that matches come out in the order of their first events, as :meth:`push` goes on; with windows of a number of events
-        and `time_to_live`, those of each key do.
+        When a match comes out. ``certain``: as soon as no event that may still come can
+        change it. ``window``: when its window is over, so that matches come out in the
+        order of their first events, as :meth:`push` goes on; with windows of a number of
+        events and `time_to_live`, those of each key do.
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 
@@ -134,14 +142,14 @@ class Stream:
     def push(self, events: Any) -> pa.Table:
         """Take further events, and return the matches that have become certain.
 
-        The watermark is moved at the end: to the latest time that has come, less the lateness. If an error is raised,
-        no event was taken.
+        The watermark is moved at the end: to the latest time that has come, less the lateness.
+        If an error is raised, no event was taken.
 
         Parameters
         ----------
         events
-            A table, as in :func:`gpu_cep.match`. Events of equal time are in the order in which they come, if `order_by`
-            does not say otherwise.
+            A table, as in :func:`gpu_cep.match`. Events of equal time are in the order in which
+            they come, if `order_by` does not say otherwise.
 
         Returns
         -------
@@ -151,7 +159,8 @@ class Stream:
         Raises
         ------
         EventError
-            The events have an error or not the columns of the schema, are late if that is an error, or the stream is finished.
+            The events have an error or not the columns of the schema, are late if that is an
+            error, or the stream is finished.
         MatchLimitExceeded
             A bound was reached.
         """
@@ -171,13 +180,15 @@ class Stream:
         Parameters
         ----------
         time
-            A value of the timestamp column, such as a number or a datetime. None: the watermark moves with the clock if no
-            event has come for as long as `idle` says, and else stays where it is.
+            A value of the timestamp column, such as a number or a datetime. None: the watermark
+            moves with the clock if no event has come for as long as `idle` says, and else stays
+            where it is.
 
         Raises
         ------
         EventError
-            `time` is no such value, there is none and the stream was made without `idle`, or the stream is finished.
+            `time` is no such value, there is none and the stream was made without `idle`, or
+            the stream is finished.
         """
         self._refuse_finished()
         clock = self._state.clock
@@ -227,7 +238,8 @@ class Stream:
         Raises
         ------
         EventError
-            The bytes are no saved stream, this release plans its query in another way, or it has not all the keywords.
+            The bytes are no saved stream, this release plans its query in another way, or it
+            has not all the keywords.
         """
         about = read_about(state)
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(about["schema"])))

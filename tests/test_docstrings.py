@@ -1,11 +1,15 @@
-"""What a function's docstring begins with: a verb that says what comes out or what happens."""
+"""How docstrings read: a function's begins with a verb that says what comes out, and lines of public ones are short."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from inspect import getdoc, isclass, isfunction
 from pathlib import Path
 
 import pytest
+
+import gpu_cep as cep
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("gpu_cep", "kernels", "spark_glue", "benchmarks", "examples")
@@ -33,6 +37,25 @@ def test_docstrings_of_functions_begin_with_a_verb(folder: str) -> None:
     assert sources
     found = {str(path.relative_to(ROOT)): docstrings_without_verb(path.read_text(encoding="utf-8")) for path in sources}
     assert not {name: texts for name, texts in found.items() if texts}
+
+
+def public_docstrings() -> Iterator[tuple[str, str]]:
+    """Yield the docstring of each public name, and of each public method."""
+    for name in cep.__all__:
+        found = getattr(cep, name)
+        yield name, getdoc(found) or ""
+        for method, value in vars(found).items() if isclass(found) else ():
+            function = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "__func__", value)
+            if isfunction(function) and not method.startswith("_"):
+                yield f"{name}.{method}", getdoc(function) or ""
+
+
+def test_public_names_are_described_in_short_lines() -> None:
+    """A summary may be one long line, and so may code."""
+    found = dict(public_docstrings())
+    assert not [name for name, text in found.items() if not text]
+    long = [(name, line) for name, text in found.items() for line in text.splitlines()[1:] if len(line) > 100]
+    assert not [name for name, line in long if not line.lstrip().startswith((">>>", "...", "{", "["))]
 
 
 @pytest.mark.parametrize("text", ["Whether it rains.", "The rain.", "As :func:`f`, but wet.", "How much it rains."])

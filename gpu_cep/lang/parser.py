@@ -52,9 +52,10 @@ def parse(text: str) -> AnyQuery:
     Parameters
     ----------
     text
-        ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``, or ``[FROM …] [PARTITION BY …] DEFINE …
-        PATTERN … [WITHIN …] [RETURN …]``. Keywords are case-insensitive, identifiers are not. Or ``MATCH_RECOGNIZE (…)``,
-        where identifiers without quotes are case-insensitive, too.
+        ``[FROM …] [PARTITION BY …] PATTERN … [WHERE …] [WITHIN …] [RETURN …]``, or
+        ``[FROM …] [PARTITION BY …] DEFINE … PATTERN … [WITHIN …] [RETURN …]``. Keywords are
+        case-insensitive, identifiers are not. Or ``MATCH_RECOGNIZE (…)``, where identifiers
+        without quotes are case-insensitive, too.
 
     Returns
     -------

@@ -76,18 +76,21 @@ def match_all(
         Whether the result is a dictionary of tables by name, rather than one table.
     **keywords
         As in :func:`match`; ``result="reader"`` and `complete_until` are not supported, and
-        ``output="compressed"`` is with `split` only. `max_matches` and `max_steps` are bounds for each pattern.
+        ``output="compressed"`` is with `split` only. `max_matches` and `max_steps` are
+        bounds for each pattern.
 
     Returns
     -------
     table, or dict of tables
-        One table with the column ``pattern`` before those of :func:`match`; its rows are in the order of
-        `patterns`. With `split`, the result of :func:`match` for each pattern that did not fail.
+        One table with the column ``pattern`` before those of :func:`match`; its rows are in
+        the order of `patterns`. With `split`, the result of :func:`match` for each pattern
+        that did not fail.
 
     Raises
     ------
     PatternError
-        `patterns` is no mapping of names to patterns, or the results have not the same columns and cannot be one table.
+        `patterns` is no mapping of names to patterns, or the results have not the same
+        columns and cannot be one table.
     CepError
         Any error that :func:`match` raises. The message names the pattern.
 
@@ -187,8 +190,9 @@ def explain_all(
     Parameters
     ----------
     events, patterns
-        As in :func:`match_all`. Events are read to count those that each group of patterns needs. Of a Spark
-        DataFrame nothing is run: the result says which shuffles :func:`gpu_match_all` will take, and why.
+        As in :func:`match_all`. Events are read to count those that each group of patterns
+        needs. Of a Spark DataFrame nothing is run: the result says which shuffles
+        :func:`gpu_match_all` will take, and why.
     rare
         As in :func:`gpu_match_all`, for a Spark DataFrame.
     **keywords

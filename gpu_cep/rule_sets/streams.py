@@ -89,9 +89,10 @@ class _Arrived(NamedTuple):
 class RuleStream:
     """Many queries over events that keep coming; ``gpu_cep.stream_all(patterns, schema)`` makes it.
 
-    Each pattern has the matches that :class:`gpu_cep.Stream` gives for it, at the same time. What the patterns share is done
-    once: reading events, judging whether they are late, and looking up the constants with which patterns compare a column. A
-    pattern of which no event is kept takes no time.
+    Each pattern has the matches that :class:`gpu_cep.Stream` gives for it, at the same
+    time. What the patterns share is done once: reading events, judging whether they are
+    late, and looking up the constants with which patterns compare a column. A pattern of
+    which no event is kept takes no time.
 
     Examples
     --------
@@ -110,17 +111,19 @@ class RuleStream:
     schema, lateness, every, idle, emit
         As in :class:`gpu_cep.Stream`.
     late
-        As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL for the pattern; with `split` it is a row
-        of each table.
+        As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL
+        for the pattern; with `split` it is a row of each table.
     split
-        Whether the methods return a dictionary of tables by name, rather than one table with the column ``pattern`` first.
+        Whether the methods return a dictionary of tables by name, rather than one table
+        with the column ``pattern`` first.
     **keywords
         As in :class:`gpu_cep.Stream`; all patterns have the same timestamps.
 
     Raises
     ------
     PatternSyntaxError, PatternError
-        A query or a keyword has an error, or the results have not the same columns and cannot be one table.
+        A query or a keyword has an error, or the results have not the same columns and
+        cannot be one table.
     UnsupportedError
         A stream cannot answer a query. The message names the pattern.
     """

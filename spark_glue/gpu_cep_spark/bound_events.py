@@ -68,7 +68,8 @@ class SparkEvents:
         Raises
         ------
         CepError
-            Any error that :func:`gpu_cep.match` raises; of one that only workers see, the text names the pattern.
+            Any error that :func:`gpu_cep.match` raises; of one that only workers see, the text
+            names the pattern.
         """
         found = gpu_match(self.data, pattern, **self.roles, **(keywords | {"output": "count"}))
         # streams whose counts fit 64 bits may have a sum that does not
@@ -82,8 +83,9 @@ class SparkEvents:
     ) -> Explanation | IntervalExplanation | RowPatternExplanation:
         """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows.
 
-        Its line `source` says who will read the events, and whether Spark shuffles only those near rare ones, and why.
-        This runs no job, except where many files are read, whose footers tell who reads them.
+        Its line `source` says who will read the events, and whether Spark shuffles only those
+        near rare ones, and why. This runs no job, except where many files are read, whose
+        footers tell who reads them.
 
         Parameters
         ----------
@@ -95,7 +97,8 @@ class SparkEvents:
         PatternError
             The query has an error, or a match may bind none of the variables that `rare` names.
         UnsupportedError
-            `rare` names variables, but :func:`gpu_cep.gpu_match` cannot leave out events, or cannot answer the query.
+            `rare` names variables, but :func:`gpu_cep.gpu_match` cannot leave out events, or
+            cannot answer the query.
         """
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
         # timeouts are found by the same plan as matches

@@ -87,12 +87,14 @@ def gpu_match(
     Parameters
     ----------
     df
-        The events; a classic or a Spark Connect DataFrame, also a streaming one with a watermark on its timestamps.
-        Or a session, before paths: ``gpu_match(spark, "events/*.parquet", pattern)``.
+        The events; a classic or a Spark Connect DataFrame, also a streaming one with a
+        watermark on its timestamps. Or a session, before paths:
+        ``gpu_match(spark, "events/*.parquet", pattern)``.
     pattern
-        As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet files, or a list of these.
-        The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by PARTITION BY; without it they are cut into slices, or go to one task.
-        Of a streaming DataFrame they need a WITHIN, and ORDER BY begins with the column of the watermark.
+        As in :func:`gpu_cep.match`; behind a session, the path, folder or glob of Parquet
+        files, or a list of these. The rows of ``MATCH_RECOGNIZE (…)`` are shuffled once by
+        PARTITION BY; without it they are cut into slices, or go to one task. Of a streaming
+        DataFrame they need a WITHIN, and ORDER BY begins with the column of the watermark.
     of_files
         The pattern, if `df` is a session.
     engine, gpu_memory
@@ -132,28 +134,35 @@ def gpu_match(
         other file systems only ``files`` lets tasks read, by Arrow or fsspec
         with the machine's credentials. The matches are the same.
     rare
-        Variables with few events, of which every match binds one; of a query with a window of time. Where Spark reads the
-        events, it looks for those of rare variables first, and shuffles only events near them. ``auto`` does so if a sample of
-        files tells that it pays. A list or a name says so itself. None shuffles all events. The matches are the same.
+        Variables with few events, of which every match binds one; of a query with a window
+        of time. Where Spark reads the events, it looks for those of rare variables first,
+        and shuffles only events near them. ``auto`` does so if a sample of files tells that
+        it pays. A list or a name says so itself. None shuffles all events. The matches are
+        the same.
     timeouts
         As in :func:`gpu_cep.match`. A batch reads the events twice, once for each kind of row.
     detected_at
-        As in :func:`gpu_cep.match`. Of a streaming DataFrame the column is the event time of what follows, unless there is `every`.
+        As in :func:`gpu_cep.match`. Of a streaming DataFrame the column is the event time
+        of what follows, unless there is `every`.
     report
-        Receives the counts and times of the workers, once an action has computed the result; of matches only, beside timeouts.
+        Receives the counts and times of the workers, once an action has computed the
+        result; of matches only, beside timeouts.
     emit
-        When a match of a streaming DataFrame comes out. ``certain``: once no event that may still come can change it. ``window``:
-        when its window is over, as of :class:`gpu_cep.Stream`.
+        When a match of a streaming DataFrame comes out. ``certain``: once no event that may
+        still come can change it. ``window``: when its window is over, as of
+        :class:`gpu_cep.Stream`.
     every
-        Of a streaming DataFrame, how far the watermark must have moved before the engine runs again: text such as
-        ``"10 seconds"``. Default: whenever it has moved.
+        Of a streaming DataFrame, how far the watermark must have moved before the engine
+        runs again: text such as ``"10 seconds"``. Default: whenever it has moved.
     late
-        Of a streaming DataFrame, what an event is whose time is not after the watermark when it comes. ``drop``: it is dropped
-        and counted. ``error``: the query fails. ``rows``: it is dropped, counted, and comes out as a row, as of :class:`gpu_cep.Stream`;
-        Spark then filters no events, and shuffles all columns.
+        Of a streaming DataFrame, what an event is whose time is not after the watermark
+        when it comes. ``drop``: it is dropped and counted. ``error``: the query fails.
+        ``rows``: it is dropped, counted, and comes out as a row, as of
+        :class:`gpu_cep.Stream`; Spark then filters no events, and shuffles all columns.
     time_to_live
-        Of a streaming DataFrame and a window of a number of events with `partition_by`, after how long without an event a key
-        begins anew, as of :class:`gpu_cep.Stream`: text such as ``"1 day"``.
+        Of a streaming DataFrame and a window of a number of events with `partition_by`,
+        after how long without an event a key begins anew, as of :class:`gpu_cep.Stream`:
+        text such as ``"1 day"``.
     **keywords
         As in :func:`gpu_cep.match`.
 
@@ -167,8 +176,9 @@ def gpu_match(
     PatternSyntaxError, PatternError
         The query has an error.
     UnsupportedError
-        The query is not supported on Spark, or not for streaming DataFrames, or ``scan="files"`` is not possible. A streaming
-        DataFrame has no watermark, or its session another state store than RocksDB.
+        The query is not supported on Spark, or not for streaming DataFrames, or
+        ``scan="files"`` is not possible. A streaming DataFrame has no watermark, or its
+        session another state store than RocksDB.
     EventError
         `df` is not a Spark DataFrame, or a file cannot be read.
     """

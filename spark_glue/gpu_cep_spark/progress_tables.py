@@ -40,9 +40,9 @@ def gpu_progress(
 ) -> DataFrame:
     """Tell how far each start among the events of Spark came, as :func:`gpu_cep.progress` does in the process.
 
-    Nothing runs until an action needs the result, but errors in the query are raised at once. A batch reads the events twice:
-    once for the starts with a match, and once for the others. Of a streaming DataFrame the row of a start comes out once, when
-    it is certain.
+    Nothing runs until an action needs the result, but errors in the query are raised at
+    once. A batch reads the events twice: once for the starts with a match, and once for the
+    others. Of a streaming DataFrame the row of a start comes out once, when it is certain.
 
     Parameters
     ----------

@@ -59,10 +59,10 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
     """Register the table function `name` in the SQL of a session, also of Spark Connect.
 
     ``SELECT * FROM gpu_match(TABLE(events), pattern => '…')`` gives the rows of
-    :func:`gpu_cep.gpu_match` and takes its keywords. Several names, as in
-    ``partition_by``, are written ``array('a', 'b')``. In place of `pattern`, ``patterns => map('name', '…', …)`` gives
-    the rows of :func:`gpu_cep.gpu_match_all`. The schema is known, and
-    errors are raised, when the query is analysed.
+    :func:`gpu_cep.gpu_match` and takes its keywords. Several names, as in ``partition_by``,
+    are written ``array('a', 'b')``. In place of `pattern`,
+    ``patterns => map('name', '…', …)`` gives the rows of :func:`gpu_cep.gpu_match_all`. The
+    schema is known, and errors are raised, when the query is analysed.
 
     Write TABLE(…) without PARTITION BY, which would call the function once for
     every key. The function has Spark distribute the rows by the keys of their
@@ -86,7 +86,8 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
     PatternError
         `spark` is no session, or `name` no text.
     pyspark.errors.AnalysisException
-        When a query is analysed, if the pattern, a keyword or the table has an error; the message says which.
+        When a query is analysed, if the pattern, a keyword or the table has an error; the
+        message says which.
     """
     _check_registration(spark, name)
     conf = spark.conf
@@ -98,7 +99,8 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
 def table_function(zone: str, partitions: int) -> type:
     """Return the class of gpu_match for a session with a time zone and so many partitions of a shuffle.
 
-    The extension of Spark's SQL (spark_glue/java) asks for it by name, where no :func:`register` was called.
+    The extension of Spark's SQL (spark_glue/java) asks for it by name, where no
+    :func:`register` was called.
     """
     return _handler(Registration("gpu_match", zone, BUCKETS_PER_PARTITION * partitions, None))
 

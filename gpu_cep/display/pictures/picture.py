@@ -34,7 +34,8 @@ class Picture:
         Raises
         ------
         CepError
-            The suffix is none of these, the picture is larger than a ``.png`` can be, or the file cannot be written.
+            The suffix is none of these, the picture is larger than a ``.png`` can be, or the
+            file cannot be written.
         EngineUnavailable
             matplotlib (the extra ``plot``) is not installed; only ``.svg`` does without.
         """

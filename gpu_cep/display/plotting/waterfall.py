@@ -63,7 +63,8 @@ def waterfall(run: Profile | Explanation | IntervalExplanation | RowPatternExpla
     Raises
     ------
     PatternError
-        There are no counts of such stages: the query was not run, or run by brute force. Or `run` is neither.
+        There are no counts of such stages: the query was not run, or run by brute force. Or
+        `run` is neither.
     """
     if not isinstance(run, Profile | Explanation | IntervalExplanation | RowPatternExplanation):
         raise PatternError(f"a waterfall shows a gpu_cep.Profile or what explain(…, run=True) returned, not {run!r}")

@@ -77,8 +77,8 @@ class Compressed:
     to list have few nodes: the number per event is bounded by the pattern alone.
 
     Get one from ``gpu_cep.match(…, output="compressed")``, or from a table of nodes.
-    ``gpu_cep.gpu_match(…, output="compressed")`` gives such a table as a DataFrame. All of its parts, in
-    any order, make one object again, and so do all rows of some streams.
+    ``gpu_cep.gpu_match(…, output="compressed")`` gives such a table as a DataFrame. All of
+    its parts, in any order, make one object again, and so do all rows of some streams.
 
     Parameters
     ----------
@@ -148,8 +148,8 @@ class Compressed:
     def sample(self, number: int, seed: int = 0) -> Iterator[dict[str, tuple[dict[str, Any], ...]]]:
         """Return so many different matches as :meth:`matches` does, drawn at random; all, if there are fewer.
 
-        Every set of that size is as likely as another. Nothing else is enumerated, however many matches there are. The same
-        `seed` gives the same matches.
+        Every set of that size is as likely as another. Nothing else is enumerated, however many
+        matches there are. The same `seed` gives the same matches.
 
         Raises
         ------

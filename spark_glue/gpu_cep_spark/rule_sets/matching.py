@@ -86,9 +86,9 @@ def gpu_match_all(
     worker_memory
         As in :func:`gpu_match`.
     rare
-        Variables of which each match of each pattern binds one, and of which there are few events.
-        Only events near these are shuffled, as in :func:`gpu_match`. A shuffle has those of all its patterns.
-        By default a shuffle that patterns share has all events.
+        Variables of which each match of each pattern binds one, and of which there are few
+        events. Only events near these are shuffled, as in :func:`gpu_match`. A shuffle has
+        those of all its patterns. By default a shuffle that patterns share has all events.
     **keywords
         As in :func:`gpu_match`; ``output="compressed"`` is not supported.
 
@@ -101,8 +101,9 @@ def gpu_match_all(
     Raises
     ------
     PatternError
-        `patterns` is no mapping of names to patterns, or the results have not the same columns and cannot be one DataFrame.
-        Or a match of a pattern may bind none of the variables that `rare` names.
+        `patterns` is no mapping of names to patterns, or the results have not the same
+        columns and cannot be one DataFrame. Or a match of a pattern may bind none of the
+        variables that `rare` names.
     UnsupportedError
         `rare` is ``auto``, or events of a pattern cannot be left out.
     CepError

@@ -22,17 +22,20 @@ _MICROSECOND = 1_000
 def heartbeats(df: DataFrame, *, idle: str, timestamp: str = "ts") -> DataFrame:
     """Return a streaming DataFrame to which a heartbeat comes each second, so that an idle source does not stop time.
 
-    A heartbeat is a row whose time is the clock's, less `idle`. Call ``withWatermark()`` on the result, and give that to
-    :func:`gpu_cep.gpu_match`, which leaves the heartbeats out. As long as events come with the times of now, they are ahead of
-    heartbeats, and change nothing. Once none has come for `idle`, the watermark moves with the clock, and the last matches come
-    out. An event that comes later than that, also one that waited while the query was down, is late.
+    A heartbeat is a row whose time is the clock's, less `idle`. Call ``withWatermark()`` on
+    the result, and give that to :func:`gpu_cep.gpu_match`, which leaves the heartbeats out.
+    As long as events come with the times of now, they are ahead of heartbeats, and change
+    nothing. Once none has come for `idle`, the watermark moves with the clock, and the last
+    matches come out. An event that comes later than that, also one that waited while the
+    query was down, is late.
 
     Parameters
     ----------
     df
         A streaming DataFrame without a watermark.
     idle
-        How long the source may give no event before time goes on without it: text such as ``"30 seconds"``.
+        How long the source may give no event before time goes on without it: text such as
+        ``"30 seconds"``.
     timestamp
         The column of times, a TIMESTAMP.
 
