@@ -142,7 +142,7 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
         with ending_in(MatchLimitExceeded, f"building the result of {len(matches):,} matches", LESS_MEMORY):
             beside = beside_matches(plan, columns, ordered, matches)
             held = ordered_values(plan, columns, ordered)
-            return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final, held)
+            return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
 
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts | OrderedMatches:
@@ -235,7 +235,7 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
         beside = beside_matches(plan, columns, ordered, matches)
         held = ordered_values(plan, columns, ordered)
-        return match_table(plan, columns, ordered.rows, streams, matches, run.threads, beside, final, held)
+        return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
 
 
 def _reported(

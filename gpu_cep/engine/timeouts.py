@@ -45,7 +45,7 @@ def match_starts(run: EventRun) -> pa.Table:
         bound, missing = found if order is None else (found.bound.reorder(order), found.missing[order])
         times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
         over = window_ends(plan, times[bound.first], latest_time(columns))
-        return match_table(plan, columns, ordered.rows, streams, bound, run.threads, Beside(over, missing))
+        return match_table(plan, columns, ordered.rows, streams, bound, threads=run.threads, beside=Beside(over, missing))
 
 
 def rows_of_open_runs(run: EventRun) -> Rows | None:

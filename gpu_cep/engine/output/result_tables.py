@@ -170,8 +170,8 @@ ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, threads: int = 1,
-    beside: Beside | None = None, final: Flags | None = None, held: OrderedValues | None = None,
+    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, *,
+    threads: int = 1, beside: Beside | None = None, final: Flags | None = None, held: OrderedValues | None = None,
 ) -> pa.Table:  # fmt: skip
     """Return the matches in the form of `output`, or their numbers.
 

@@ -44,7 +44,7 @@ def find_matches(
         reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
     with profile.stage("matching"):
         if plan.search is not None:
-            return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads, max_steps)
+            return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads=threads, max_steps=max_steps)
         return _read_off(plan, columns, ordered, pieces, automaton, reach, threads)
 
 
@@ -62,7 +62,7 @@ def find_certain_matches(
     automaton = automaton_table(plan)
     reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads, opened)
     conditions = MatchConditions((), BankLayout(), (), ()) if plan.search is None else plan.search
-    return search_matches(plan, conditions, columns, ordered, automaton, reach, threads, max_steps, begun)
+    return search_matches(plan, conditions, columns, ordered, automaton, reach, threads=threads, max_steps=max_steps, begun=begun)
 
 
 def _read_off(

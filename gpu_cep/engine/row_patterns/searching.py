@@ -30,7 +30,7 @@ _FOUND = 1 << 10
 
 
 def search_matches(
-    plan: RowPlan, conditions: MatchConditions, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach,
+    plan: RowPlan, conditions: MatchConditions, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, *,
     threads: int, max_steps: int | None, begun: Begun | None = None,
 ) -> RowMatches:  # fmt: skip
     """Return the matches of all partitions.
