@@ -153,7 +153,8 @@ def _(node: Like, scope: Scope) -> Bound:
         scope.faults.error(f"cannot apply LIKE to {operators.describe(value)} and {operators.describe(pattern)}", node.span)
         return FAULTY
     if Kind.NULL in (value.type.kind, pattern.type.kind):
-        return cast(value if value.type.kind is Kind.NULL else pattern, BOOLEAN)
+        # as NULL as a comparison with NULL, which says of which variable it speaks
+        return operators.compare("eq", value, Constant(None, NULL), scope, node.span)
     fault = fault_of_like(str(pattern.value))
     if fault is not None:
         scope.faults.error(fault, node.pattern.span or node.span)

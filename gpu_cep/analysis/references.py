@@ -94,8 +94,10 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
         message = f"{written}: {scope.names[variable]} is bound to one event, which has none before it"
         scope.faults.error(message, node.span, f"{scope.names[variable]}+ is bound to several")
         return FAULTY
+    # every event has a time; a constant would not say of which variable it speaks, and branches without it drop what speaks of it
+    column = scope.timestamp if column is None else column
     if column is None:
-        return Constant(1, INTEGER)
+        return FAULTY
     value = Field(variable, column, scope.column(column).type)
     if node.function in ("count", "count_distinct"):
         return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (value,), INTEGER)), INTEGER)

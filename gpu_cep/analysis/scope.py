@@ -29,6 +29,7 @@ class Scope:
     `clause`: the clause whose expressions are bound.
     `faults`, `computed`: the query's collections, which grow as expressions are bound.
     `hidden`: the names of variables that the query does not write.
+    `timestamp`: the column of occurrence times, None if there is none of that name.
     `functions`, `result_type`, `regexp_fault`: those of the options.
     `time`: the type of starts and ends, if the variables are situations.
     """
@@ -43,6 +44,7 @@ class Scope:
     regexp_fault: RegexpFault = no_fault
     time: DataType | None = None
     hidden: frozenset[str] = frozenset()
+    timestamp: int | None = None
 
     @classmethod
     def of_query(
@@ -50,7 +52,8 @@ class Scope:
     ) -> Scope:
         """Return the scope of a query's conditions, before any column is computed."""
         return cls(
-            schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault, hidden=hidden
+            schema, variables, Clause.WHERE, faults, [], options.functions, options.result_type, options.regexp_fault, hidden=hidden,
+            timestamp=schema.index(options.timestamp) if options.timestamp in schema.names else None,
         )  # fmt: skip
 
     @property

@@ -64,7 +64,7 @@ CONDITIONS = [
     ("b[i].n > avg(b[..i-1].n)", "CAST(b.n AS float) > avg(b[..i-1].n)"),
     ("b[i].n > last(b[..i-1].n) + first(b[..i-1].n)", "b.n > prev(b.n) + first(b.n)"),
     # of a single variable they are values of its event
-    ("count(a) = 1", "1 = 1"),
+    ("count(a) = 1", "1 - (a.ts IS NULL) = 1"),
     ("count(a.n) = 1", "1 - (a.n IS NULL) = 1"),
     ("avg(a.n) > 0.5", "CAST(a.n AS float) > 0.5"),
     ("max(a.n) = last(a.n) + a[1].n", "a.n = a.n + a.n"),
@@ -114,7 +114,7 @@ CONDITIONS = [
     ("a.n NOT IN (1, b.n)", "NOT (a.n = 1 OR a.n = b.n)"),
     ("a.s LIKE 'A%'", "a.s LIKE 'A%'"),
     ("a.s NOT LIKE 'A%'", "NOT a.s LIKE 'A%'"),
-    ("a.s LIKE NULL", "NULL"),
+    ("a.s LIKE NULL", "a.s = NULL"),
     ("a.blob IS NULL", "a.blob IS NULL"),
     ("a.wide IS NOT NULL", "NOT a.wide IS NULL"),
     ("a.n + 1 IS NULL", "a.n + 1 IS NULL"),

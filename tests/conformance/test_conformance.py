@@ -216,6 +216,12 @@ SPECIAL = pa.table(
         "PATTERN SEQ(A a, NOT(B b), c) WHERE b.x < c.x",
         "PATTERN SEQ(NOT(A a), B b) WHERE a.y > b.y WITHIN 3",
         "PATTERN SEQ(A a?, OR(B b, C c), NOT(B d)) WHERE [k] WITHIN 2.5",
+        # a branch without c drops what speaks of it, whatever c is
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE count(c) > 1",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE count(c) = count(b) + 1",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE count(c) = b.x",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE c.type LIKE NULL",
+        "PATTERN SEQ(A a, NOT(B b), C c?) WHERE count(b) > 1 AND count(c) = 1 WITHIN 5",
     ],
 )
 def test_corners(text, strategy):

@@ -87,7 +87,10 @@ def chains(draw: st.DrawFn, declared: list[Variable]) -> list[str]:
 @st.composite
 def properties(draw: st.DrawFn, declared: list[Variable]) -> str:
     """A condition on single events of one variable."""
-    refer = _each(draw, draw(st.sampled_from(declared)))
+    variable = draw(st.sampled_from(declared))
+    if not variable.is_repeated and draw(st.integers(0, 9)) == 0:
+        return f"count({variable.name}) {draw(st.sampled_from(COMPARISONS))} {draw(st.sampled_from(COUNTS))}"
+    refer = _each(draw, variable)
     if draw(st.booleans()):
         return f"({_filled(draw(st.sampled_from(TESTS)), refer)})"
     return draw(comparisons(refer))
