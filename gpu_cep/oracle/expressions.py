@@ -282,8 +282,7 @@ def _combine(connective: Callable[..., bool | None], parts: Iterable[Meaning], n
 
 def _comparison(name: str, left: Meaning, right: Meaning) -> Meaning:
     kind = common((left.kind, right.kind))
-    compare = COMPARISONS[name]
-    return _strict(Kind.BOOLEAN, compare, _as(kind, left), _as(kind, right))
+    return _strict(Kind.BOOLEAN, COMPARISONS[name], _as(kind, left), _as(kind, right))
 
 
 def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
@@ -297,6 +296,10 @@ def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
 
 def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
     kinds = (left.kind, name, right.kind)
+    if Kind.NULL in kinds:
+        return Meaning(Kind.NULL, lambda assignment: None)
+    if kinds == (Kind.DURATION, "/", Kind.DURATION):
+        return _strict(Kind.FLOAT, ARITHMETIC["/"], _as(Kind.FLOAT, left), _as(Kind.FLOAT, right))
     for time in (Kind.TIME, Kind.ZONED_TIME):
         results = {
             (time, "-", time): Kind.DURATION,

@@ -30,7 +30,7 @@ from tests.results import matches_of
 PATTERNS = ("SEQ(A a, B b+)", "SEQ(A a, B b+, A c)", "SEQ(A a, B b, A c?)", "SEQ(A a, OR(B b, SEQ(B b, A c)))", "SEQ(A a, AND(B b+, A c))",
             "SEQ(A a, NOT(X n), B b+)")  # fmt: skip
 RANKINGS = (None, "sum(b.x) desc", "count(b)", "a.x + max(b.y) desc", "last(b.y) ASC", "min(b.y)", "c.x desc", "first(b.type)",
-            "last(b.ts) desc", "last(b.ts)", "c.ts - a.ts", "last(b.ts) - a.ts", "a.x desc",
+            "last(b.ts) desc", "last(b.ts)", "c.t - 1 seconds desc", "c.ts - a.ts", "last(b.ts) - a.ts", "a.x desc",
             "first(c.x)", "last(c.y) desc")  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def cases(draw: st.DrawFn) -> Case:
     events = pa.table({
         "ts": pa.array(draw(st.permutations([sum(steps[: place + 1]) for place in range(size)])), pa.int64()),
         "type": pa.array(letters, pa.string()), "k": pa.array(draw(ints), pa.int64()),
-        "x": pa.array(draw(ints), pa.int64()), "y": pa.array(draw(floats), pa.float64()),
+        "x": pa.array(draw(ints), pa.int64()), "y": pa.array(draw(floats), pa.float64()), "t": pa.array(draw(ints), pa.timestamp("s")),
     })  # fmt: skip
     options: dict[str, Any] = {
         "strategy": draw(st.sampled_from(("skip_till_any_match", "skip_till_any_match", *STRATEGIES))),
