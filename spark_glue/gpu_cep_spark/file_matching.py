@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
-from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, divide
+from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, Workers, divide
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.files.reading import Earlier, FilePart, Reading, Share
 from gpu_cep_spark.files.scan_filters import NoFilterError
@@ -24,6 +27,7 @@ from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns
+from gpu_cep_spark.slices.statistics import sample_filters
 from gpu_cep_spark.tasks.worker import without_rows
 from gpu_cep_spark.tasks.worker_memory import WORKING
 
@@ -69,7 +73,18 @@ def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Fou
     if not always and int(footers.groups.rows.sum()) < FEWEST_ROWS:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     size = None if job.memory is None else job.memory // WORKING
-    return Found(scan, footers, divide(plan, scan, footers, keys, _cores(session), size, whole=whole))
+    share = partial(_share_sent, job.df, plan, scan)
+    return Found(scan, footers, divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=whole))
+
+
+def _share_sent(df: DataFrame, plan: Plan, scan: FileScan) -> float:
+    """Return the share of the rows that Spark would shuffle, by a sample of the files; where that is not possible, the least: none."""
+    wanted = wanted_events(plan, _named(scan))
+    filters = [each for each in (scan.condition, None if wanted is None else wanted.condition) if each is not None]
+    if not filters:
+        return 1.0
+    sample = sample_filters(df, {0: reduce(and_, filters)}, scan.schema.names)
+    return 0.0 if sample is None else sample.any / sample.rows
 
 
 def _scan(job: Job, *, from_paths: bool, remote: bool) -> FileScan:
@@ -122,11 +137,15 @@ def _total(rows: DataFrame) -> DataFrame:
 def reading_of(query: NarrowQuery, found: Found) -> Reading:
     """Return how tasks read the events of a query, a share for each piece."""
     plan, scan = query.plan, found.scan
-    named = pa.schema([scan.schema.field(name) for name in scan.columns])
     shares = tuple(
         pickle.dumps(_share(number, piece, scan, found.footers)) for number, piece in enumerate(found.pieces.pieces)
     )  # fmt: skip
-    return Reading(scan.schema, scan.columns, plan.query.timestamp, wanted_events(plan, named), scan.condition, shares)
+    return Reading(scan.schema, scan.columns, plan.query.timestamp, wanted_events(plan, _named(scan)), scan.condition, shares)
+
+
+def _named(scan: FileScan) -> pa.Schema:
+    """Return the columns of the DataFrame, as files call them."""
+    return pa.schema([scan.schema.field(name) for name in scan.columns])
 
 
 def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share:

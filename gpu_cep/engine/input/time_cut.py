@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapreplace
 from typing import Literal, NamedTuple
@@ -72,15 +73,20 @@ class TimeCut:
 
     def longest_turn(self, workers: int) -> int:
         """Return the rows of the worker that reads most of so many, if each takes the next slice as soon as it is free."""
-        turns = [0] * workers
-        for each in self.slices:
-            heapreplace(turns, turns[0] + int(self.groups.rows[each.groups].sum()))
-        return max(turns)
+        return longest_turn([int(self.groups.rows[each.groups].sum()) for each in self.slices], workers)
 
     @property
     def largest(self) -> int:
         """Return the bytes in memory of what the slice that reads most reads."""
         return max(int(self.groups.size[each.groups].sum()) for each in self.slices)
+
+
+def longest_turn(amounts: Sequence[int], workers: int) -> int:
+    """Return what the worker takes that takes most, if each of so many takes the next amount as soon as it is free."""
+    turns = [0] * workers
+    for amount in amounts:
+        heapreplace(turns, turns[0] + amount)
+    return max(turns)
 
 
 def cut_by_budget(groups: RowGroups, reach: Reach, most: Most) -> TimeCut:

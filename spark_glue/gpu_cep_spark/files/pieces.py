@@ -5,8 +5,9 @@ Streams are whole in the row groups of a piece, or each task reads all row group
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,14 +15,14 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
-from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.ticks import Tick
-from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number
+from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number, longest_turn
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.files.footers import Footers
 from gpu_cep_spark.files.key_buckets import Bucket
 from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.readings import refuse_readings
 from gpu_cep_spark.files.scans import FileScan
 from gpu_cep_spark.slices.choice import looks_back, reason_against
 
@@ -35,9 +36,6 @@ CHEAP, DEAREST = 1.35, 1.8
 # Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
 # hold where smaller ones read too much twice.
 USUAL_BYTES, LARGER = 1 << 28, 4
-# Tasks that may each read all rows, where Spark shuffles those that the query filters, and where it shuffles all of them. More take
-# longer than Spark.
-MOST_READINGS, MOST_READINGS_OF_ALL = 2, 8
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
 
@@ -69,8 +67,15 @@ class Pieces:
     told: str
 
 
+class Workers(NamedTuple):
+    """How many tasks run at a time, and the most bytes of events that each may hold (`size`; None if nobody says)."""
+
+    cores: int
+    size: int | None
+
+
 def divide(
-    plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], cores: int, size: int | None, *, whole: bool
+    plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], workers: Workers, share: Callable[[], float], *, whole: bool
 ) -> Pieces:  # fmt: skip
     """Return the pieces by which a query is answered.
 
@@ -80,10 +85,10 @@ def divide(
         The plan over whole streams.
     keys
         The columns whose values identify a stream; `footers` has the bounds of those that are not in the names of folders.
-    cores
-        The number of tasks that run at a time.
-    size
-        The most bytes of events that a worker may hold; None if nobody says.
+    workers
+        Who reads the pieces.
+    share
+        Returns the share of the rows that Spark would shuffle.
     whole
         Whether streams must stay whole.
 
@@ -92,7 +97,7 @@ def divide(
     NoScanError
         The files cannot be divided, or tasks would read too much several times.
     """
-    groups = footers.groups
+    groups, (cores, size) = footers.groups, workers
     if not groups.rows.sum():
         return Pieces((), timed=False, told="no piece")
     wanted = wanted_pieces(int(groups.rows.sum()), cores)
@@ -102,15 +107,13 @@ def divide(
     clusters = _clusters(scan, footers, keys)
     if clusters is not None and _is_balanced(clusters, groups.rows, cores):
         return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
-    at_once = min(wanted, cores)
     try:
-        return _by_time(plan, groups, wanted, cores, most, whole=whole)
+        return _by_time(plan, groups, (wanted, cores), most, share, whole=whole)
     except NoScanError as fault:
-        filtered = wanted_events(plan, pa.schema([scan.schema.field(name) for name in scan.columns])) is not None
-        reason = _reason_against_buckets(groups, keys, at_once, most, filtered=filtered)
-        if reason is not None:
-            raise NoScanError(f"{fault}, its files are not clustered by a key, and {reason}") from None
-    return _by_bucket(groups, at_once)
+        try:
+            return _by_bucket(groups, keys, min(wanted, cores), most, share)
+        except NoScanError as other:
+            raise NoScanError(f"{fault}, its files are not clustered by a key, and {other}") from None
 
 
 def wanted_pieces(rows: int, cores: int) -> int:
@@ -171,43 +174,57 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
     return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _reason_against_buckets(groups: RowGroups, keys: Sequence[str], tasks: int, most: int, *, filtered: bool) -> str | None:
-    """Return why so many tasks should not each read all row groups, and keep some streams of them; None if they should."""
+def _by_bucket(groups: RowGroups, keys: Sequence[str], cores: int, most: int, share: Callable[[], float]) -> Pieces:
+    """Return pieces of all row groups and of some streams each, as many for each core as let a task hold some times `most` bytes.
+
+    Raises
+    ------
+    NoScanError
+        There are no keys, or Spark's shuffle takes less time.
+    """
     if not keys:
-        return "the query has no keys"
-    readings, held = MOST_READINGS if filtered else MOST_READINGS_OF_ALL, int(groups.size.sum()) // tasks
-    if tasks > readings:
-        return f"{tasks:,} tasks would each read all rows: Spark's scan is quicker than more than {readings}"
-    if held > LARGER * most:
-        return f"each of {tasks:,} tasks would hold {held:,} bytes, and a worker may hold {LARGER * most:,}"
-    return None
-
-
-def _by_bucket(groups: RowGroups, tasks: int) -> Pieces:
-    """Return so many pieces, each of all row groups and of some streams."""
+        raise NoScanError("the query has no keys")
+    turns = -(-int(groups.size.sum()) // (cores * LARGER * most))
+    tasks = cores * turns
+    refuse_readings(turns, cores, share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
     everything = np.arange(len(groups))
     pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
     return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
 
 
-def _by_time(plan: AnyPlan, groups: RowGroups, wanted: int, cores: int, most: int, *, whole: bool) -> Pieces:
-    """Return slices of time, as many as are wanted if that does not read too much twice; raises as :func:`choose_cut`."""
+def _by_time(
+    plan: AnyPlan, groups: RowGroups, wanted: tuple[int, int], most: int, share: Callable[[], float], *, whole: bool
+) -> Pieces:  # fmt: skip
+    """Return slices of time, of which as many are `wanted` for so many cores, if that does not read too much twice.
+
+    Raises
+    ------
+    NoScanError
+        The query cannot be cut, or slices take longer than Spark's scan, or are larger than a worker may hold.
+    """
     reason = _reason_against_slices(plan, whole=whole)
     if reason is not None:
         raise NoScanError(reason)
     assert isinstance(plan.query.window, TimeWindow), "checked before"
-    reads_back = isinstance(plan, IntervalPlan)
-    number = min(wanted, cores) if reads_back else wanted
-    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), number, cores, most)
+    (number, cores), reads_back = wanted, isinstance(plan, IntervalPlan)
+    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), min(number, cores) if reads_back else number, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
     if not reads_back:
         return Pieces(pieces, timed=True, told=told)
-    if len(pieces) > MOST_READINGS_OF_ALL and plan.query.partition_by:
-        # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
-        raise NoScanError(f"each of {len(pieces):,} slices of time may read all rows before it")
     known = tuple(replace(piece, earlier=_earlier(groups, piece.own.begin)) for piece in pieces)
+    if plan.query.partition_by:
+        # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
+        _refuse_reading_back(known, groups, min(number, cores), share())
     return Pieces(known, timed=True, told=f"{told}, and back to the event before of each stream")
+
+
+def _refuse_reading_back(pieces: Sequence[Piece], groups: RowGroups, cores: int, share: float) -> None:
+    """Raise NoScanError if slices that each read all before them take longer than Spark's shuffle."""
+    rows = [int(groups.rows[piece.places].sum() + groups.rows[piece.earlier].sum()) for piece in pieces]
+    most = longest_turn(rows, cores) / int(groups.rows.sum())
+    told = f"{len(pieces):,} slices of time may have a core read all rows {most:.1f} times, as far back as streams go"
+    refuse_readings(most, cores, share, told)
 
 
 def _earlier(groups: RowGroups, begin: Tick | None) -> Numbers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import gpu_cep as cep
 from gpu_cep.errors import UnsupportedError
 from gpu_cep_spark import file_matching
 from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.files import readings
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.slices.test_slices import QUERIES, streams
@@ -116,12 +118,24 @@ def test_events_without_a_time(spark: SparkSession, tmp_path: Path) -> None:
 def test_why_tasks_do_not_read_all(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
     assert "cannot be cut by times, its files are not clustered by a key, and the query has no keys" in reason(frame, EVENTS)
-    monkeypatch.setattr(file_pieces, "MOST_READINGS", 1)
-    told = "2 tasks would each read all rows: Spark's scan is quicker than more than 1"
+    monkeypatch.setattr(readings, "SCANNED", 0.5)
+    monkeypatch.setattr(readings, "SHUFFLED", 1.6)
+    told = "2 tasks by a hash of keys would each read all rows, and Spark's scan of all rows and shuffle of 46%"
     assert told in reason(frame, QUERIES["next"], partition_by="s")
+    # of an unfiltered stream Spark shuffles all rows
     assert assert_same(frame, EVENTS, partition_by="s")
-    monkeypatch.setattr(file_pieces, "LARGER", 0)
-    assert "bytes, and a worker may hold 0" in reason(frame, EVENTS, partition_by="s")
+    told = "2 tasks by a hash of keys would each read all rows, and Spark's scan of all rows and shuffle of 10%"
+    assert told in reason(frame.where("n < 40"), EVENTS, partition_by="s")
+
+
+def test_tasks_are_more_than_cores_where_a_worker_may_hold_less(spark: SparkSession, tmp_path: Path) -> None:
+    frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
+    report, options = cep.RunReport(), {"partition_by": "s", "slices": None}
+    found = cep.gpu_match(frame, EVENTS, scan="files", worker_memory=4_000, report=report, **options)
+    assert as_set(found.toArrow()) == as_set(cep.gpu_match(frame, EVENTS, scan="spark", **options).toArrow())
+    assert re.search(r"^tasks read files: [468] pieces by a hash of keys, which each read all rows", report.scan)
+    told = r"\d\d tasks by a hash of keys would each read all rows, and .* shuffle of 100% take 2 cores as long as 9.0 readings"
+    assert re.search(told, reason(frame, EVENTS, worker_memory=300, **options))
 
 
 def reason(frame: DataFrame, query: str, **options: Any) -> str:

@@ -25,6 +25,7 @@ from gpu_cep_spark.files import events_before
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import reading as file_reading
 from gpu_cep_spark.files.footers import Footers, fingerprint, fragment_of
+from gpu_cep_spark.files.pieces import Workers
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.files.scans import FileScan
 from gpu_cep_spark.jobs import keys_of_shuffle
@@ -50,13 +51,13 @@ def _small_pieces() -> Iterator[None]:
         yield
 
 
-def pieces_of(path: Path, query: NarrowQuery, cores: int) -> Found:
+def pieces_of(path: Path, query: NarrowQuery, cores: int, size: int | None = None) -> Found:
     """What the driver makes of a file; raises NoScanError if it cannot be divided."""
     columns, plan = tuple(query.events.names), query.plan
     groups = read_row_groups([fragment_of(str(path))], query.events, columns[plan.query.timestamp], columns)
     scan = FileScan((str(path),), columns, query.events, StructType(), {}, None)
     footers = Footers(groups, (), (fingerprint(str(path)),))
-    return Found(scan, footers, file_pieces.divide(plan, scan, footers, (), cores, None, whole=False))
+    return Found(scan, footers, file_pieces.divide(plan, scan, footers, (), Workers(cores, size), lambda: 1.0, whole=False))
 
 
 def found_in(path: Path, query: NarrowQuery, cores: int) -> tuple[list[str], int]:
@@ -160,13 +161,25 @@ def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, 
     assert "and back to the event before of each stream" in report.scan
 
 
-def test_more_tasks_than_eight_do_not_read_back_for_keys(tmp_path: Path) -> None:
+def test_slices_that_read_back_longer_than_a_shuffle_are_refused(tmp_path: Path) -> None:
     """Each may read all rows before its slice; without keys an event before is in the row group before."""
     path, table = tmp_path / "steps.parquet", steps(2_000)
     pq.write_table(table, path, row_group_size=20)
     without = QUERY.partition(" k ")[2]
     keyed, whole = (NarrowQuery.of(text, table.schema, *read_keywords({})) for text in (QUERY, without))
-    assert [len(pieces_of(path, query, 8).pieces.pieces) for query in (keyed, whole)] == [8, 8]
-    assert len(pieces_of(path, whole, 12).pieces.pieces) > 8
-    with pytest.raises(NoScanError, match=r"each of 1\d slices of time may read all rows before it"):
-        pieces_of(path, keyed, 12)
+    assert len(pieces_of(path, keyed, 16).pieces.pieces) == len(pieces_of(path, whole, 16).pieces.pieces) > 12
+    assert len(pieces_of(path, whole, 24).pieces.pieces) >= 20
+    told = r"2\d slices of time may have a core read all rows 1.\d times, .* take 24 cores as long as 0.8 readings"
+    with pytest.raises(NoScanError, match=told):
+        pieces_of(path, keyed, 24)
+
+
+def test_a_worker_s_memory_may_ask_for_more_slices_than_cores(tmp_path: Path) -> None:
+    path, table = tmp_path / "steps.parquet", steps(2_000)
+    pq.write_table(table, path, row_group_size=20)
+    keyed = NarrowQuery.of(QUERY, table.schema, *read_keywords({}))
+    size = int(pieces_of(path, keyed, 2).footers.groups.size.sum())
+    assert 9 < len(pieces_of(path, keyed, 2, size // 12).pieces.pieces) < 18
+    told = r"\d+ slices of time may have a core read all rows \d\d.\d times, .* take 2 cores as long as 9.0 readings"
+    with pytest.raises(NoScanError, match=told):
+        pieces_of(path, keyed, 2, size // 60)
