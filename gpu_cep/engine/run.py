@@ -86,7 +86,7 @@ def _find(run: EventRun, chosen: Choice, choices: Choices) -> Searched:
     late = first.ordered if first.found is not None else ending_late(run, first.ordered)
     if late is not first.ordered:
         first = replace(first, ordered=late)
-    if run.plan.settings.output == "count" and run.plan.settings.after_match == "all":
+    if first.counted is not None or (run.plan.settings.output == "count" and run.plan.settings.after_match == "all"):
         return Searched(first, _limited(run.plan, _counts(run, first, choices)))
     graph = _graph(run, first)
     if graph is not None:

@@ -77,6 +77,9 @@ CASES = {
     "neighbours": Case(
         "PATTERN SEQ(a, b+, c) WHERE b[1].x < a.x AND b[i].x < b[i-1].x AND c.x > last(b.x) WITHIN 40", {"strategy": "strict_contiguity"}
     ),
+    "neighbours that do not overlap": Case(
+        "PATTERN SEQ(a, b, c) WHERE b.x > a.x - 95 WITHIN 40", {"strategy": "strict_contiguity", "after_match": "skip_past_last"}
+    ),
     "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
     "neighbours by programs": Case(
         "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",

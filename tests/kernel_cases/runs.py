@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.labels_decide import runs
+from gpu_cep_kernels.matches import disjoint
 from gpu_cep_kernels.phase_one import neighbour_conditions
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
@@ -127,10 +128,52 @@ def _dropping(size: int, random: Random, slots: int) -> Call:
 
 
 def _apart(size: int, random: Random, slots: int) -> Call:
+    first, last = _in_order(size, random)
+    return Call(1, (first, last, np.zeros(len(first) + 1, np.int64)))
+
+
+def _in_order(size: int, random: Random) -> tuple[Array, Array]:
+    """The first and last events of matches; both ascend."""
     starts, last = np.arange(size), _ends(size, random)
-    runs.drop_containing(last)
+    disjoint.drop_containing(last)
     count = runs.keep_matches(starts, last)
-    return Call(1, (starts[:count], last[:count], np.zeros(count + 1, np.int64)))
+    return starts[:count], last[:count]
+
+
+# Blocks of eight matches, and parts of two.
+_BLOCK, _PART = 3, 1
+
+
+def _finding_ends(size: int, random: Random, slots: int) -> Call:
+    last = _ends(size, random)
+    blocks = -(-size >> _BLOCK)
+    return Call(blocks, (_BLOCK, last, np.zeros(blocks, np.int32)))
+
+
+def _dropping_in_blocks(size: int, random: Random, slots: int) -> Call:
+    last = np.arange(size, dtype=np.int32) + random.integers(0, 9, size, np.int32)
+    blocks = -(-size >> _BLOCK)
+    return Call(blocks, (_BLOCK, np.arange(1, blocks + 1, dtype=np.int32) << _BLOCK, last))
+
+
+def _following(size: int, random: Random, slots: int) -> Call:
+    first, last = _in_order(size, random)
+    return Call(len(first), (first, last, np.zeros(len(first), np.int32)))
+
+
+def _leaving(size: int, random: Random, slots: int) -> Call:
+    *_, following = arguments = _following(size, random, slots).arguments
+    disjoint.follow_matches(0, len(following), *arguments)
+    return Call(len(following), (_PART, following, np.zeros(len(following), np.int32)))
+
+
+def _entering(size: int, random: Random, slots: int) -> Call:
+    """Hops enter every other block, at its second match."""
+    *_, exits = arguments = _leaving(size, random, slots).arguments
+    disjoint.leave_blocks(0, len(exits), *arguments)
+    entered = (np.arange(-(-len(exits) >> _BLOCK), dtype=np.int32) << _BLOCK) + 1
+    entered[1::2] = disjoint.NOWHERE
+    return Call(len(entered), (_BLOCK, _PART, entered, exits, np.zeros(-(-len(exits) >> _PART), np.int32)))
 
 
 def _ranges(size: int, random: Random) -> tuple[Array, Array, Array]:
@@ -179,8 +222,13 @@ RUN_CASES: tuple[KernelCase, ...] = (
     *cases(runs.count_bound, _counting, _CLOCKS),
     *cases(runs.list_events, _listing, {"": {}}),
     *cases(runs.keep_matches, _keeping, {"": {}}),
-    *cases(runs.drop_containing, _dropping, {"": {}}),
-    *cases(runs.take_apart, _apart, {"": {}}),
+    *cases(disjoint.drop_containing, _dropping, {"": {}}),
+    *cases(disjoint.take_apart, _apart, {"": {}}),
+    *cases(disjoint.find_first_completions, _finding_ends, {"": {}}, ("last",)),
+    *cases(disjoint.drop_containing_in_blocks, _dropping_in_blocks, {"": {}}, ("last",)),
+    *cases(disjoint.follow_matches, _following, {"": {}}, ("first", "last")),
+    *cases(disjoint.leave_blocks, _leaving, {"": {}}, ("following",)),
+    *cases(disjoint.enter_blocks, _entering, {"": {}}),
     *cases(runs.list_rows, _listing_rows, {"": {}}),
     *cases(runs.pick_rows, _picking, {"": {}}),
     *cases(runs.gather_ranges, _gathering, {"": {}}, ("order", "given")),

@@ -7,6 +7,7 @@ from tests.mutants.fault import Fault
 JOINS = "tests/engine/matchers/joins/test_device_joins.py"
 WALKS = "tests/engine/phase_one/test_chain_walks.py"
 LIFTED = "tests/engine/phase_one/test_lifted_matches.py"
+DISJOINT = "tests/engine/phase_one/test_disjoint_matches.py"
 RATES, TRIALS = "tests/engine/phase_one/test_engine_rates.py", "tests/engine/test_trials.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
 
@@ -24,6 +25,48 @@ DEVICE = (
         "held[: reached.size] |= reached",
         "held[: reached.size] |= held[: reached.size]",
         ("tests/engine/phase_one/test_device_batches.py",),
+    ),
+    Fault(
+        "a-match-in-another-block-is-not-seen-to-lie-inside",
+        "gpu_cep/engine/phase_one/device/disjoint_matches.py",
+        "device.upload(firsts_behind(device.download(earliest)))",
+        "device.upload(firsts_behind(firsts_behind(device.download(earliest))))",
+        (DISJOINT,),
+    ),
+    Fault(
+        "hops-enter-the-last-part-of-a-block",
+        "kernels/gpu_cep_kernels/matches/disjoint.py",
+        "((end - 1) >> part) + 1):",
+        "(end - 1) >> part):",
+        (DISJOINT,),
+    ),
+    Fault(
+        "matches-that-touch-do-not-overlap",
+        "kernels/gpu_cep_kernels/matches/disjoint.py",
+        "while behind + step <= first.size and first[behind + step - 1] <= end:",
+        "while behind + step <= first.size and first[behind + step - 1] < end:",
+        (DISJOINT,),
+    ),
+    Fault(
+        "events-of-two-batches-are-two",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        'numbered = plan.settings.after_match == "skip_past_last" and',
+        'numbered = plan.settings.after_match == "skip_to_next" and',
+        (LIFTED,),
+    ),
+    Fault(
+        "a-batch-within-a-stream-decides-alone",
+        "gpu_cep/engine/phase_one/device/disjoint_matches.py",
+        "return not plan.derived and begins_stream(source, batch)",
+        "return not plan.derived",
+        (LIFTED,),
+    ),
+    Fault(
+        "streams-of-derived-keys-decide-alone",
+        "gpu_cep/engine/phase_one/device/disjoint_matches.py",
+        "return not plan.derived and begins_stream(source, batch)",
+        "return begins_stream(source, batch)",
+        (LIFTED,),
     ),
     Fault(
         "a-run-that-finds-events-never-rests",
@@ -84,8 +127,8 @@ DEVICE = (
     Fault(
         "contiguous-matches-bind-events-of-the-first-batch",
         "gpu_cep/engine/phase_one/device/lifted_matches.py",
-        "Runs(part.runs.first + copied, part.runs.last + copied, part.runs.counts)",
-        "Runs(part.runs.first, part.runs.last, part.runs.counts)",
+        "Runs(runs.first + begin, runs.last + begin, runs.counts)",
+        "Runs(runs.first, runs.last, runs.counts)",
         (LIFTED,),
     ),
     Fault(

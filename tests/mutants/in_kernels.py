@@ -175,14 +175,14 @@ KERNELS = (
     ),
     Fault(
         "containing-matches-with-one-end",
-        "kernels/gpu_cep_kernels/labels_decide/runs.py",
+        "kernels/gpu_cep_kernels/matches/disjoint.py",
         "last[w] = end if end <= earliest else -1",
         "last[w] = end if end < earliest else -1",
         ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),
     ),
     Fault(
         "apart-though-they-share-an-event",
-        "kernels/gpu_cep_kernels/labels_decide/runs.py",
+        "kernels/gpu_cep_kernels/matches/disjoint.py",
         "free = begin > reached",
         "free = begin >= reached",
         ("tests/engine/matchers/contiguous", "tests/conformance/test_neighbours.py"),

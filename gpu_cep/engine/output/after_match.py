@@ -17,7 +17,8 @@ from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_order import positions_in_streams
 from gpu_cep.engine.output.returns import item_values
 from gpu_cep.plan.event_plan import EventPlan, Plan
-from gpu_cep_kernels.labels_decide.runs import drop_containing, keep_matches, take_apart
+from gpu_cep_kernels.labels_decide.runs import keep_matches
+from gpu_cep_kernels.matches.disjoint import drop_containing, take_apart
 from gpu_cep_kernels.matches.groups import group_begins
 
 

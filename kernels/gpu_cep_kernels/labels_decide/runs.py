@@ -204,36 +204,3 @@ def keep_matches(starts: Any, last: Any) -> int:
         starts[count], last[count] = start, end
         count += end >= 0
     return count
-
-
-@sequential(writes=("last",))
-def drop_containing(last: Any) -> None:
-    """Set ``last[w]`` to −1 where a match that starts later ends earlier; each w stands for one, in the order of their starts.
-
-    Such a match is never taken where matches must not overlap
-    (:mod:`gpu_cep_kernels.rules.cut`). What is left ends in the order of its starts.
-    """
-    earliest = UNBOUNDED
-    for back in range(last.size):
-        w = last.size - 1 - back
-        end = last[w]
-        # nothing branches on what a processor could not predict
-        last[w] = end if end <= earliest else -1
-        earliest = min(earliest, end)
-
-
-@sequential(writes=("taken",))
-def take_apart(first: Any, last: Any, taken: Any) -> int:
-    """Write the numbers of the matches that are taken where matches must not overlap; return how many.
-
-    ``first[m]`` and ``last[m]`` ascend. `taken` has room for one more.
-    """
-    count = 0
-    reached = -1
-    for m in range(first.size):
-        begin, end = first[m], last[m]
-        taken[count] = m
-        free = begin > reached
-        count += free
-        reached = end if free else reached
-    return count

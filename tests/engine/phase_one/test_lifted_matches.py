@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.phase_one.device import in_pieces, on_device
+from gpu_cep.engine.phase_one.device import disjoint_matches, in_pieces, on_device
 from tests.conformance.expectation import answered, expected
 from tests.drawn.neighbours import neighbour_cases
 from tests.effort import examples
@@ -31,6 +31,8 @@ SUMS = "SEQ(a, b+) WHERE b[1].n - a.n > 2 AND b[i].n * 2 - b[i-1].n > 4"
 PROGRAMS = "SEQ(a, b+, c) WHERE abs(b[1].x - a.x) > 1 AND abs(b[i].x - b[i-1].x) > 1 AND NOT (abs(c.x - last(b.x)) > 1)"
 EQUAL = "SEQ(a, b{2,}) WHERE [k]"
 QUERIES = [RISE, f"{RISE} WITHIN 9", f"{RISE} WITHIN 5 EVENTS", PAIRS, f"{PAIRS} WITHIN 3", TWICE, SUMS, PROGRAMS, EQUAL]
+# A match that starts with the second fall may end before one that starts with the first.
+FALLS = "SEQ(a, b+, c, d, e) WHERE b[i].x > b[i-1].x AND b[1].x > a.x AND c.x < last(b.x)"
 CHOICE = "SEQ(a, b+, c) WHERE b[i].x > b[i-1].x WITHIN 9"
 
 
@@ -78,7 +80,7 @@ def found(engine, text, table=None, **options):
 )
 def test_a_device_reads_the_matches_of_the_definition(case, seed, batch, kept, lifted):
     wanted = expected(case)
-    with device(seed, batch, kept, lifted):
+    with device(seed, batch, kept, lifted), patch.object(disjoint_matches, "BITS", 1):
         assert matches_of(answered(case, engine="gpu", output="indices")) == wanted
         assert sum(row["count"] for row in answered(case, engine="gpu", output="count").to_pylist()) == len(wanted)
 
@@ -115,6 +117,39 @@ def test_matches_of_a_slice_of_time_start_in_it():
     assert number == wanted > 20
 
 
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize(("keys", "ties", "batch"), [*CUTS, (["s", "k"], "strict", 7)])
+@pytest.mark.parametrize("text", [RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]"])
+def test_matches_are_taken_where_they_are_found(text, keys, ties, batch, after_match):
+    options = {"partition_by": keys, "ties": ties, "after_match": after_match}
+    for output in ("indices", "count"):
+        profiles = cep.Profile(), cep.Profile()
+        wanted = found("cpu", text, output=output, profile=profiles[0], **options)
+        with device(batch=batch), patch.object(disjoint_matches, "BITS", 2):
+            assert found("gpu", text, output=output, profile=profiles[1], **options).equals(wanted)
+        assert profiles[0].counts["matches"] > 1
+        assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
+        assert "lift" in profiles[1].seconds
+        assert "occurrences" not in profiles[1].seconds
+
+
+@pytest.mark.parametrize("output", ["indices", "count"])
+def test_matches_that_are_not_taken_do_not_come_back(output):
+    """Of those that end with one event the first is taken; of the others nothing is asked for, not even how many there are."""
+    x = np.tile([*range(20), 3.0], 40)
+    table = pa.table({"ts": range(len(x)), "x": x})
+    options = {"partition_by": None, "after_match": "skip_past_last", "output": output}
+    wanted, asked = found("cpu", RISE, table, **options), []
+    with device() as opened:
+        download = opened.download
+        opened.download = lambda array: (asked.append(int(array.nbytes)), download(array))[1]
+        assert found("gpu", RISE, table, **options).equals(wanted)
+    every = found("cpu", RISE, table, partition_by=None).num_rows
+    assert every > 600
+    # the events of matches come back, with their times and rows, or one number of matches
+    assert sum(asked) < (40 * len(x) if output == "indices" else 400)
+
+
 def test_only_events_of_matches_come_back():
     rare = "SEQ(a, b, c) WHERE b.x - a.x > 5 AND c.x > b.x"
     asked = []
@@ -132,11 +167,10 @@ def test_only_events_of_matches_come_back():
         (CHOICE, {}),
         ("SEQ(a, b) WHERE b.n * 2 > a.n", {"table": "huge"}),
         ("SEQ(a, b) WHERE twice(b.x) > a.x", {"functions": {"twice": lambda x: x * 2.0}}),
-        (RISE, {"after_match": "skip_past_last"}),
         (RISE, {"output": "compressed"}),
         ("OR(SEQ(a, b), SEQ(c, d, e)) WHERE b.x > a.x AND d.x > c.x AND e.x > d.x WITHIN 9", {}),
     ],
-    ids=["choice", "overflow", "function", "after_match", "compressed", "or"],
+    ids=["choice", "overflow", "function", "compressed", "or"],
 )
 def test_what_labels_do_not_decide_is_left_to_others(text, options):
     table = events()

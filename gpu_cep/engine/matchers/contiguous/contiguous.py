@@ -33,13 +33,12 @@ from gpu_cep_kernels.device.interface import HOST
 from gpu_cep_kernels.labels_decide.runs import (
     Sequence,
     count_bound,
-    drop_containing,
     find_last_events,
     find_repeats,
     keep_matches,
     select_entering,
-    take_apart,
 )
+from gpu_cep_kernels.matches.disjoint import drop_containing, take_apart
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
 
 

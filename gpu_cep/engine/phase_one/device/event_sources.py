@@ -331,6 +331,15 @@ def concatenate_copies(parts: Sequence[CopiedEvents]) -> CopiedEvents:
     return CopiedEvents(placed, np.concatenate([part.numbers for part in parts]))
 
 
+def unite_copies(parts: Sequence[CopiedEvents], numbers: Sequence[Indices]) -> tuple[CopiedEvents, list[Indices]]:
+    """Return the events of all parts, each once and in their order, and the places there of those of each part.
+
+    ``numbers[p]`` are those of part p's events among all: the last windows of a batch reach into the next.
+    """
+    united, first_places = np.unique(np.concatenate(numbers), return_index=True)
+    return concatenate_copies(parts).pick(first_places), [np.searchsorted(united, own) for own in numbers]
+
+
 def _stream_offsets(placed: PlacedEvents) -> Indices:
     """Return where the streams of copied events begin, and the end of the last; only these streams are numbered."""
     begins = np.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1

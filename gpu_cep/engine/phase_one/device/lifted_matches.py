@@ -1,12 +1,13 @@
 """Read the matches of a contiguous sequence off its lifted labels on a card, batch by batch.
 
-They come back as ranges of events, with the events that they bind.
+They come back as ranges of events, with the events that they bind; not those that `after_match` never takes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
+from gpu_cep.engine.phase_one.device.disjoint_matches import begins_stream, decides_alone, disjoint_matches, keeps_disjoint
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.order_events import stream_begins
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.engine.windows.lifted_labels import (
@@ -50,9 +52,9 @@ _NO_EVENTS = np.empty(0, np.int64)
 def reads_lifted(plan: EventPlan) -> bool:
     """Return whether a card may read the matches of a plan off its lifted labels.
 
-    It has one branch, whose conditions call no function of the CPU, and all matches are asked for.
+    It has one branch, whose conditions call no function of the CPU. Each start has one match at most.
     """
-    asked = plan.settings.keeps_all and plan.settings.output != "compressed"
+    asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
     if not asked or len(plan.branches) > 1 or "lift" not in plan.pruning:
         return False
     (branch,) = plan.branches
@@ -70,15 +72,23 @@ def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) ->
     plan, (tables,) = run.plan, run.tables
     assert isinstance(plan, EventPlan), "situations are not lifted"
     reading = _Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
-    found = []
+    found, counting = [], _are_counted(plan, source, batches)
+    numbered = plan.settings.after_match == "skip_past_last" and not all(begins_stream(source, batch) for batch in batches)
     for batch in batches:
-        part = reading.count(batch) if plan.settings.output == "count" else reading.find(batch)
+        part = reading.count(batch) if counting else reading.find(batch, numbered)
         if part is None:
             reading.meter.take_back()
             return None
         found.append(part)
     run.profile.add("matches", reading.meter.matches)
-    return _unite(run, source, tables, found)
+    return _unite(run, source, tables, found, counting)
+
+
+def _are_counted(plan: EventPlan, source: EventSource, batches: list[Batch]) -> bool:
+    """Return whether the device counts the matches that are kept; else the host takes them from those that come back."""
+    if plan.settings.output != "count" or plan.settings.after_match != "skip_past_last":
+        return plan.settings.output == "count"
+    return keeps_disjoint(plan) and all(decides_alone(plan, source, batch) for batch in batches)
 
 
 def _bytes_per_event(layout: BankLayout, tables: MatcherTables) -> int:
@@ -92,9 +102,13 @@ def _bytes_per_event(layout: BankLayout, tables: MatcherTables) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The matches of a batch as ranges of `events`; if they are counted, how many stand at each of these (`totals`) instead."""
+    """The matches of a batch as ranges of `events`; if they are counted, how many stand at each of these (`totals`) instead.
+
+    `numbers` are those of the events among all, if matches of several batches are to be compared (None: they are not).
+    """
 
     events: CopiedEvents | None = None
+    numbers: Indices | None = None
     runs: Runs | None = None
     totals: Indices = field(default_factory=lambda: _NO_EVENTS)
 
@@ -124,8 +138,8 @@ class _Reading:
     source: EventSource
     meter: Meter
 
-    def find(self, batch: Batch) -> _Found | None:
-        """Return the matches that start in a batch, with the events that they bind; None if labels leave a choice."""
+    def find(self, batch: Batch, numbered: bool) -> _Found | None:
+        """Return the matches that start in a batch, with the events that they bind, `numbered`; None if labels leave a choice."""
         found, device = self._read(batch), self.run.device
         if found is None:
             return None
@@ -137,7 +151,8 @@ class _Reading:
             first, last = device.download(places[found.first]), device.download(places[found.last])
             counts = counts_by_ends(self.tables, first, last)
             runs = Runs(first, last, self._count_bound(found) if counts is None else counts)
-            return _Found(self.source.copy(device.xp.flatnonzero(held) + batch.low), runs)
+            events = device.xp.flatnonzero(held) + batch.low
+            return _Found(self.source.copy(events), device.download(events) if numbered else None, runs)
 
     def count(self, batch: Batch) -> _Found | None:
         """Return how many matches start in each stream of a batch, at the first start there; None if labels leave a choice."""
@@ -198,7 +213,13 @@ class _Reading:
         last = xp.empty(starts.size, np.int32)
         device.launch(find_last_events, starts.size, starts, clock, length, sequence, last)
         matched = xp.flatnonzero(last >= 0)
-        return _Ranges(starts[matched], last[matched], sequence, clock, length)
+        starts, last = starts[matched], last[matched]
+        # what conditions computed was let go, and what was matched now is: that is more than taking matches apart takes
+        del matched
+        if keeps_disjoint(self.plan):
+            kept = disjoint_matches(device, starts, last, alone=decides_alone(self.plan, self.source, batch))
+            starts, last = starts[kept], last[kept]
+        return _Ranges(starts, last, sequence, clock, length)
 
     def _count_bound(self, found: _Ranges) -> Counts:
         """Return how many events each match binds to each variable."""
@@ -216,18 +237,26 @@ class _Reading:
                 self.meter.spend(number, 0, 0, lambda match: int(first[min(match, number - 1)]) + batch.low)
 
 
-def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: list[_Found]) -> PhaseOne:
+def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: list[_Found], counted: bool) -> PhaseOne:
     """Return what was found in all batches."""
     run.profile.add("steps", 0)
     with run.profile.stage("candidates back"):
-        ordered = source.ordered([part.events for part in found if part.events is not None], None)
-        if run.plan.settings.output == "count":
+        if counted:
             totals = np.concatenate([_NO_EVENTS, *(part.totals for part in found)])
+            ordered = source.ordered([part.events for part in found if part.events is not None], None)
             return PhaseOne(ordered, counted=(np.arange(len(totals)), totals))
-        variables, copied = len(tables.pattern.order), 0
-        runs = [Runs(_NO_EVENTS, _NO_EVENTS, ones(0, variables))]
-        for part in found:
-            if part.events is not None and part.runs is not None:
-                runs.append(Runs(part.runs.first + copied, part.runs.last + copied, part.runs.counts))
-                copied += len(part.events.placed.rows)
-        return PhaseOne(ordered, runs=concatenate_runs(runs, variables, run.threads))
+        events, runs = _place(found)
+        variables = len(tables.pattern.order)
+        nothing = Runs(_NO_EVENTS, _NO_EVENTS, ones(0, variables))
+        return PhaseOne(source.ordered(events, None), runs=concatenate_runs([nothing, *runs], variables, run.threads))
+
+
+def _place(found: list[_Found]) -> tuple[list[CopiedEvents], list[Runs]]:
+    """Return the events of all batches, and the matches of each as ranges of all these."""
+    parts = [(part.events, part.runs, part.numbers) for part in found if part.events is not None and part.runs is not None]
+    events, numbers = [own for own, _, _ in parts], [own for _, _, own in parts if own is not None]
+    if numbers:
+        united, places = unite_copies(events, numbers)
+        return [united], [Runs(own[runs.first], own[runs.last], runs.counts) for own, (_, runs, _) in zip(places, parts, strict=True)]
+    begins = accumulate((len(own.placed.rows) for own in events), initial=0)
+    return events, [Runs(runs.first + begin, runs.last + begin, runs.counts) for begin, (_, runs, _) in zip(begins, parts, strict=False)]

@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
 )
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, concatenate_copies
+from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep_kernels.automaton.chain_windows import RunNumber
@@ -62,18 +62,13 @@ def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, ba
 
 
 def _unite(walked: list[_Walked], variables: int) -> tuple[list[CopiedEvents], Matches, Indices]:
-    """Return what was found in all batches.
-
-    The last windows of a batch reach into the next, but each event is there once.
-    """
+    """Return what was found in all batches, with each event once."""
     if len(walked) <= 1:
         left = walked[0].left if walked else np.empty(0, np.int64)
         return [each.events for each in walked], concatenate_matches([each.matches for each in walked], variables), left
-    numbers, first_places = np.unique(np.concatenate([each.numbers for each in walked]), return_index=True)
-    places = [np.searchsorted(numbers, each.numbers) for each in walked]
+    events, places = unite_copies([each.events for each in walked], [each.numbers for each in walked])
     matches = [_renumber(each.matches, own) for each, own in zip(walked, places, strict=True)]
     left = np.concatenate([own[each.left] for each, own in zip(walked, places, strict=True)])
-    events = concatenate_copies([each.events for each in walked]).pick(first_places)
     return [events], concatenate_matches(matches, variables), left
 
 
