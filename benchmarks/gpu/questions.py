@@ -21,7 +21,10 @@ OUTPUT = "count"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query over any number of events, answered by an `algorithm`; `about` says it to readers, `text` and `events` are of a size."""
+    """A query over any number of events; `about` says it to readers, `text` and `events` are of a size.
+
+    It is answered by an `algorithm`, and asks for the matches that `after_match` keeps.
+    """
 
     name: str
     about: str
@@ -29,11 +32,12 @@ class Question:
     text: Callable[[int], str]
     events: Callable[[int], pa.Table]
     algorithm: str = "auto"
+    after_match: str = "all"
 
     def plan(self, size: int, schema: pa.Schema, engine: str) -> AnyPlan:
         """Return the plan for so many events of `schema` on an engine; matches are counted."""
-        options = make_options(partition_by=self.key)
-        return make_plan(self.text(size), schema, options, Settings(output=OUTPUT, engine=engine, algorithm=self.algorithm))
+        settings = Settings(output=OUTPUT, engine=engine, algorithm=self.algorithm, after_match=self.after_match)
+        return make_plan(self.text(size), schema, make_options(partition_by=self.key), settings)
 
 
 def _of_workload(workload: Workload) -> Question:
@@ -80,5 +84,16 @@ _SELECTIVE = _of_workload(WORKLOADS["selective"])
 # The selective question by joins, which run on a card.
 _JOINED = replace(_SELECTIVE, name="selective_joined", about=f'{_SELECTIVE.about}, `algorithm="join_tree"`', algorithm="join_tree")
 
-_OWN = (*map(_of_workload, (_RISING, _IN_A_ROW, _COUNTED)), _JOINED, _LISTING)
+# A rise and a fall of any events: many of these matches overlap, and a card takes those that must not where it reads them.
+_RISE_FALL = _of_workload(
+    replace(
+        WORKLOADS["stocks"],
+        name="stocks_apart",
+        query="PATTERN SEQ(a, b+, c) WHERE strict_contiguity { b[1].price > a.price AND b[i].price > b[i-1].price "
+        "AND c.price < last(b.price) }",
+    )
+)
+_APART = replace(_RISE_FALL, about=f'{_RISE_FALL.about}, `after_match="skip_past_last"`', after_match="skip_past_last")
+
+_OWN = (*map(_of_workload, (_RISING, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
 QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), *_OWN)}

@@ -47,6 +47,8 @@ def test_operations_are_counted(name):
 MOST_LAUNCHES, MOST_WAITS, MOST_UPLOADS, MOST_BYTES = 16, 5, 9, 70
 # What a question may take whose windows are walked, its phase 1 included.
 MOST_WALKED_LAUNCHES, MOST_WALKED_WAITS, MOST_WALKED_UPLOADS = 68, 18, 13
+# What a question may take whose matches are read and taken apart there, its phase 1 included.
+MOST_APART_LAUNCHES, MOST_APART_WAITS, MOST_APART_UPLOADS = 76, 13, 10
 
 
 def test_phase_one_takes_few_launches_waits_and_bytes():
@@ -74,6 +76,17 @@ def test_a_walk_through_windows_takes_few_launches_and_waits():
     assert "matching" in few.on_device
 
 
+def test_taking_matches_apart_takes_few_launches_and_waits():
+    """Beside those of reading them; there is a launch for each size of blocks on the way up and on the way down."""
+    require_modules("cupy")
+    few, many = (traffic(QUESTIONS["stocks_apart"], size) for size in (50_000, 200_000))
+    # blocks of one size more make two launches more
+    assert few.calls <= many.calls <= few.calls + 2 <= MOST_APART_LAUNCHES
+    assert few.waits == many.waits <= MOST_APART_WAITS
+    assert few.uploads == many.uploads <= MOST_APART_UPLOADS
+    assert "lift" in few.on_device
+
+
 def test_events_of_candidate_windows_make_no_detour():
     """Which ones they are is found on the device, and stays there: what goes to it are columns, and few tables."""
     require_modules("cupy")
@@ -84,7 +97,7 @@ def test_events_of_candidate_windows_make_no_detour():
     assert columns * size < found.up < columns * size + 4_096
 
 
-@pytest.mark.parametrize("name", ["stocks_in_a_row", "selective_counted"])
+@pytest.mark.parametrize("name", ["stocks_in_a_row", "stocks_apart", "selective_counted"])
 def test_matches_that_labels_decide_are_found_on_the_device(name):
     """All of them: what comes back are numbers of streams. Values that conditions read of all events travel as they are."""
     require_modules("cupy")
