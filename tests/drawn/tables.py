@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -71,6 +72,17 @@ CLOCKS = (
 )
 
 
+# hypothesis looks into each new strategy before it draws from it, which takes longer than to draw
+@cache
+def _types(alphabet: tuple[str, ...], size: int) -> st.SearchStrategy[list[str]]:
+    return st.lists(st.sampled_from(alphabet), min_size=size, max_size=size)
+
+
+@cache
+def _values(name: str, size: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.sampled_from(ATTRIBUTES[name][1]), min_size=size, max_size=size)
+
+
 @st.composite
 def event_tables(
     draw: st.DrawFn, clock: Clock = CLOCKS[0], alphabet: tuple[str, ...] = ALPHABETS[0], max_size: int = 9, tied: bool = True
@@ -80,9 +92,9 @@ def event_tables(
     moments = draw(st.lists(st.integers(0, max(9, max_size)), min_size=size, max_size=size, unique=not tied))
     columns = {"ts": pa.array([clock.moment(n) for n in moments], clock.type)}
     types = OTHER_TYPES if draw(st.booleans()) else {}
-    for name, (type_, choices) in {"type": (pa.string(), alphabet), **ATTRIBUTES}.items():
-        values = draw(st.lists(st.sampled_from(choices), min_size=size, max_size=size))
-        columns[name] = pa.array(values, types.get(name, type_))
+    columns["type"] = pa.array(draw(_types(alphabet, size)), types.get("type", pa.string()))
+    for name, (type_, _) in ATTRIBUTES.items():
+        columns[name] = pa.array(draw(_values(name, size)), types.get(name, type_))
     table = pa.table(columns)
     cut = draw(st.integers(0, size))
     return pa.concat_tables([table[:cut], table[cut:]])
