@@ -70,7 +70,7 @@ def found(engine, text, table=None, **options):
     return cep.match(events() if table is None else table, f"PATTERN {text}", engine=engine, **options)
 
 
-@examples(150, 900)
+@examples(80, 900)
 @given(
     neighbour_cases(),
     st.integers(0, 2**32 - 1),
