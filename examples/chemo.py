@@ -1,4 +1,4 @@
-"""The thesis' running example: events of chemotherapy treatments (``001_…`` fig. 3.1, with patterns P1 and P2)."""
+"""The thesis' running example: events of chemotherapy treatments (fig. 3.1, with patterns P1 and P2)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Stream:
 
 
 def cycles() -> Stream:
-    """Return the thesis' events of chemotherapy treatments (``001_…`` fig. 3.1), a colour for each patient."""
+    """Return the thesis' events of chemotherapy treatments (fig. 3.1), a colour for each patient."""
     events = chemo().rename_columns(["pid", "type", "v", "unit", "ts"])
     days = [str(time.day) for time in events["ts"].to_pylist()]
     return Stream(events, events["type"].to_pylist(), events["pid"].to_pylist(), [f"{days[0]} July", *days[1:]])

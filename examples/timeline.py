@@ -1,4 +1,4 @@
-"""A picture of an aggressive driver: TPStream's Listing 1 (``002_…``) over the reports of two cars, one each second.
+"""A picture of an aggressive driver: TPStream's Listing 1 over the reports of two cars, one each second.
 
 The first car accelerates sharply, drives fast, and brakes hard; the second
 does nothing of that. ``python examples/timeline.py PATH`` draws what was found.

@@ -1,4 +1,4 @@
-"""TPStream's figures 5 to 8 (``002_…`` section 6)."""
+"""TPStream's figures 5 to 8 (section 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of cars in the shape of TPStream's Linear Road data (``002_…`` section 6.1): the same parameters give the same table.
+"""Reports of cars in the shape of TPStream's Linear Road data (section 6.1): the same parameters give the same table.
 
 The paper states one report of every car each second with its number, place, speed and acceleration, and thresholds at percentiles
 (section 6.2.1); its data is not at hand, and everything else is chosen. A drive is a cycle of four phases: accelerating, cruising,

@@ -1,4 +1,4 @@
-"""Events whose boolean columns hold during situations drawn at random, as TPStream's generator makes them (``002_…`` section 6.1).
+"""Events whose boolean columns hold during situations drawn at random, as TPStream's generator makes them (section 6.1).
 
 The paper states an event each second, any number of boolean columns, situations of 10 to 100 seconds and gaps of 10 to 50 between
 them, both uniform, and that a situation of n seconds is n events. It states ratios of average durations with the first fixed at 55

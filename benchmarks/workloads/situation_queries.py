@@ -1,4 +1,4 @@
-"""TPStream's queries over drawn situations (``002_…`` sections 6.2 to 6.4): every situation is where the column of its name holds.
+"""TPStream's queries over drawn situations (sections 6.2 to 6.4): every situation is where the column of its name holds.
 
 Windows are in seconds. The paper draws relations at random without saying from which: here from all thirteen.
 """

@@ -36,7 +36,7 @@ class Condition:
     `variables`: the numbers of the variables that it reads, ascending.
     `text`: its canonical text, for explain and errors.
     `closing`: the quantified variables of which it reads the last event or an aggregate of all events.
-    It is decided when they bind no more (SPEC section 2).
+    It is decided when they bind no more (docs/language.md, Incremental and closing conditions).
     `key`: the derived key column to whose equality closure it belongs (thesis Def. 5.3), or None.
     Partitioning by that column makes the condition redundant.
     """

@@ -43,7 +43,7 @@ class BoundConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundIntervals(BoundQuery):
-    """A query over situations (``002_…`` Definition 8), bound to a schema.
+    """A query over situations (TPStream, Definition 8), bound to a schema.
 
     Situation v is ``variables[v]``; its events satisfy ``conditions[v]``.
     `durations`: the bounds of each situation's duration.

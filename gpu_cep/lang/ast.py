@@ -331,7 +331,7 @@ class ReturnItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class Query(Node):
-    """A query over events (SPEC section 2).
+    """A query over events (docs/language.md).
 
     `where`: the whole condition, not yet split.
     `strategy`: None where the text leaves it out.

@@ -39,7 +39,7 @@ class Constraint(Node):
 
 @dataclass(frozen=True, slots=True)
 class IntervalQuery(Node):
-    """A query over situations (SPEC section 4); all of the `constraints` must hold."""
+    """A query over situations (docs/intervals.md); all of the `constraints` must hold."""
 
     situations: tuple[Situation, ...]
     constraints: tuple[Constraint, ...]

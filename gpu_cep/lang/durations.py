@@ -1,4 +1,4 @@
-"""Read BETWEEN behind a boolean condition in DEFINE as the duration of the situation (SPEC section 4)."""
+"""Read BETWEEN behind a boolean condition in DEFINE as the duration of the situation (docs/intervals.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse a query's text to its AST (SPEC sections 2, 4 and 7)."""
+"""Parse a query's text to its AST (docs/grammar.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute aggregates over the values of a binding, as SPEC section 2 says.
+"""Compute aggregates over the values of a binding, as docs/language.md says.
 
 NULLs are skipped; over no value the result is NULL, and the count 0. Sums and averages add in event
 order and propagate NaN. An extreme is NaN if one value is. An average is a float: the sum by the

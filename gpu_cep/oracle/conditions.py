@@ -1,4 +1,4 @@
-"""Turn a WHERE clause into conditions on bound events, as SPEC section 2 says."""
+"""Turn a WHERE clause into conditions on bound events, as docs/language.md says."""
 
 from __future__ import annotations
 

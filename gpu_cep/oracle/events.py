@@ -4,8 +4,8 @@ Nothing is optimised, so streams must be short. A pattern is brought into its no
 (:mod:`~gpu_cep.oracle.patterns`). Each branch is matched in each stream by itself, in one of two
 independent ways.
 
-* All substitutions are tested for being matches (SPEC section 2, :mod:`~gpu_cep.oracle.substitutions`).
-* The stream is walked event by event (SPEC section 3, :mod:`~gpu_cep.oracle.selection`).
+* All substitutions are tested for being matches (docs/language.md, :mod:`~gpu_cep.oracle.substitutions`).
+* The stream is walked event by event (docs/strategies.md, :mod:`~gpu_cep.oracle.selection`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def matches(
     functions: Mapping[str, Scalar] | None = None,
     limit: int = 200_000,
 ) -> list[Match]:
-    """Return all matches of `query` in `events`, in the order of SPEC section 3.
+    """Return all matches of `query` in `events`, in the order of results (docs/semantics.md).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Compute the value of an expression, as SPEC section 2 says.
+"""Compute the value of an expression, as docs/language.md says.
 
 An expression is read once into a :class:`Meaning`: its kind, and a function from events to its
 value. NULL is None, and the logic is three-valued throughout. Dates and timestamps are nanoseconds

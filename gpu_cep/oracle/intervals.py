@@ -1,6 +1,6 @@
 """Find the matches of interval patterns by trying every combination of situations, as the definitions say.
 
-Nothing is optimised, so streams must be short. What SPEC section 4 and ``002_…`` leave open is
+Nothing is optimised, so streams must be short. What docs/intervals.md and TPStream leave open is
 decided here as follows.
 
 Situations:
@@ -37,7 +37,7 @@ start to the last end is at most the window. The match is detected at its last e
 
 Both modes report a combination once. A result's `match_end` is the last end. It is NULL if a
 situation is open at detection, as are that situation's end and duration. Its events are those up to
-detection. Matches are ordered as in SPEC section 3: stream key, first event, last event, events of
+detection. Matches are ordered as events' are: stream key, first event, last event, events of
 each name.
 """
 

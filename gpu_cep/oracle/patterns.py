@@ -1,4 +1,4 @@
-"""Bring a pattern into its normal form, as SPEC section 2 says.
+"""Bring a pattern into its normal form, as docs/language.md says.
 
 The normal form is its branches: OR, ``?`` and ``*`` are multiplied out, so that each branch is a
 strict partial order of variables.

@@ -24,7 +24,7 @@ class Problem:
     """A branch of the pattern, to be matched in one stream.
 
     `is_within`: whether events at two positions, the earlier first, fit in the window.
-    `is_before`: whether the first of two events precedes the second (SPEC section 1).
+    `is_before`: whether the first of two events precedes the second (docs/language.md, Ties).
     """
 
     branch: Branch
@@ -75,7 +75,7 @@ def window_test(window: ast.Window | None, length: Fraction | None, stream: Stre
 def window_length(window: ast.Window | None, timestamp: pa.DataType, time_unit: str | None) -> Fraction | None:
     """Return the window in ticks of a timestamp column of type `timestamp`; None if it is no length of time.
 
-    A bare number counts ticks of a number column, and what `time_unit` says over dates and timestamps (SPEC section 1).
+    A bare number counts ticks of a number column, and what `time_unit` says over dates and timestamps (docs/language.md, WITHIN).
     """
     if window is None or window.unit == "events":
         return None

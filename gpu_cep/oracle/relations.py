@@ -1,4 +1,4 @@
-"""Decide Allen's relations between two situations, as the tables of ``002_…`` print them.
+"""Decide Allen's relations between two situations, as the tables of TPStream print them.
 
 A situation may still be open when it is looked at. Its end is then unknown, but later than all that
 was seen. For a run that goes on after all events of a timestamp ends at a later one, or never.

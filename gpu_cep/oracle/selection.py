@@ -1,6 +1,6 @@
 """Match by the event selection strategies: walk a stream event by event with ext(g, e).
 
-The definitions are those of SPEC section 3 and thesis Defs. 6.1 and 6.2.
+The definitions are those of docs/strategies.md and thesis Defs. 6.1 and 6.2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derive the situations of a stream, as SPEC section 4 and ``002_…`` Definition 7 say."""
+"""Derive the situations of a stream, as docs/intervals.md and TPStream's Definition 7 say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read event tables as streams of plain Python rows in stream order (SPEC section 1)."""
+"""Read event tables as streams of plain Python rows in stream order (docs/language.md, Ties)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Find Γ, the set of all matches of a branch: test for every substitution whether it is a match.
 
-The definitions are those of SPEC section 2 and thesis Def. 3.2.
+The definitions are those of docs/language.md and thesis Def. 3.2.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _has_properties(problem: Problem, name: str, position: int) -> bool:
 
 
 def is_match(problem: Problem, substitution: Substitution) -> bool:
-    """Return whether `substitution` is a match of the whole branch (SPEC section 2)."""
+    """Return whether `substitution` is a match of the whole branch (docs/language.md)."""
     return (
         _fills(problem.branch.variables, substitution)
         and _is_in_order(problem, substitution)

@@ -1,6 +1,6 @@
 """Find timeouts by trying everything: for each start without a match, the longest prefix that the strategy would have bound.
 
-The definitions are those of SPEC section 6.
+The definitions are those of docs/streams.md, Timeouts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def timeouts(
     limit: int = 200_000,
     **options: Any,
 ) -> list[Timeout]:
-    """Return the timeouts of `query` in `events`, in the order of SPEC section 3.
+    """Return the timeouts of `query` in `events`, in the order of results (docs/semantics.md).
 
     A start is an event that may begin a run of some branch. Of the runs that begin there, the one
     that binds the most events is returned. Of several, it is the one that lacks the fewest

@@ -1,4 +1,4 @@
-"""Operate on plain values: three-valued logic, exact integers and decimals, IEEE floats (SPEC section 2)."""
+"""Operate on plain values: three-valued logic, exact integers and decimals, IEEE floats (docs/language.md)."""
 
 from __future__ import annotations
 

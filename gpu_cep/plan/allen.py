@@ -1,7 +1,7 @@
 """Compute in Allen's interval algebra, and decide whether constraints can hold together.
 
 A relation is an order of the endpoints of two intervals. It has the name of the paper's Table 1
-(``002_…``), whose ``finishes`` is the reverse of Allen's. Sets of relations are bit masks over
+(TPStream), whose ``finishes`` is the reverse of Allen's. Sets of relations are bit masks over
 :data:`NAMES`.
 """
 

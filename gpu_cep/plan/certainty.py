@@ -1,4 +1,4 @@
-"""Say when a match is certain: from when on no event that may still come can change it (SPEC section 6)."""
+"""Say when a match is certain: from when on no event that may still come can change it (docs/streams.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Choose the order in which situations are joined.
 
-The cost model is that of ``002_…`` section 5.4 (equations 2 to 4).
+The cost model is that of TPStream, section 5.4 (equations 2 to 4).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ by Definition 6.2. Nothing bound later can rule e out under these conditions:
 - If a condition relates events of v, or v binds several events, one event must be enough for v.
   What v would bind later is then left out.
 - No condition waits for the end of a binding (closing conditions).
-- Nothing is negated: Γ obeys negations under the robust strategy only (SPEC section 3).
+- Nothing is negated: Γ obeys negations under the robust strategy only (docs/strategies.md).
 - If events tie, and a tie is no order, an event that joins v could tie with a successor's event.
   So a variable with successors binds a fixed number of events; e replaces one of them.
 

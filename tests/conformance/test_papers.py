@@ -33,7 +33,7 @@ def letters(types: str, **columns: list[Any]) -> pa.Table:
     return pa.table({"ts": at(list(range(len(types)))), "type": list(types), **columns})
 
 
-# SASE+ (003_…), figure 1.
+# SASE+, figure 1.
 
 
 def test_shoplifting() -> None:
@@ -107,7 +107,7 @@ def test_non_overlapping_matches() -> None:
     assert matched(query, events, after_match="skip_past_last") == [((0, 1), (2,)), ((3, 4), (5,))]
 
 
-# Lazy evaluation (004_…), section 4.
+# Lazy evaluation, section 4.
 
 CAED = "PATTERN AND(SEQ(A a, B b), SEQ(C c, D d), E e) WITHIN 1 hour"
 

@@ -76,13 +76,13 @@ def without_d(matches: list[Match]) -> list[Match]:
 
 @both
 def test_all_matches_of_p2(run):
-    """The list of ``000_…`` Example 4, whose table lacks the thesis' e5 and counts on without it."""
+    """The list of the match windows' Example 4, whose table lacks the thesis' e5 and counts on without it."""
     assert numbered(run(chemo(), P2, "skip_till_any_match"), CHEMO_NUMBERS) == without_d(ALL_P1)
 
 
 @both
 def test_skip_till_next_matches_of_p2(run):
-    """The list of ``000_…`` Example 5; Example 5.3 of the thesis names the one that starts at e1."""
+    """The list of the match windows' Example 5; Example 5.3 of the thesis names the one that starts at e1."""
     assert numbered(run(chemo(), P2, "skip_till_next_match"), CHEMO_NUMBERS) == without_d(NEXT_P1)
 
 

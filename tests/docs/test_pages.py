@@ -32,6 +32,17 @@ def test_what_a_page_names_is_there(page: Path) -> None:
     assert set(COMMAND.findall(text)) <= targets
 
 
+@pytest.mark.parametrize("folder", ["gpu_cep", "kernels", "spark_glue"])
+def test_pages_and_headings_that_sources_name_are_there(folder: str) -> None:
+    """A page stands as ``docs/language.md``, and a heading of it in brackets: ``(docs/language.md, Ties)``."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*.py")]
+    named = {each for text in sources for each in re.findall(r"docs/([\w-]+)\.md(?:, ([^).]+)\))?", text)}
+    assert named
+    for page, heading in named:
+        headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.MULTILINE)
+        assert not heading or any(each.startswith(heading) for each in headings), (page, heading)
+
+
 def test_the_api_page_has_every_public_name() -> None:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     described = {*re.findall(r"^::: gpu_cep\.(\w+)$", text, re.MULTILINE), *re.findall(r"`cep\.(\w+)`", text)}

@@ -1,4 +1,4 @@
-"""The strategies and negation over labels, straight from SPEC sections 2 and 3; shares nothing with the kernels."""
+"""The strategies and negation over labels, straight from their definitions; shares nothing with the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every construct of SPEC section 2, and the tree it gives."""
+"""Every construct of event patterns, and the tree it gives."""
 
 import os
 import subprocess

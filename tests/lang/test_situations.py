@@ -1,4 +1,4 @@
-"""Queries over situations: from text to tree (SPEC section 4)."""
+"""Queries over situations: from text to tree."""
 
 from decimal import Decimal
 

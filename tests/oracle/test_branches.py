@@ -90,7 +90,7 @@ def test_partial_sequences_that_follow_each_other():
 
 
 def test_partial_sequences_of_the_lazy_paper():
-    """``004_…`` Pattern 3."""
+    """Pattern 3 of the lazy paper."""
     text = "PATTERN AND(SEQ(A a, B b), SEQ(C c, D d), E e)"
     assert bindings(text, stream("CAEDB")) == [((1,), (4,), (0,), (3,), (2,))]
     assert bindings(text, stream("DAEBC")) == []

@@ -1,4 +1,4 @@
-"""The oracle against itself: the processes of SPEC section 3 and the declarative definitions give the same matches."""
+"""The oracle against itself: the processes of the strategies and the declarative definitions give the same matches."""
 
 from __future__ import annotations
 

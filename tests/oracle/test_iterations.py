@@ -14,13 +14,13 @@ from tests.oracle.queries import ANY, NEXT, ROBUST, bindings, stream
 
 
 def test_iteration_of_the_lazy_paper():
-    """``004_…`` §4.5: seven matches."""
+    """Section 4.5 of the lazy paper: seven matches."""
     found = bindings("PATTERN SEQ(A a, B+ b[], C c)", stream("ABBBC"), ANY)
     assert sorted(bound for _, bound, _ in found) == [(1,), (1, 2), (1, 2, 3), (1, 3), (2,), (2, 3), (3,)]
 
 
 def test_aggregate_of_the_lazy_paper():
-    """``004_…`` Pattern 6."""
+    """Pattern 6 of the lazy paper."""
     events = stream("ABBBC", x=[0, 1, 2, 6, 0], y=[0, 0, 0, 0, 3])
     found = bindings("PATTERN SEQ(A a, B+ b[], C c) WHERE AVG(b[i].x) < c.y", events, ANY)
     assert sorted(bound for _, bound, _ in found) == [(1,), (1, 2), (2,)]

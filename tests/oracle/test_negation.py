@@ -21,7 +21,7 @@ def test_between_two_variables():
 
 
 def test_only_events_that_fulfil_the_conditions_count():
-    """``004_…`` Pattern 4."""
+    """Pattern 4 of the lazy paper."""
     text = "PATTERN SEQ(A a, NOT(B b), C c, D d) WHERE b.x < c.y"
     assert bindings(text, stream("ABCD", x=[0, 2, 0, 0], y=[0, 0, 3, 0]), ANY) == []
     assert bindings(text, stream("ABCD", x=[0, 4, 0, 0], y=[0, 0, 3, 0]), ANY) == [((0,), (2,), (3,))]

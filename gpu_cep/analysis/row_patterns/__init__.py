@@ -1,1 +1,1 @@
-"""Bind SQL's row patterns to a schema, by the rules of the standard (SPEC section 7)."""
+"""Bind SQL's row patterns to a schema, by the rules of the standard (docs/row-patterns.md)."""

@@ -31,7 +31,7 @@ from gpu_cep.plan.event_plan import Plan
 
 
 def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """Return the result of an event pattern by brute force (SPEC sections 2 and 3).
+    """Return the result of an event pattern by brute force.
 
     Raises
     ------

@@ -37,7 +37,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 
 def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Options, table: pa.Table | ResidentTable) -> pa.Table:
-    """Return the result of a query over situations by brute force (SPEC section 4).
+    """Return the result of a query over situations by brute force.
 
     Raises
     ------

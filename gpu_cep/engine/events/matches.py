@@ -210,7 +210,7 @@ class Matches:
         return Matches(self.first[order], counts, events)
 
     def sort_within_starts(self) -> Matches:
-        """Sort the matches of each first event by last event, then by bindings (SPEC section 3).
+        """Sort the matches of each first event by last event, then by bindings (docs/semantics.md, Results).
 
         Those of one first event stand together.
         """

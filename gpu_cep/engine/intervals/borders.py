@@ -1,4 +1,4 @@
-"""Find the borders of situations (``002_…`` Definition 7): the events at which a run opens or closes.
+"""Find the borders of situations (TPStream, Definition 7): the events at which a run opens or closes.
 
 One pass reads the events of all streams, in slices side by side. Where streams lie one after the
 other, an event and the one before it tell all. Else a slice does not know the last label of each

@@ -103,7 +103,7 @@ def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
 def sort_matches(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int = 1
 ) -> IntervalMatches:  # fmt: skip
-    """Sort matches by stream key, first event, last event, then the events of each name (SPEC section 3)."""
+    """Sort matches by stream key, first event, last event, then the events of each name (docs/semantics.md, Results)."""
     if matches.seen is None:
         # situation numbers can stand for events: those of a name ascend with them in each stream
         last, bindings = _extreme(np.maximum, runs.last, matches.members), list(matches.members)

@@ -1,4 +1,4 @@
-"""Derive the situations of all names and streams (phase 1 of interval patterns, ``002_…`` Definition 7).
+"""Derive the situations of all names and streams (phase 1 of interval patterns, TPStream's Definition 7).
 
 Columns give labels, labels give the borders of runs, and pairs of borders are situations.
 Events that are ordered by time in each stream are read as they come, even if streams are

@@ -13,7 +13,7 @@ from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
 def partition_columns(plan: EventPlan, branch: PlannedBranch) -> tuple[int, ...]:
-    """Return the columns that split streams into the branch's partitions (SPEC section 3).
+    """Return the columns that split streams into the branch's partitions (docs/strategies.md).
 
     They are those in which all events of a match agree, unless streams are
     split by them already. Under other strategies there are none.

@@ -1,4 +1,4 @@
-"""Unite the matches of a pattern's branches, as a set (SPEC section 2)."""
+"""Unite the matches of a pattern's branches, as a set (docs/language.md, OR)."""
 
 from __future__ import annotations
 

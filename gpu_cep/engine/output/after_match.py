@@ -1,4 +1,4 @@
-"""Select the matches that ``after_match`` keeps (SPEC section 3)."""
+"""Select the matches that ``after_match`` keeps (docs/language.md, after_match)."""
 
 from __future__ import annotations
 

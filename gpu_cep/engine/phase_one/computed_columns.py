@@ -77,7 +77,7 @@ def running_counts(plan: Plan, computed: ComputedCount, columns: EventColumns) -
 
 
 def _rows_in_order(plan: Plan, keys: tuple[int, ...], columns: EventColumns) -> Indices:
-    """Return the rows stream after stream, each in the order of SPEC section 1."""
+    """Return the rows stream after stream, each in its order (docs/language.md, Ties)."""
     streams, rows = encode_keys(columns, keys), np.arange(len(columns), dtype=np.int32)
     offsets = np.array([0, len(rows)], np.int64)
     if streams.codes is not None:

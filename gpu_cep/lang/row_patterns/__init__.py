@@ -1,1 +1,1 @@
-"""Read and write SQL's row patterns, the clause MATCH_RECOGNIZE (SPEC section 7)."""
+"""Read and write SQL's row patterns, the clause MATCH_RECOGNIZE (docs/row-patterns.md)."""

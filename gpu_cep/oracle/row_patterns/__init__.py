@@ -1,1 +1,1 @@
-"""Find the matches of MATCH_RECOGNIZE by trying everything, in the order in which SQL prefers it (SPEC section 7)."""
+"""Find the matches of MATCH_RECOGNIZE by trying everything, in the order in which SQL prefers it (docs/row-patterns.md)."""

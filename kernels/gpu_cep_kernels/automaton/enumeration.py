@@ -13,7 +13,7 @@ In Alg. 2 an event branches an instance into several. Here these are the
 choices at one place of the path. (Erratum: the instance that branches does
 not itself live on.)
 
-The strategies differ in the events that a run passes over (SPEC section 3):
+The strategies differ in the events that a run passes over (docs/strategies.md):
 
 - skip_till_next_match binds the first event that can be bound.
 - contiguity looks at the very next event only.

@@ -1,4 +1,4 @@
-"""Join situations by Allen relations: binary search finds ranges of candidates (``002_…`` section 5.2).
+"""Join situations by Allen relations: binary search finds ranges of candidates (TPStream, section 5.2).
 
 The situations of one name in one stream share no time. So both their starts and
 their ends ascend. To each situation A they fall into five *zones*, in this

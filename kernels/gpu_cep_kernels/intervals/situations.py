@@ -1,4 +1,4 @@
-"""Derive situations from the borders between runs of events (``002_…`` Definition 7).
+"""Derive situations from the borders between runs of events (TPStream, Definition 7).
 
 A border is an event at which some name's condition begins or ceases to hold:
 its label *opens* or *closes* the name. Events are taken in the order of time of

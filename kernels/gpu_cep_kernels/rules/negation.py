@@ -1,4 +1,4 @@
-"""Judge negations: whether an event outside a match satisfies what must not happen beside it (SPEC section 2, rule 4).
+"""Judge negations: whether an event outside a match satisfies what must not happen beside it (docs/language.md, NOT).
 
 The events with a negated variable's properties are listed once, numbered among
 all ordered events. The *scope* of a negation is the range of this list in which

@@ -358,7 +358,7 @@ PathState = _PathState()
 
 
 class Strategy(IntEnum):
-    """Name the selection strategies: which events a run may pass over, and which matches it reports (SPEC section 3)."""
+    """Name the selection strategies: which events a run may pass over, and which matches it reports (docs/strategies.md)."""
 
     NEXT = 0
     ANY = 1

@@ -1,4 +1,4 @@
-"""Judge which of two events of a stream comes first, and where ties count (SPEC section 1, "before")."""
+"""Judge which of two events of a stream comes first, and where ties count (docs/language.md, Ties)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The automaton on label streams without any condition, against SPEC sections 2 and 3 in plain Python."""
+"""The automaton on label streams without any condition, against the definitions in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The longest runs of starts without a match on label streams, against SPEC section 6 in plain Python."""
+"""The longest runs of starts without a match on label streams, against the definition in plain Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interpreter, one operation at a time, against Python's numbers (SPEC section 2)."""
+"""The interpreter, one operation at a time, against Python's numbers."""
 
 from __future__ import annotations
 

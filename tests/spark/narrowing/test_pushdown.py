@@ -65,7 +65,7 @@ def machine_value(value: Any) -> Any:
 
 
 def evaluate(expression: Bound, row: dict[str, Any]) -> Any:
-    """IEEE 754 and three-valued logic, as SPEC section 1 has them."""
+    """IEEE 754 and three-valued logic, as in the engine."""
     match expression:
         case Constant(value=value):
             return value

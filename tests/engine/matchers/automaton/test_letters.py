@@ -1,4 +1,4 @@
-"""Automata on plain label streams, strategy by strategy: patterns and streams of letters, and the matches as SPEC section 3 has them."""
+"""Automata on plain label streams, strategy by strategy: patterns and streams of letters, and the matches of docs/strategies.md."""
 
 from __future__ import annotations
 

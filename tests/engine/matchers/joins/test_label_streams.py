@@ -1,4 +1,4 @@
-"""Trees of joins over label streams, without conditions, against SPEC section 2 in plain Python; and how large their tables grow."""
+"""Trees of joins over label streams, without conditions, against the definitions in plain Python; and how large their tables grow."""
 
 from __future__ import annotations
 
