@@ -158,7 +158,7 @@ def _moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> T
 
 
 def idle_watermark(live: LiveQuery, clock: Clock, seconds: float) -> Tick | None:
-    """Return the watermark if no event has come for so many seconds: it moves with them once they are more than `idle` allows.
+    """Return the watermark after `seconds` without an event; it moves with the clock once `idle` has passed.
 
     Raises
     ------

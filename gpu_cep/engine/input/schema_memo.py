@@ -49,7 +49,7 @@ class SchemaMemo(Generic[Key, Made]):
         return made
 
     def _note_use(self, key: Key, place: int, schema: pa.Schema) -> None:
-        """Put a key behind the others, and its schema before its others, if it is still there."""
+        """Move a key to the end, and its schema to the front of the key's, as the latest asked for; skip one that was forgotten."""
         with self._changing:
             pairs = self._held.get(key, ())
             if place < len(pairs) and pairs[place][0] is schema:

@@ -91,7 +91,7 @@ def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, 
 
 
 def _recent(derived: Derived, ends: Ends) -> Flags | None:
-    """Return which situations make a match be reported, if they are so few that it pays to begin with them; else None."""
+    """Return which situations are recent, as one of every reported match is; None if they are too many to begin joins with."""
     if not isinstance(ends, TimeSlice) or ends.begin is None:
         return None
     recent = recent_situations(derived, ends.begin)

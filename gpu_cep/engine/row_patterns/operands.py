@@ -71,7 +71,7 @@ class Operands:
 
 
 def _side(register: int, program: Program) -> tuple[_Operand, ...]:
-    """Return what a register holds: an operand, or the two of which an operation makes it; nothing if it is none of these."""
+    """Return the operand in a register, or the two of the operation that computes it; empty if the register holds anything else."""
     alone = _operand(register, program)
     if alone is not None:
         return (alone,)

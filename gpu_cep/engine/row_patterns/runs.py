@@ -36,14 +36,14 @@ def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tupl
 
 
 def _side(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:
-    """Return what the side that begins with an operand is in a run that changes one total; None if it is none of these."""
+    """Return how the side that begins with an operand changes in a run that changes one total; None if it is no :class:`Side`."""
     if table.operands.operation[o] == ALONE:
         return _part(o, total, table, places)
     return Side.FIXED if _part(o, total, table, places) == _part(o + 1, total, table, places) == Side.FIXED else None
 
 
 def _part(o: int, total: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> Side | None:
-    """Return what an operand is in such a run; None if it is none of these."""
+    """Return how an operand changes in a run that changes one total; None if it is no :class:`Side`."""
     kind, number, other = table.operands.kind[o], table.operands.number[o], table.operands.other[o]
     if kind == Operand.COLUMN:
         return _side_of_place(places[other])

@@ -81,7 +81,7 @@ def _counts_rows(argument: Bound | None, plan: RowPlan, columns: EventColumns) -
 
 
 def total_values(total: Total, found: Totals) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return an aggregate at each result row, and where it is NULL, from what was found of it or of its :func:`kept_total`."""
+    """Return an aggregate at each result row, and where it is NULL; `found` is of the aggregate or of its :func:`kept_total`."""
     if total.function in ("count", "count_distinct"):
         return found.counts, np.zeros(len(found.counts), np.bool_)
     assert total.argument is not None, "only rows are counted without a value"

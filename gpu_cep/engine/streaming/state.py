@@ -117,7 +117,11 @@ def saving_release(about: dict[str, Any]) -> str:
 
 
 def refuse_unknown(what: str, told: Iterable[str], known: Container[str], about: dict[str, Any]) -> None:
-    """Raise EventError if a state tells of names that are not known; `what` it does with them, and what was told `about` it."""
+    """Raise EventError if a saved state has names that this release does not know.
+
+    `what`: what the state does with these names, such as ``which takes``.
+    `about`: what was told of the stream that was saved.
+    """
     unknown = sorted(name for name in told if name not in known)
     if unknown:
         told_names = f"state: a later release wrote it, {what} {', '.join(map(repr, unknown))}"

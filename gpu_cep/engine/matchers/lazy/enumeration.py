@@ -146,7 +146,7 @@ class ChainEnumeration:
             yield output.events[:taken]
 
     def advance(self, output: ChainMatches, *, counting: bool, steps: int | None = None) -> Status:
-        """Go on for a little more than `steps` steps; returns why it stopped."""
+        """Search on for a little more than `steps` steps, and return why the search stopped."""
         search, batch, tables = self.search, self.batch, self.search.tables
         enumerate_matches = enumerate_negated_chain if len(self.chain.judged) else enumerate_chain
         criteria = Criteria(tables.pattern, self.conditions, search.negations)
@@ -255,7 +255,7 @@ class IterationEnumeration:
     def _advance(
         self, rows: Indices, stack: Iterations, run: EventPath, output: MatchTable, *, counting: bool, steps: int | None = None
     ) -> Status:
-        """Go on for a little more than `steps` steps; returns why it stopped."""
+        """Search on for a little more than `steps` steps, and return why the search stopped."""
         chained, search, batch = self.chained, self.chained.search, self.chained.batch
         buffered = Buffered(chained.buffers, chained.streams)
         criteria = Criteria(search.tables.pattern, search.conditions(batch), search.negations)
