@@ -135,7 +135,8 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
         order, streams = sort_results(plan, columns, ordered, runs.first, threads)
         in_order: FoundMatches = runs if order is None else runs.reorder(order, threads)
         # at most one of them begins at each event, so that no other limit drops any
-        selected = (in_order, streams) if apart else select_matches(plan, columns, ordered, in_order, streams)
+        overlap = plan.settings.after_match == "skip_past_last" and not apart
+        selected = select_matches(plan, columns, ordered, in_order, streams) if overlap else (in_order, streams)
         matches, streams, final = _reported(run, ordered, *selected)
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(len(matches), matches.bound, lambda match: int(matches.first[match]), run.budget, run.profile)

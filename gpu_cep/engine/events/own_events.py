@@ -54,6 +54,11 @@ class TimeSlice(NamedTuple):
             inside &= ticks < self.end
         return inside
 
+    def among(self, ordered: OrderedEvents, events: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return which of some ordered events, given by number, are in the slice."""
+        found: npt.NDArray[np.bool_] = self.holds(ordered.times[events])
+        return found
+
 
 WHOLE = TimeSlice()
 
@@ -71,6 +76,11 @@ class OwnRows:
     def holds(self, times: Any, rows: Any) -> Any:
         """Return which events are own, by their `rows`, which lie where the marks do."""
         return self.marks[rows]
+
+    def among(self, ordered: OrderedEvents, events: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return which of some ordered events, given by number, are own."""
+        found: npt.NDArray[np.bool_] = self.marks[ordered.rows[events]]
+        return found
 
 
 # The events at which a match that is reported may start.

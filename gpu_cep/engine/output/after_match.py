@@ -8,7 +8,6 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -91,18 +90,15 @@ def settle_matches(
 
     The given matches are in result order, and no two have the same first event.
     """
-    late, early = _held(borders.apart, ordered, matches.first), _held(borders.own, ordered, matches.last)
+    late, early = borders.apart.among(ordered, matches.first), borders.own.among(ordered, matches.last)
     kept, final = settle(streams, *_ends(plan, columns, ordered, matches), late, early)
     return matches.reorder(kept), streams[kept], final
 
 
-def _held(own: Own, ordered: OrderedEvents, events: Indices) -> Flags:
-    """Return which of some ordered events are among the own ones."""
-    held: Flags = own.holds(ordered.times[events], ordered.rows[events])
-    return held
-
-
 def _ends(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> tuple[Indices, Indices]:
     """Return the positions in their streams of the first and of the last events of matches."""
+    if not plan.derived:
+        # the events of a stream stand together, in its order
+        return matches.first, matches.last
     first, last = np.split(positions_in_streams(plan, columns, ordered, np.concatenate([matches.first, matches.last])), 2)
     return first, last

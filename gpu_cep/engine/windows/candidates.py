@@ -94,8 +94,7 @@ def branch_windows(
     with profile.stage("starts"):
         starts = _starts(ordered, batch, windows.labels[:, : batch.own - batch.low], tables)
         if own != WHOLE:
-            events = batch.low + starts
-            starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
+            starts = starts[own.among(ordered, batch.low + starts)]
     if not windows.judged:
         profile.add("windows", len(starts))
     occurrence = _rows_of(windows.next_events.occurrence, tables.branch.positives)

@@ -88,8 +88,7 @@ class Contiguous:
         starts = np.empty(batch.own - batch.low + 1, np.int64)
         starts = starts[: select_entering(batch.own - batch.low, sequence.enters, prefix, starts)]
         if own != WHOLE:
-            events = batch.low + starts
-            starts = starts[own.holds(ordered.times[events], ordered.rows[events])]
+            starts = starts[own.among(ordered, batch.low + starts)]
         last = np.empty(len(starts), np.int32)
         self._share(batch, len(starts), lambda span: find_last_events(*span, starts, clock, length, sequence, last))
         count = keep_matches(starts, last)
