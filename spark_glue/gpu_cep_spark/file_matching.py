@@ -21,7 +21,7 @@ from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, Workers, divide
 from gpu_cep_spark.files.places import NoScanError
-from gpu_cep_spark.files.reading import Earlier, FilePart, Reading, Share
+from gpu_cep_spark.files.reading import FilePart, Outside, Reading, Share
 from gpu_cep_spark.files.scan_filters import NoFilterError
 from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
@@ -154,8 +154,8 @@ def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share
     through = np.cumsum(groups.size[piece.places]) if piece.bucket else np.zeros(len(piece.places), np.int64)
     portions = _runs(piece.places, through // PORTION)
     parts = tuple(tuple(_parts(places, scan, footers)) for places in portions)
-    earlier = tuple(_one_by_one(piece.earlier, scan, footers))
-    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached, piece.bucket, earlier)
+    earlier, later = (tuple(_one_by_one(places, scan, footers)) for places in (piece.earlier, piece.later))
+    return Share(number, parts, piece.own, piece.low, piece.high, piece.reached, piece.bucket, earlier, later)
 
 
 def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePart]:
@@ -164,11 +164,11 @@ def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePa
         yield _part(int(footers.groups.file[own[0]]), footers.groups.group[own].tolist(), scan, footers)
 
 
-def _one_by_one(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[Earlier]:
+def _one_by_one(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[Outside]:
     """Give the row groups at some places, each with its latest time."""
     chosen = footers.groups.take(places)
     for file, group, latest, rows in zip(*(each.tolist() for each in (chosen.file, chosen.group, chosen.latest, chosen.rows)), strict=True):
-        yield Earlier(_part(file, [group], scan, footers), latest, rows)
+        yield Outside(_part(file, [group], scan, footers), latest, rows)
 
 
 def _runs(values: Numbers, marks: Numbers) -> list[Numbers]:

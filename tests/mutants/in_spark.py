@@ -161,16 +161,23 @@ SPARK = (
     ),
     Fault(
         "events-before-a-slice-tie-with-others",
-        "spark_glue/gpu_cep_spark/files/events_before.py",
+        "spark_glue/gpu_cep_spark/files/outside_events.py",
         "times > left[0].latest",
         "times >= left[0].latest",
         ("tests/spark/files/test_situations.py",),
     ),
     Fault(
         "events-of-a-slice-are-before-it",
-        "spark_glue/gpu_cep_spark/files/events_before.py",
-        "preceding(share.own.begin)",
-        "share.own.begin",
+        "spark_glue/gpu_cep_spark/files/outside_events.py",
+        "preceding(self.share.own.begin)",
+        "self.share.own.begin",
+        ("tests/spark/files/test_situations.py",),
+    ),
+    Fault(
+        "no-event-behind-a-slice-shows-a-gap",
+        "spark_glue/gpu_cep_spark/files/pieces.py",
+        "(groups.latest > high)",
+        "(groups.earliest > high)",
         ("tests/spark/files/test_situations.py",),
     ),
     Fault(

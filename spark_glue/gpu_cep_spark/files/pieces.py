@@ -24,7 +24,7 @@ from gpu_cep_spark.files.key_buckets import Bucket
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.files.readings import refuse_readings
 from gpu_cep_spark.files.scans import FileScan
-from gpu_cep_spark.slices.choice import looks_back, reason_against
+from gpu_cep_spark.slices.choice import looks_back, reason_against_times
 
 Numbers = npt.NDArray[np.int64]
 
@@ -36,6 +36,7 @@ CHEAP, DEAREST = 1.35, 1.8
 # Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
 # hold where smaller ones read too much twice.
 USUAL_BYTES, LARGER = 1 << 28, 4
+_NONE: Numbers = np.empty(0, np.int64)
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
 
@@ -46,7 +47,8 @@ class Piece:
 
     Matches start in `own`; no event earlier than `low` or later than `high` bears on them. Those of earlier pieces have no event
     later than `reached`. Only the events of the streams in `bucket` are kept (None: all). `earlier` are the row groups in which the
-    last event of a stream before the piece may be, the latest ones first; none if that bears on no match.
+    last event of a stream before the piece may be, the latest ones first, and `later` those with events behind `high`, the earliest ones
+    first; none if such events bear on no match.
     """
 
     places: Numbers
@@ -55,7 +57,8 @@ class Piece:
     high: Tick | None = None
     reached: Tick | None = None
     bucket: Bucket | None = None
-    earlier: Numbers = field(default_factory=lambda: np.empty(0, np.int64))
+    earlier: Numbers = field(default_factory=lambda: _NONE)
+    later: Numbers = field(default_factory=lambda: _NONE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,7 +129,7 @@ def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:
         return "slices=None leaves streams whole"
     if not isinstance(plan.query.window, TimeWindow) and plan.query.window is not None:
         return "a window of events cannot be cut by times"
-    reason = reason_against(plan)
+    reason = reason_against_times(plan)
     return None if reason is None else f"a query {reason} cannot be cut by times"
 
 
@@ -206,33 +209,53 @@ def _by_time(
     if reason is not None:
         raise NoScanError(reason)
     assert isinstance(plan.query.window, TimeWindow), "checked before"
-    (number, cores), reads_back = wanted, isinstance(plan, IntervalPlan)
-    cut = choose_cut(groups, Reach(plan.query.window.length, looks_back(plan)), min(number, cores) if reads_back else number, cores, most)
+    (number, cores), reads_outside = wanted, isinstance(plan, IntervalPlan)
+    reach = Reach(plan.query.window.length, looks_back(plan))
+    cut = choose_cut(groups, reach, min(number, cores) if reads_outside else number, cores, most)
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
-    if not reads_back:
+    if not reads_outside:
         return Pieces(pieces, timed=True, told=told)
-    known = tuple(replace(piece, earlier=_earlier(groups, piece.own.begin)) for piece in pieces)
+    known, told = _with_outside(plan, groups, pieces), f"{told}, and back to the event before of each stream"
     if plan.query.partition_by:
         # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
-        _refuse_reading_back(known, groups, min(number, cores), share())
-    return Pieces(known, timed=True, told=f"{told}, and back to the event before of each stream")
+        _refuse_outside(known, groups, min(number, cores), share())
+    return Pieces(known, timed=True, told=f"{told}, and on to one behind" if _ends_by_gaps(plan) else told)
 
 
-def _refuse_reading_back(pieces: Sequence[Piece], groups: RowGroups, cores: int, share: float) -> None:
-    """Raise NoScanError if slices that each read all before them take longer than Spark's shuffle."""
-    rows = [int(groups.rows[piece.places].sum() + groups.rows[piece.earlier].sum()) for piece in pieces]
+def _ends_by_gaps(plan: AnyPlan) -> bool:
+    """Return whether an event behind a slice, however late it comes, shows that a situation has ended; early detection does not wait."""
+    return isinstance(plan, IntervalPlan) and plan.query.gap is not None and not plan.query.early
+
+
+def _with_outside(plan: AnyPlan, groups: RowGroups, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """Return slices of situations with the row groups that have events outside them."""
+    found = tuple(replace(piece, earlier=_earlier(groups, piece.own.begin)) for piece in pieces)
+    return tuple(replace(piece, later=_later(groups, piece.high)) for piece in found) if _ends_by_gaps(plan) else found
+
+
+def _refuse_outside(pieces: Sequence[Piece], groups: RowGroups, cores: int, share: float) -> None:
+    """Raise NoScanError if slices that each read all outside them take longer than Spark's shuffle."""
+    rows = [int(groups.rows[np.concatenate([piece.places, piece.earlier, piece.later])].sum()) for piece in pieces]
     most = longest_turn(rows, cores) / int(groups.rows.sum())
-    told = f"{len(pieces):,} slices of time may have a core read all rows {most:.1f} times, as far back as streams go"
+    told = f"{len(pieces):,} slices of time may have a core read all rows {most:.1f} times, as far as streams go"
     refuse_readings(most, cores, share, told)
 
 
 def _earlier(groups: RowGroups, begin: Tick | None) -> Numbers:
     """Return the row groups that may have an event before a time, by their latest time, in descending order."""
     if begin is None:
-        return np.empty(0, np.int64)
+        return _NONE
     found = np.flatnonzero((groups.rows > 0) & (groups.earliest < begin))
     return found[np.argsort(groups.latest[found], kind="stable")[::-1]]
+
+
+def _later(groups: RowGroups, high: Tick | None) -> Numbers:
+    """Return the row groups that may have an event behind a time, by their earliest time."""
+    if high is None:
+        return _NONE
+    found = np.flatnonzero((groups.rows > 0) & (groups.latest > high))
+    return found[np.argsort(groups.earliest[found], kind="stable")]
 
 
 def choose_cut(groups: RowGroups, reach: Reach, wanted: int, cores: int, most: int) -> TimeCut:

@@ -41,8 +41,8 @@ class FilePart:
     folders: Mapping[str, pa.Scalar]
 
 
-class Earlier(NamedTuple):
-    """A row group of so many `rows` with events before a share, of which none is later than `latest`."""
+class Outside(NamedTuple):
+    """A row group of so many `rows` with events before or behind a share, of which none is later than `latest`."""
 
     part: FilePart
     latest: Tick
@@ -55,7 +55,8 @@ class Share:
 
     `portions` are what is read at a time. `number` numbers the slices of a query over slices. `reached` is the latest time of an
     event of earlier slices' matches. If there is a `bucket`, the task keeps only its streams. `earlier` are the row groups in which
-    the last event of a stream before the share may be, the latest ones first; none if that bears on no match.
+    the last event of a stream before the share may be, the latest ones first, and `later` those with events behind it, the earliest ones
+    first; none if such events bear on no match.
     """
 
     number: int
@@ -65,7 +66,8 @@ class Share:
     high: Tick | None
     reached: Tick | None
     bucket: Bucket | None
-    earlier: tuple[Earlier, ...] = ()
+    earlier: tuple[Outside, ...] = ()
+    later: tuple[Outside, ...] = ()
 
     @property
     def parts(self) -> Iterator[FilePart]:
@@ -134,11 +136,14 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
     _refuse_changed(share.parts)
 
 
-def read_earlier(what: Reading, earlier: Sequence[Earlier], before: Tick, profile: Profile) -> pa.Table:
-    """Return the events of row groups that have a time up to `before`, in columns called as :func:`read_share` does; raises as that."""
-    parts = _by_file([each.part for each in earlier])
+def read_outside(what: Reading, groups: Sequence[Outside], least: Tick | None, most: Tick | None, profile: Profile) -> pa.Table:
+    """Return the events of row groups between two times (None: no bound), in columns called as :func:`read_share` does.
+
+    Raises as that.
+    """
+    parts = _by_file([each.part for each in groups])
     _refuse_changed(parts)
-    events = _near(_read(what, parts, profile, whole=False), what.timestamp, None, before, timed=True)
+    events = _near(_read(what, parts, profile, whole=False), what.timestamp, least, most, timed=True)
     _refuse_changed(parts)
     return events
 

@@ -163,7 +163,14 @@ def _given(plan: AnyPlan, time_unit: str | None, wanted: float | str) -> Slicing
 
 
 def reason_against(plan: AnyPlan) -> str | None:
-    """Return why streams cannot be cut, None if they can."""
+    """Return why Spark cannot cut streams, None if it can."""
+    reason = reason_against_times(plan)
+    # the event that shows a gap may come however late
+    return "with gap=" if reason is None and isinstance(plan, IntervalPlan) and plan.query.gap is not None else reason
+
+
+def reason_against_times(plan: AnyPlan) -> str | None:
+    """Return why streams cannot be cut by times, even if each slice is told the events outside it; None if they can."""
     match plan.query.window:
         case None:
             return "without a window"
@@ -171,8 +178,6 @@ def reason_against(plan: AnyPlan) -> str | None:
             return "with so long a window"
         case CountWindow(events=events) if events > LONGEST:
             return "with so long a window"
-    if isinstance(plan, IntervalPlan) and plan.query.gap is not None:
-        return "with gap="
     return "with output='compressed'" if plan.settings.output == "compressed" else None
 
 

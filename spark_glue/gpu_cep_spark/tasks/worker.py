@@ -23,8 +23,8 @@ from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import AnyPlan
-from gpu_cep_spark.files.events_before import last_events_before
 from gpu_cep_spark.files.key_buckets import Bucket, rows_of_bucket
+from gpu_cep_spark.files.outside_events import OutsideEvents
 from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
 from gpu_cep_spark.slices.marks import OWN_BIT
@@ -120,18 +120,12 @@ def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> I
         if share.bucket is not None:
             events = _of_bucket(work, events, share.bucket)
         # popped one by one, so that batches which are spilled are freed here
-        held = [*events.to_batches()[::-1], *_batches_before(work, files, share, events, profile)]
-        del events
+        outside = OutsideEvents(work.plan, files, share, partial(_columns_of, work), profile)
+        in_order = (outside.last_before(events), events, outside.one_behind(events))
+        held = [batch for table in in_order[::-1] for batch in table.to_batches()[::-1]]
+        del events, in_order
         while held:
             yield held.pop()
-
-
-def _batches_before(work: Work, files: Reading, share: Share, events: pa.Table, profile: Profile) -> list[pa.RecordBatch]:
-    """Return the last event before a share of each stream in it, the latest one first, if such events bear on its matches."""
-    if not share.earlier:
-        return []
-    found = last_events_before(work.plan, files, share, events, partial(_columns_of, work), profile)
-    return list(found.to_batches()[::-1])
 
 
 def _of_bucket(work: Work, events: pa.Table, bucket: Bucket) -> pa.Table:

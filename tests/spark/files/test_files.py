@@ -168,7 +168,6 @@ def test_what_is_no_scan_is_spark_s(spark: SparkSession, tmp_path: Path) -> None
     assert "node Join" in reason(frame.join(frame.select("n").distinct(), "n"))
     assert "a window of events" in reason(frame, "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS")
     assert "without a window" in reason(frame, "PATTERN SEQ(A a, B b)")
-    assert "gap=" in reason(frame, INTERVALS, gap=3)
     assert "slices=None" in reason(frame, slices=None)
     cached = frame.cache()
     assert "InMemoryRelation" in reason(cached)

@@ -21,7 +21,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.keywords import read_keywords
 from gpu_cep_spark.file_matching import Found, reading_of
-from gpu_cep_spark.files import events_before
+from gpu_cep_spark.files import outside_events
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import reading as file_reading
 from gpu_cep_spark.files.footers import Footers, fingerprint, fragment_of
@@ -38,7 +38,7 @@ from tests.spark.samples import as_set
 
 KINDS = (pa.int64(), pa.float64(), pa.timestamp("us"))
 CASES = situation_cases(Size(events=30, names=3)).filter(
-    lambda case: "WITHIN" in case.text and "gap" not in case.options and case.events.schema.field("ts").type in KINDS
+    lambda case: "WITHIN" in case.text and case.events.schema.field("ts").type in KINDS
 )
 QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlaps P; P before Q; P contains Q; Q starts P WITHIN 30"
 
@@ -47,7 +47,7 @@ QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlap
 def _small_pieces() -> Iterator[None]:
     """Let few rows be many pieces, and let these read rows several times."""
     limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0}
-    with patch.multiple(file_pieces, **limits), patch.object(events_before, "TOGETHER", 1):
+    with patch.multiple(file_pieces, **limits), patch.object(outside_events, "TOGETHER", 1):
         yield
 
 
@@ -79,7 +79,7 @@ def test_slices_have_the_matches_of_the_table(tmp_path: Path, case, group, cores
     path = tmp_path / "events.parquet"
     pq.write_table(read, path, row_group_size=group)
     try:
-        with patch.object(events_before, "TOGETHER", 1 if cores % 2 else 5):
+        with patch.object(outside_events, "TOGETHER", 1 if cores % 2 else 5):
             found, _ = found_in(path, narrow, cores)
     except NoScanError:
         assume(False)
@@ -123,7 +123,7 @@ def test_no_more_is_read_back_than_is_needed(tmp_path: Path, groups: int) -> Non
     assert [int(found.footers.groups.latest[place]) for place in last.earlier] == sorted(range(49, last.own.begin, 50), reverse=True)
     result = answer_schema(narrow.plan, narrow.events)
     work = Work(narrow.plan, "", narrow.events, {}, narrow.plan.query.partition_by, result, files=reading_of(narrow, found))
-    with patch("gpu_cep_spark.files.events_before.read_earlier", wraps=file_reading.read_earlier) as read:
+    with patch("gpu_cep_spark.files.outside_events.read_outside", wraps=file_reading.read_outside) as read:
         list(match_partition(work, [pa.record_batch({"id": pa.array([1], pa.int64())})]))
     assert read.call_count == (len(last.earlier) if groups else 1)
 
@@ -134,7 +134,7 @@ def test_many_streams_are_read_back_for_together(tmp_path: Path) -> None:
     table, path = steps(800).set_column(1, "k", pa.array(keys)), tmp_path / "steps.parquet"
     pq.write_table(table, path, row_group_size=10)
     narrow = NarrowQuery.of(QUERY, table.schema, *read_keywords({}))
-    with patch("gpu_cep_spark.files.events_before.read_earlier", wraps=file_reading.read_earlier) as read:
+    with patch("gpu_cep_spark.files.outside_events.read_outside", wraps=file_reading.read_outside) as read:
         found, tasks = found_in(path, narrow, 2)
     assert tasks == 2
     numbers = [len(call.args[1]) for call in read.call_args_list]
@@ -145,7 +145,10 @@ def test_many_streams_are_read_back_for_together(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
-@pytest.mark.parametrize("options", [{}, {"detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"detect": "early"}, {"gap": 3}, {"gap": 3, "detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}],
+)
 def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, output: str, options: dict[str, Any]) -> None:
     for number in range(4):
         pq.write_table(steps().slice(100 * number, 100), tmp_path / f"part {number}.parquet", row_group_size=30)
@@ -159,6 +162,22 @@ def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, 
     assert found
     assert "slices of time, which read" in report.scan
     assert "and back to the event before of each stream" in report.scan
+    assert ("and on to one behind" in report.scan) == (options == {"gap": 3})
+
+
+@pytest.mark.parametrize("detect", ["final", "early"])
+def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path: Path, detect: str) -> None:
+    table, path = steps(), tmp_path / "silent.parquet"
+    # the first stream is silent from 105 on, and heard of once more at the end; the second is never heard of again
+    times, first, second = table["ts"].to_numpy(), *(np.asarray(table["k"]) == f"user {key}" for key in (0, 1))
+    heard = table.filter(pa.array(second & (times < 300) | first & ((times < 105) | (times == times[first].max()))))
+    pq.write_table(heard, path, row_group_size=10)
+    options = {"detect": detect, "gap": 4}
+    narrow = NarrowQuery.of(QUERY, heard.schema, *read_keywords(options))
+    found, tasks = found_in(path, narrow, 8)
+    assert tasks > 4
+    assert found == sorted(repr(row) for row in cep.match(heard, QUERY, order_by=list(narrow.options.order_by), **options).to_pylist())
+    assert found
 
 
 def test_slices_that_read_back_longer_than_a_shuffle_are_refused(tmp_path: Path) -> None:
