@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import and_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
@@ -48,15 +49,27 @@ class Found:
     @property
     def told(self) -> str:
         """Return what is read, in words."""
-        groups = self.footers.groups
-        return f"{self.pieces.told}, of {len(self.scan.paths):,} files with {len(groups):,} row groups and {int(groups.rows.sum()):,} rows"
+        footers, groups = self.footers, self.footers.groups
+        left_out = f", without {footers.number - len(groups):,} in which no event bears on a match" if len(groups) < footers.number else ""
+        told = f"{len(self.scan.paths):,} files with {footers.number:,} row groups and {footers.rows:,} rows{left_out}"
+        return f"{self.pieces.told}, of {told}"
 
 
-def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Found:
+class Asked(NamedTuple):
+    """Hold what a call says of who reads its events.
+
+    These are its keywords `scan` and `slices`, and whether its DataFrame is known to read files as they are (`from_paths`).
+    """
+
+    scan: Scan
+    slices: float | str | None
+    from_paths: bool
+
+
+def find_pieces(job: Job, asked: Asked) -> Found:
     """Return the files that the job's DataFrame reads, divided for its tasks.
 
-    `from_paths` says that it is known to read files as they are. `always` takes these files even if it
-    does not pay, and also of files that are not on this machine.
+    ``scan="files"`` takes files even if it does not pay, and also those that are not on this machine.
 
     Raises
     ------
@@ -65,21 +78,22 @@ def find_pieces(job: Job, *, from_paths: bool, whole: bool, always: bool) -> Fou
     EventError
         A file cannot be read.
     """
-    scan = _scan(job, from_paths=from_paths, remote=always)
+    always = asked.scan == "files"
+    scan = _scan(job, from_paths=asked.from_paths, remote=always)
     plan, session = job.query.plan, job.df.sparkSession
     keys = tuple(scan.columns[key] for key in keys_of_shuffle(plan))
-    asked = tuple(key for key in keys if key not in scan.folders)
-    footers = read_footers(session, scan, scan.columns[plan.query.timestamp], asked)
-    if not always and int(footers.groups.rows.sum()) < FEWEST_ROWS:
+    bounded = tuple(key for key in keys if key not in scan.folders)
+    wanted = wanted_events(plan, _named(scan))
+    footers = read_footers(session, scan, scan.columns[plan.query.timestamp], bounded, wanted)
+    if not always and footers.rows < FEWEST_ROWS:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     size = None if job.memory is None else job.memory // WORKING
-    share = partial(_share_sent, job.df, plan, scan)
-    return Found(scan, footers, divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=whole))
+    share = partial(_share_sent, job.df, wanted, scan)
+    return Found(scan, footers, divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=asked.slices is None))
 
 
-def _share_sent(df: DataFrame, plan: Plan, scan: FileScan) -> float:
+def _share_sent(df: DataFrame, wanted: Wanted | None, scan: FileScan) -> float:
     """Return the share of the rows that Spark would shuffle, by a sample of the files; where that is not possible, the least: none."""
-    wanted = wanted_events(plan, _named(scan))
     filters = [each for each in (scan.condition, None if wanted is None else wanted.condition) if each is not None]
     if not filters:
         return 1.0

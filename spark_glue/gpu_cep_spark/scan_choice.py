@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from gpu_cep.choices import Scan
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
-from gpu_cep_spark.file_matching import Found, find_pieces
+from gpu_cep_spark.file_matching import Asked, Found, find_pieces
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.slices.choice import AUTO
@@ -51,7 +51,7 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
         _tell(job, "Spark reads the events, as scan= or slices= asks")
         return None
     try:
-        found = find_pieces(job, from_paths=from_paths, whole=slices is None, always=scan == "files")
+        found = find_pieces(job, Asked(scan, slices, from_paths))
     except NoScanError as reason:
         if scan == "files":
             hint = "scan='auto' lets Spark read the events"

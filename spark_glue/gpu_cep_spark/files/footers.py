@@ -5,15 +5,18 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.event_files import reading, shorten_name
-from gpu_cep.engine.input.parquet_files import pick_groups
-from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
+from gpu_cep.engine.input.near_groups import near_groups
+from gpu_cep.engine.input.parquet_files import ParquetFiles, pick_groups
+from gpu_cep.engine.input.row_groups import Marks, RowGroups, read_row_groups, unite_row_groups
+from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.errors import EventError
 from gpu_cep_spark.files.places import NoScanError, open_place
 from gpu_cep_spark.files.scans import FileScan
@@ -40,26 +43,31 @@ class Fingerprint:
 class Footers:
     """What the footers of a scan say.
 
-    `groups` are the row groups with their times. `keys` has, for each key column that is asked for, the
-    same row groups with the bounds of the key in place of times.
+    `groups` are the row groups that may have an event which bears on a match, with their times, of `number` row groups with `rows` rows
+    in all. `keys` has, for each key column that is asked for, the same row groups with the bounds of the key in place of times.
+    `holds` says which of them may have an event of each variable near which others must be (None: all are needed).
     """
 
     groups: RowGroups
     keys: tuple[RowGroups, ...]
     prints: tuple[Fingerprint, ...]
+    number: int
+    rows: int
+    holds: Mapping[int, Marks] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is read of footers: the scan, the column of times and the keys whose bounds are wanted."""
+    """What is read of footers: the scan, the column of times, the keys whose bounds are asked for, and the events that are wanted."""
 
     scan: FileScan
     timestamp: str
     keys: tuple[str, ...]
+    wanted: Wanted | None
 
 
-def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, ...]) -> Footers:
-    """Return what the footers of all files say.
+def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, ...], wanted: Wanted | None) -> Footers:
+    """Return what the footers of all files say of the row groups that may have a wanted event (None: of all).
 
     Raises
     ------
@@ -68,7 +76,7 @@ def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, 
     NoScanError
         Spark may read other values from a file than Arrow does.
     """
-    asked, number = _Asked(scan, timestamp, keys), len(scan.paths)
+    asked, number = _Asked(scan, timestamp, keys, wanted), len(scan.paths)
     if number <= MOST_ON_DRIVER:
         parts = each_at_once(lambda place: _of_file(asked, place), range(number))
     else:
@@ -81,7 +89,14 @@ def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, 
     if scan.size not in (None, size):
         seen = f"{shorten_name(scan.paths[0])} and the others of its scan have {size:,} bytes as Arrow finds them"
         raise EventError(f"events: {seen}, and {scan.size:,} as Spark does; scan='spark' reads what Spark finds")
-    return found
+    return found if wanted is None or wanted.near is None or found.holds is None else _near(found, found.holds, wanted.near)
+
+
+def _near(found: Footers, holds: Mapping[int, Marks], near: Near) -> Footers:
+    """Return the same without row groups that are far from what a match needs."""
+    marks = near_groups(found.groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
+    places = np.flatnonzero(marks)
+    return replace(found, groups=found.groups.take(places), keys=tuple(each.take(places) for each in found.keys), holds=None)
 
 
 def fingerprint(path: str) -> Fingerprint:
@@ -147,9 +162,32 @@ def _of_file(asked: _Asked, place: int) -> Footers | str:
         if reason is not None:
             return f"of {shorten_name(path)}, {reason}"
         fragment = _kept(fragment, scan)
+        number, size = fragment.num_row_groups, sum(group.num_rows for group in fragment.row_groups)
+        fragment, holds = _wanted(fragment, scan, asked.wanted)
         read = [name for name in scan.schema.names if name not in scan.folders]
         groups, *keys = (read_row_groups([fragment], scan.schema, name, read, place) for name in (asked.timestamp, *asked.keys))
-    return Footers(groups, tuple(keys), (known,))
+    return Footers(groups, tuple(keys), (known,), number, size, holds)
+
+
+def _wanted(
+    fragment: dataset.ParquetFileFragment, scan: FileScan, wanted: Wanted | None
+) -> tuple[dataset.ParquetFileFragment, Mapping[int, Marks] | None]:  # fmt: skip
+    """Return the row groups that may have a wanted event, and which may have one of each variable that others must be near to.
+
+    None in place of the second: row groups that are far from these are needed, too.
+    """
+    if wanted is None:
+        return fragment, None
+    (kept,) = ParquetFiles(scan.schema, (fragment,)).kept_groups(scan.schema.names, wanted._replace(near=None))
+    if kept is None:
+        return fragment, None
+    left = fragment.subset(row_group_ids=kept)
+    files = ParquetFiles(scan.schema, (left,))
+
+    def held(condition: dataset.Expression) -> Marks:
+        return files.marks(files.kept_groups((), Wanted(condition, None, {})))
+
+    return left, None if wanted.near is None else {number: held(condition) for number, condition in wanted.near.conditions.items()}
 
 
 def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
@@ -180,4 +218,9 @@ def footers_of_parts(payload: bytes, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _unite(parts: list[Footers]) -> Footers:
     keys = tuple(unite_row_groups(same) for same in zip(*(part.keys for part in parts), strict=True))
-    return Footers(unite_row_groups([part.groups for part in parts]), keys, tuple(known for part in parts for known in part.prints))
+    holds = [part.holds for part in parts if part.holds is not None]
+    all_holds = {number: np.concatenate([each[number] for each in holds]) for number in holds[0]} if len(holds) == len(parts) else None
+    return Footers(
+        unite_row_groups([part.groups for part in parts]), keys, tuple(known for part in parts for known in part.prints),
+        sum(part.number for part in parts), sum(part.rows for part in parts), all_holds,
+    )  # fmt: skip

@@ -18,8 +18,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
+from gpu_cep.keywords import read_keywords
+from gpu_cep_spark.file_matching import Asked, Found, find_pieces
 from gpu_cep_spark.files import footers as file_footers
 from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.jobs import Job
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import arrow_schema
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.slices.test_slices import QUERIES, streams
@@ -220,6 +225,45 @@ def test_what_was_read_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     assert "with 2 row groups and 100 rows" in late.scan, late.scan
     bound = cep.events(frame.where("n % 2 = 0"))
     assert str(bound.explain(QUERIES["next"])).splitlines()[-1].startswith("source     Spark reads the events: its filter has")
+
+
+def test_slices_are_even_without_row_groups_that_no_match_needs(spark: SparkSession, tmp_path: Path) -> None:
+    table = in_order().set_column(1, "type", pa.array(["C"] * 240 + ["A", "B"] * 80))
+    frame = spark.read.parquet(write(table, tmp_path / "t", files=2, group=20))
+    query = "PATTERN SEQ(A a, B b) WITHIN 1"
+    found = pieces_of(frame, query)
+    assert found.told.endswith("of 2 files with 20 row groups and 400 rows, without 12 in which no event bears on a match")
+    rows = [int(found.footers.groups.rows[piece.places].sum()) for piece in found.pieces.pieces]
+    assert len(rows) > 1
+    assert max(rows) <= 60
+    assert assert_same(frame, query)
+    assert assert_same(frame, query, partition_by="s")
+
+
+def test_row_groups_far_from_rare_events_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    types = np.array(["A", "B"] * 200)
+    types[[45, 46, 355]] = "R"
+    table = in_order().set_column(1, "type", pa.array(types))
+    frame = spark.read.parquet(write(table, tmp_path / "t", files=2, group=10))
+    query = "PATTERN SEQ(A a, R r) WITHIN 1"
+    groups = pieces_of(frame, query).footers.groups
+    assert 2 <= len(groups) < 20
+    assert {(0, 4), (1, 15)} <= set(zip(groups.file.tolist(), groups.group.tolist(), strict=True))
+    assert assert_same(frame, query)
+    assert len(pieces_of(frame, "PATTERN SEQ(A a, B b) WITHIN 1").footers.groups) == 40
+
+
+def test_nothing_is_found_where_all_row_groups_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
+    for options in ({"output": "count"}, {"output": "count", "partition_by": "s"}, {}):
+        found = [cep.gpu_match(frame, "PATTERN SEQ(A a, Z z) WITHIN 1", scan=scan, **options) for scan in ("files", "spark")]
+        assert as_set(found[0].toArrow()) == as_set(found[1].toArrow())
+
+
+def pieces_of(frame: DataFrame, query: str) -> Found:
+    """How the files of a DataFrame are divided."""
+    narrow = NarrowQuery.of(query, arrow_schema(frame.schema, "UTC"), *read_keywords({}))
+    return find_pieces(Job(frame, narrow, "UTC", None, None), Asked("files", "auto", from_paths=False))
 
 
 @pytest.mark.parametrize("nulls", ["error", "drop"])

@@ -56,7 +56,7 @@ def pieces_of(path: Path, query: NarrowQuery, cores: int, size: int | None = Non
     columns, plan = tuple(query.events.names), query.plan
     groups = read_row_groups([fragment_of(str(path))], query.events, columns[plan.query.timestamp], columns)
     scan = FileScan((str(path),), columns, query.events, StructType(), {}, None)
-    footers = Footers(groups, (), (fingerprint(str(path)),))
+    footers = Footers(groups, (), (fingerprint(str(path)),), len(groups), int(groups.rows.sum()))
     return Found(scan, footers, file_pieces.divide(plan, scan, footers, (), Workers(cores, size), lambda: 1.0, whole=False))
 
 

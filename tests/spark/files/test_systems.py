@@ -76,9 +76,9 @@ def test_files_that_spark_sees_otherwise_are_refused(elsewhere: Any, tmp_path: P
     frame = elsewhere(files(tmp_path / "t"))
     scan = find_scan(frame, remote=True)
     assert scan.size == sum(path.stat().st_size for path in (tmp_path / "t").iterdir())
-    assert read_footers(frame.sparkSession, scan, "ts", ()).groups.rows.sum() == 400
+    assert read_footers(frame.sparkSession, scan, "ts", (), None).groups.rows.sum() == 400
     with pytest.raises(EventError, match=r"parquet and the others of its scan have .* bytes as Arrow finds them, and 7 as Spark"):
-        read_footers(frame.sparkSession, replace(scan, size=7), "ts", ())
+        read_footers(frame.sparkSession, replace(scan, size=7), "ts", (), None)
 
 
 def test_unknown_file_systems(elsewhere: Any, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def by_spark(frame: DataFrame) -> list[str]:
 def by_tasks(frame: DataFrame) -> list[str]:
     """The rows that a task reads of all row groups; raises NoScanError if Spark must read them."""
     scan = find_scan(read_columns(frame, frame.columns))
-    footers = read_footers(frame.sparkSession, scan, scan.columns[0], ())
+    footers = read_footers(frame.sparkSession, scan, scan.columns[0], (), None)
     what = Reading(scan.schema, scan.columns, 0, None, scan.condition, ())
     share = _share(0, Piece(pa.array(range(len(footers.groups))).to_numpy(), WHOLE), scan, footers)
     read = read_share(what, share, Profile(), timed=False)
