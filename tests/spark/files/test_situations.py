@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -178,6 +179,23 @@ def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path: Path
     assert tasks > 4
     assert found == sorted(repr(row) for row in cep.match(heard, QUERY, order_by=list(narrow.options.order_by), **options).to_pylist())
     assert found
+
+
+def test_the_event_that_shows_a_gap_may_be_in_a_row_group_that_a_slice_reads(tmp_path: Path) -> None:
+    """Behind all that bears on the matches of the slice: a task cuts it off, and finds it again."""
+    first = pa.table({"ts": [240, 241, 242, 243, 295], "k": ["x"] * 5, "on": [True, True, False, False, False]})
+    first = first.append_column("odd", pa.array([False, False, False, True, False]))
+    others = pa.table({"ts": np.arange(400), "k": ["y"] * 400, "on": [False] * 400, "odd": [False] * 400})
+    table, path = pa.concat_tables([first, others]).sort_by("ts"), tmp_path / "silent.parquet"
+    with pq.ParquetWriter(path, table.schema) as file:
+        for begin in range(0, 400, 50):
+            file.write_table(table.filter((pc.field("ts") >= begin) & (pc.field("ts") < begin + 50)))
+    query, options = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P before Q WITHIN 20", {"gap": 4}
+    narrow = NarrowQuery.of(query, table.schema, *read_keywords(options))
+    found, tasks = found_in(path, narrow, 8)
+    assert tasks > 4
+    assert len(found) == 1
+    assert found == [repr(row) for row in cep.match(table, query, order_by=list(narrow.options.order_by), **options).to_pylist()]
 
 
 def test_slices_that_read_back_longer_than_a_shuffle_are_refused(tmp_path: Path) -> None:
