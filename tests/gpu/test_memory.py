@@ -80,6 +80,9 @@ CASES = {
     "neighbours that do not overlap": Case(
         "PATTERN SEQ(a, b, c) WHERE b.x > a.x - 95 WITHIN 40", {"strategy": "strict_contiguity", "after_match": "skip_past_last"}
     ),
+    "runs that do not overlap": Case(
+        "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x >= b[i-1].x - 95 WITHIN 40", {"after_match": "skip_past_last"}, {"types": "AABBC"}
+    ),
     "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
     "neighbours by programs": Case(
         "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",

@@ -69,6 +69,20 @@ DEVICE = (
         (LIFTED,),
     ),
     Fault(
+        "windows-of-one-call-decide-alone",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "alone=whole and decides_alone(plan, source, batch)",
+        "alone=decides_alone(plan, source, batch)",
+        (WALKS,),
+    ),
+    Fault(
+        "a-run-ends-with-the-first-event-of-its-last-variable",
+        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "self.runs.slots[self.found, -2]",
+        "self.runs.slots[self.found, -3]",
+        (WALKS,),
+    ),
+    Fault(
         "a-run-that-finds-events-never-rests",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
         "elif event < until and steps >= task.limit:",

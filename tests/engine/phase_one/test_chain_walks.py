@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.device import chain_walks, in_pieces, on_device, walked_matches
+from gpu_cep.engine.phase_one.device import chain_walks, disjoint_matches, in_pieces, on_device, walked_matches
 from gpu_cep.engine.phase_one.device.chain_walks import MOST_LAUNCHES, STEPS_PER_LAUNCH
 from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
@@ -81,14 +81,41 @@ def test_all_matches_without_a_choice_are_found_on_the_device(text, steps):
         assert counts == profiles[0].counts
 
 
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("text", [*QUERIES, "SEQ(A a, B b+, C c)"])
+@pytest.mark.parametrize(
+    ("keys", "batch", "walked"), [("s", 1_000, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)]
+)
+def test_matches_that_must_not_overlap_are_walked_to(text, keys, batch, walked, after_match):
+    """Whatever the batches, the windows that are walked at a time, and the windows that are left to the CPU; also with derived keys."""
+    if keys == "[s]":
+        keys, text = None, f"{text} AND [s]" if "WHERE" in text else f"{text} WHERE [s]"
+    events = drawn_events(np.random.default_rng(7), 400)
+    pieces = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=batch, bound_events=50, ranked_values=1_000, walked=walked)
+    for output in ("indices", "count"):
+        options, profile = {"after_match": after_match, "output": output, "partition_by": keys}, cep.Profile()
+        wanted = found("cpu", events, f"{text} WITHIN 30", **options)
+        with device(pieces=pieces), patch.object(disjoint_matches, "BITS", 2):
+            assert found("gpu", events, f"{text} WITHIN 30", profile=profile, **options).equals(wanted)
+        assert "occurrences" in profile.seconds
+        assert profile.counts["matches"] > 1
+        assert ("left" in profile.counts) == text.startswith(CHOICE)
+
+
 def test_the_matches_are_those_of_the_definition():
-    @examples(30, 200)
-    @given(text=st.sampled_from(QUERIES), seed=st.integers(0, 2**32 - 1), size=st.integers(0, 25), steps=st.integers(1, 7))
-    def check(text, seed, size, steps):
-        events = drawn_events(np.random.default_rng(seed), size)
-        wanted = matches_of(found("cpu", events, f"{text} WITHIN 20", algorithm="brute_force"))
-        with device(seed, steps=steps):
-            assert matches_of(found("gpu", events, f"{text} WITHIN 20")) == wanted
+    @examples(60, 400)
+    @given(
+        text=st.sampled_from([*QUERIES, "SEQ(A a, b+, C c)"]),
+        seed=st.integers(0, 2**32 - 1),
+        size=st.integers(0, 25),
+        steps=st.integers(1, 7),
+        after_match=st.sampled_from(["all", "skip_past_last", "skip_past_last", "skip_to_next"]),
+    )
+    def check(text, seed, size, steps, after_match):
+        events, text = drawn_events(np.random.default_rng(seed), size), f"{text} WITHIN 20"
+        wanted = matches_of(found("cpu", events, text, algorithm="brute_force", after_match=after_match))
+        with device(seed, steps=steps), patch.object(disjoint_matches, "BITS", 1):
+            assert matches_of(found("gpu", events, text, after_match=after_match)) == wanted
 
     with pytest.warns(cep.AbsentValueWarning):
         check()
@@ -146,7 +173,6 @@ def test_limits_name_a_window(limit):
         ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", {}),
         ("SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x", {"strategy": "robust_skip_till_next_match"}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"strategy": "skip_till_any_match"}),
-        ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"after_match": "skip_past_last"}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"limit_per_start": 1}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"algorithm": "nfab"}),
         ("SEQ(A a, B b, C c) WHERE less(b.k, a.k) > 0", {"functions": {"less": lambda one, other: other - one}}),
@@ -154,7 +180,7 @@ def test_limits_name_a_window(limit):
     ],
 )
 def test_other_questions_are_not_walked_on_the_device(text, options):
-    """Sets, other strategies, matches that are dropped, other algorithms, functions of the CPU; and what labels decide."""
+    """Sets, other strategies, the best matches of a start, other algorithms, functions of the CPU; and what labels decide."""
     events = drawn_events(np.random.default_rng(7), 200)
     with device(), patch.object(walked_matches, "walk_tables", side_effect=AssertionError("walked")):
         assert found("gpu", events, f"{text} WITHIN 30", **options).equals(found("cpu", events, f"{text} WITHIN 30", **options))

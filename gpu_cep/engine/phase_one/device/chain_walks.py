@@ -11,6 +11,7 @@ from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
+from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
 from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.plan.event_plan import EventPlan
@@ -38,6 +39,8 @@ STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
 _ARRAYS = 96
 # Bytes per window beside those of its run: its place in order, sorted in scratch, what became of it, and where its match is written.
 _WINDOW = 8 + 4 + 32 + 8 + 2 * 8
+# The same, beside what is let go of these, where matches are taken apart: their ends, hops in blocks of five sizes, what is kept.
+_TAKEN_APART = 2 * (8 + 4) + 5 * 4 + 8
 # Bytes per held event: its number, what follows it, and where it is used.
 _HELD = 8 + 4 + 1 + 4
 
@@ -45,10 +48,11 @@ _HELD = 8 + 4 + 1 + 4
 def walks_chains(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
-    The pattern is a chain, and all matches under skip-till-next-match are asked for. No condition calls a function of the CPU.
+    The pattern is a chain under skip-till-next-match, so that each start has one match at most. No condition calls a function
+    of the CPU.
     """
     judged = plan.windows_suffice and not {"summary", "chain"}.isdisjoint(plan.pruning)
-    asked = plan.settings.keeps_all and plan.settings.output != "compressed"
+    asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
     if not judged or not asked or plan.strategy != "skip_till_next_match" or "ses_automaton" not in plan.contenders:
         return False
     (branch,) = plan.branches
@@ -109,7 +113,8 @@ def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tup
     slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
     run = 4 * len(RunNumber) + 8 * (2 * variables + 1) + 24 * values * variables
     vectors = 8 * 64 * len(plan.layout.vectors)
-    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, run + _WINDOW, _HELD + 4 * variables + 8 * columns + 16 + vectors
+    window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0)
+    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, _HELD + 4 * variables + 8 * columns + 16 + vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +214,7 @@ class ChainWalks:
 class CountedRuns:
     """What became of the runs of some windows, after so many steps.
 
-    `found` are the windows with a match, `left` those that the CPU is to search.
+    `found` are the windows with a match, ascending, `left` those that the CPU is to search.
     """
 
     windows: CandidateWindows
@@ -217,3 +222,8 @@ class CountedRuns:
     found: Array
     left: Array
     steps: int
+
+    def ends(self) -> tuple[Array, Array]:
+        """Return the first (int64) and the last event (int32) of each match that was found, as numbers of held events."""
+        # the slot behind the last variable's first event has the row of its last one, which is the event's number
+        return self.windows.starts[self.found], self.runs.slots[self.found, -2].astype(np.int32)

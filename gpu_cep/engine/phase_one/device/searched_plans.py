@@ -24,9 +24,9 @@ _BANK_SHARE = 4
 def searches_windows(plan: EventPlan) -> bool:
     """Return whether a device can find matches of `plan` behind phase 1, which the CPU can do, too.
 
-    Without conditions between bindings labels decide the matches, as a rule, and no window is searched.
+    Without conditions between bindings labels decide the matches, as a rule, and no window is searched if all are kept.
     """
-    walked = walks_chains(plan) and bool(plan.branches[0].conditions)
+    walked = walks_chains(plan) and (bool(plan.branches[0].conditions) or not plan.settings.keeps_all)
     return plan.contenders == JOINED or reads_lifted(plan) or walked or counts_by_states(plan)
 
 

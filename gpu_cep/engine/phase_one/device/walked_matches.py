@@ -5,7 +5,7 @@ Windows in which an event leaves a choice, or whose runs go on for very long, ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,9 +24,11 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
 )
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import RunNumber
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
@@ -56,9 +58,14 @@ def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         if len(left):
             run.profile.add("left", len(left))
         ordered = source.ordered(events, left if len(left) else None)
-    if run.plan.settings.output == "count":
+    if _are_counted(run):
         return PhaseOne(ordered, counted=(matches.first, np.ones(len(matches), np.int64)))
     return PhaseOne(ordered, found=matches)
+
+
+def _are_counted(run: DeviceRun) -> bool:
+    """Return whether matches are only counted; else the host counts those that `after_match` keeps."""
+    return run.plan.settings.output == "count" and run.plan.settings.keeps_all
 
 
 def _unite(walked: list[_Walked], variables: int) -> tuple[list[CopiedEvents], Matches, Indices]:
@@ -126,6 +133,8 @@ def _walk_windows(
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
         for low, high in blocks(0, size, at_once):
             counted = walks.count(low, high)
+            if keeps_disjoint(query.plan):
+                counted = _take_apart(query.plan, source, batch, walks, counted)
             _account(run, walks, counted)
             found += _bring_back(run, walks, counted, max(1, memory.bound_events // 2), used)
             left.append(device.download(counted.windows.starts[counted.left]))
@@ -133,9 +142,16 @@ def _walk_windows(
     return found, np.concatenate(left)
 
 
+def _take_apart(plan: EventPlan, source: EventSource, batch: Batch, walks: ChainWalks, counted: CountedRuns) -> CountedRuns:
+    """Return what became of runs without the matches that are never taken where none may overlap another."""
+    whole = counted.windows.starts.size == walks.held.starts.size and not counted.left.size
+    kept = disjoint_matches(walks.device, *counted.ends(), alone=whole and decides_alone(plan, source, batch))
+    return replace(counted, found=counted.found[kept])
+
+
 def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
     """Report what runs found, and the steps that they made, to the budget; matches that are only counted hold no events."""
-    matches, counting = int(counted.found.size), run.plan.settings.output == "count"
+    matches, counting = int(counted.found.size), _are_counted(run)
     run.profile.add("matches", matches)
     run.profile.add("steps", counted.steps)
     bound = 0 if counting or not matches else int(sum_as(np.int64, counted.runs.numbers[RunNumber.DEPTH][counted.found]))
@@ -152,7 +168,7 @@ def _bring_back(run: DeviceRun, walks: ChainWalks, counted: CountedRuns, most: i
     Of matches that are only counted, these are the first ones.
     """
     device = run.device
-    if run.plan.settings.output == "count":
+    if _are_counted(run):
         starts = counted.windows.starts[counted.found]
         used[starts] = True
         first = device.download(starts)
