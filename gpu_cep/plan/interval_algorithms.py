@@ -19,23 +19,25 @@ class IntervalAlgorithm:
     """A way to join situations.
 
     `name`: what ``algorithm=`` calls it.
-    `by_window`, `by_zones`: whether windows and the zones of constraints narrow its candidates.
     `does`: what it does, in words, for explain.
+    `by_window`, `by_zones`: whether windows and the zones of constraints narrow its candidates.
 
     Every algorithm tests the candidates that are left, so that all find the same matches.
     """
 
     name: str
-    by_window: bool
-    by_zones: bool
     does: str
+    by_window: bool = False
+    by_zones: bool = False
 
 
 _ALGORITHMS = (
-    IntervalAlgorithm("range_join", True, True, "finds the situations that constraints and window allow by binary search"),
-    IntervalAlgorithm("end_join", True, False, "tries the situations that end within the window, as ISEQ does"),
-    IntervalAlgorithm("nested_loop", False, False, "tries all situations of the stream"),
-    IntervalAlgorithm("brute_force", False, False, "tries all combinations, by definition"),
+    IntervalAlgorithm(
+        "range_join", "finds the situations that constraints and window allow by binary search", by_window=True, by_zones=True
+    ),
+    IntervalAlgorithm("end_join", "tries the situations that end within the window, as ISEQ does", by_window=True),
+    IntervalAlgorithm("nested_loop", "tries all situations of the stream"),
+    IntervalAlgorithm("brute_force", "tries all combinations, by definition"),
 )
 INTERVAL_ALGORITHMS = tuple(algorithm.name for algorithm in _ALGORITHMS)
 

@@ -73,8 +73,8 @@ def borders_of_part(
 
     `times` and `labels` lie at `place`. They are those of the events from `begin` on, which include the event before `low`.
     """
-    parts = (find(plan, place, offsets, times, labels, begin, low) for find in (_borders_inside, _open_ends))
-    return concatenate_borders(place.xp, [*parts])
+    inside = _borders_inside(plan, place, offsets, times, labels, begin, low)
+    return concatenate_borders(place.xp, [inside, _open_ends(place, offsets, times, labels, begin, low)])
 
 
 def _borders_inside(
@@ -99,9 +99,7 @@ def _borders_inside(
     return Borders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
 
 
-def _open_ends(
-    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> Borders:  # fmt: skip
+def _open_ends(place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> Borders:
     """Return the borders behind streams that end from `low` on with open runs; the others are as for :func:`borders_of_part`."""
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
