@@ -117,9 +117,9 @@ def _lift_equality(number: int, condition: PlannedCondition, equality: _Equality
     """Return an equality between neighbours."""
     if equality.earlier == equality.later:
         (part,) = condition.parts
-        return LiftedCondition(number, part.variable, True, _by_role({part.each: 0, part.previous: 1}, condition.roles))
+        return LiftedCondition(number, part.variable, repeated=True, back=_by_role({part.each: 0, part.previous: 1}, condition.roles))
     back = {part.each: 0 if part.variable == equality.later else 1 for part in condition.parts}
-    return LiftedCondition(number, equality.later, False, _by_role(back, condition.roles))
+    return LiftedCondition(number, equality.later, repeated=False, back=_by_role(back, condition.roles))
 
 
 def _lift(number: int, condition: PlannedCondition, variables: Sequence[EventVariable]) -> LiftedCondition | None:
@@ -129,7 +129,9 @@ def _lift(number: int, condition: PlannedCondition, variables: Sequence[EventVar
     (part, *others) = condition.parts
     if not others and part.spread is Spread.CONSECUTIVELY:
         pair = {part.each: 0, part.previous: 1}
-        return None if part.first >= 0 or part.last >= 0 else LiftedCondition(number, part.variable, True, _by_role(pair, condition.roles))
+        if part.first >= 0 or part.last >= 0:
+            return None
+        return LiftedCondition(number, part.variable, repeated=True, back=_by_role(pair, condition.roles))
     judged = max(part.variable for part in condition.parts)
     # what reads the last event of a binding waits for the event that follows it
     judged += variables[judged].maximum != 1 and judged in condition.closing
@@ -141,7 +143,7 @@ def _lift(number: int, condition: PlannedCondition, variables: Sequence[EventVar
             if distance is None:
                 return None
             back[role] = distance
-    return LiftedCondition(number, judged, False, _by_role(back, condition.roles))
+    return LiftedCondition(number, judged, repeated=False, back=_by_role(back, condition.roles))
 
 
 def _distances(part: Part, judged: int, variables: Sequence[EventVariable]) -> Iterator[tuple[int, int | None]]:
