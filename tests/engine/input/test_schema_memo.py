@@ -81,11 +81,16 @@ def test_a_process_that_is_forked_while_a_thread_changes_the_memo_goes_on():
     with memo._changing:
         child = os.fork()
         if not child:
-            memo.of("key", NAMED, lambda own: own)
-            os._exit(0)
+            status = 1
+            try:
+                memo.of("key", NAMED, lambda own: own)
+                status = 0
+            finally:
+                os._exit(status)
     deadline = time.monotonic() + 60
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
+    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
         if time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             pytest.fail("the child waits for a lock that nobody will give up")
         time.sleep(0.01)
+    assert ended == (child, 0)
