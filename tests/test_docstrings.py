@@ -13,9 +13,9 @@ import gpu_cep as cep
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("gpu_cep", "kernels", "spark_glue", "benchmarks", "examples")
-# Words with which a noun, a question or a comparison begins, but no order.
+# Words with which a noun or a question begins, but no order.
 NO_VERBS = frozenset(
-    "a about after all an another any as at before both by each every everything few for from how if in into it its many more most no none"
+    "a about after all an another any at before both by each every everything few for from how if in into it its many more most no none"
     " of on one only other others several so some such that the their there these they this those to two under until what when where"
     " whether which while who whose why with without".split()
 )
@@ -58,7 +58,7 @@ def test_public_names_are_described_in_short_lines() -> None:
     assert not [name for name, line in long if not line.lstrip().startswith((">>>", "...", "{", "["))]
 
 
-@pytest.mark.parametrize("text", ["Whether it rains.", "The rain.", "As :func:`f`, but wet.", "How much it rains."])
+@pytest.mark.parametrize("text", ["Whether it rains.", "The rain.", "How much it rains."])
 def test_docstrings_without_a_verb_are_found(text: str) -> None:
     assert docstrings_without_verb(f'def f():\n    """{text}"""') == [f"f: {text}"]
 

@@ -22,7 +22,7 @@ def for_each(size: int, arguments: Any) -> None:
 
 
 def for_each_slotted(size: int, arguments: Any) -> None:
-    """Do as :func:`for_each`, with the thread's number as its slot."""
+    """As :func:`for_each`, with the thread's number as its slot."""
     index = cuda.grid(1)
     while index < size:
         # with 64 bits the compiler keeps an address for each row of scratch in registers
@@ -37,6 +37,6 @@ def once(size: int, arguments: Any) -> None:
 
 
 def once_with_result(result: Any, arguments: Any) -> None:
-    """Do as :func:`once`, and write to ``result[0]`` what the body returns."""
+    """As :func:`once`, and write to ``result[0]`` what the body returns."""
     if cuda.grid(1) == 0:
         result[0] = body(*arguments)
