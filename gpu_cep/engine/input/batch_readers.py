@@ -25,8 +25,10 @@ def reader_of_batches(events: Iterator[Any]) -> pa.RecordBatchReader:
     first = next(events, None)
     if first is None:
         raise EventError("events: the iterator gives no batch, and so no columns; give a pyarrow.RecordBatchReader, which has a schema")
-    begin = list(_batches(first))
-    return pa.RecordBatchReader.from_batches(first.schema, chain(begin, (each for given in events for each in _batches(given))))
+    begin, schema = _batches(first), first.schema
+    # Arrow takes the memory of any batch for columns of the types that it was told
+    later = (_fitted(each, schema) for given in events for each in _batches(given))
+    return pa.RecordBatchReader.from_batches(schema, chain(begin, later))
 
 
 def _batches(given: Any) -> list[pa.RecordBatch]:
@@ -36,6 +38,19 @@ def _batches(given: Any) -> list[pa.RecordBatch]:
     if isinstance(given, pa.RecordBatch):
         return [given]
     raise EventError(f"events: the iterator gives {type(given).__name__}; expected pyarrow.RecordBatch or pyarrow.Table")
+
+
+def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns of `schema` of a batch, which may have more; raise ArrowInvalid if one is missing or of another type."""
+    if batch.schema.equals(schema):
+        return batch
+    for field in schema:
+        if batch.schema.names.count(field.name) != 1:
+            raise pa.ArrowInvalid(f"a batch of the iterator has not one column {field.name!r}, as the first batch has")
+        kind = batch.schema.field(field.name).type
+        if kind != field.type:
+            raise pa.ArrowInvalid(f"column {field.name!r} of a batch is {kind}, and of the first batch {field.type}; cast it to that")
+    return pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
 
 
 def tables_of(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -114,6 +114,27 @@ def test_an_iterator_of_batches_or_tables_is_a_table():
         cep.match(iter([1]), PAIRS)
 
 
+@pytest.mark.parametrize("match", [cep.match, lambda *asked: cep.match(*asked, result="reader").read_all()])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (pa.int32(), "column 'k' of a batch is int32, and of the first batch int64; cast it to that"),
+        (pa.float64(), "column 'k' of a batch is double, and of the first batch int64; cast it to that"),
+        (None, "a batch of the iterator has not one column 'k', as the first batch has"),
+    ],
+)
+def test_a_batch_of_other_columns_is_refused_and_not_read_as_what_it_is_not(kind, message, match):
+    later = TRADES.slice(3).drop_columns(["k"])
+    later = later if kind is None else later.append_column("k", TRADES["k"].slice(3).cast(kind))
+    with pytest.raises(EventError, match=message):
+        match(iter([TRADES.slice(0, 3), later]), PAIRS)
+
+
+def test_columns_of_batches_are_those_of_the_first_by_name():
+    later = TRADES.slice(3).select(["k", "ts", "type"]).append_column("more", pa.array(["x"] * 3))
+    assert cep.match(iter([TRADES.slice(0, 3), later]), PAIRS) == cep.match(TRADES, PAIRS)
+
+
 def test_a_batch_out_of_order_is_an_error_that_names_the_row():
     reader = cep.match(TRADES.take([0, 1, 4, 3]).to_reader(max_chunksize=1), PAIRS, result="reader")
     told = r"events: row 3 is of an earlier time than a row of a batch before it; result='reader' reads batches in order of time: sort"
