@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -125,6 +125,34 @@ def decode_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema of what :func:`decode_table` returns."""
     decoded: pa.Schema = decode_table(schema.empty_table()).schema
     return decoded
+
+
+def unite_schemas(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return the columns of all schemas, each of the type in which its types meet; text that not all have as dictionaries is plain.
+
+    Raises
+    ------
+    pyarrow.ArrowInvalid, pyarrow.ArrowTypeError
+        The types of a column do not meet.
+    """
+    return pa.unify_schemas(with_plain_texts(schemas), promote_options="permissive")
+
+
+def with_plain_texts(schemas: Sequence[pa.Schema]) -> list[pa.Schema]:
+    """Return the schemas with plain text where one has a column as a dictionary of text, and another as something else."""
+    kinds: dict[str, set[pa.DataType | None]] = {}
+    for field in (field for schema in schemas for field in schema):
+        kinds.setdefault(field.name, set()).add(field.type.value_type if _is_encoded_text(field.type) else None)
+    unlike = {name for name, found in kinds.items() if len(found) > 1}
+
+    def plain(field: pa.Field) -> pa.Field:
+        return field.with_type(field.type.value_type) if field.name in unlike and _is_encoded_text(field.type) else field
+
+    return [pa.schema(map(plain, schema), schema.metadata) for schema in schemas]
+
+
+def _is_encoded_text(arrow: pa.DataType) -> bool:
+    return pa.types.is_dictionary(arrow) and _is_text(arrow.value_type)
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 
 from gpu_cep.engine.input.arrow_streams import read_stream
+from gpu_cep.engine.input.encodings import inspect_dictionaries, with_plain_texts
 from gpu_cep.engine.input.event_files import COMPRESSIONS, EventFile, find_files, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.json_lines import read_json
@@ -55,7 +56,17 @@ def read_files(events: Any, text: Sequence[str] = ()) -> pa.Table:
     if len(tables) == 1:
         return tables[0]
     with reading(name_of_all(found)):
-        return pa.concat_tables(tables, promote_options="permissive")
+        schemas = with_plain_texts([table.schema for table in tables])
+        alike = [_recoded(table, schema) for table, schema in zip(tables, schemas, strict=True)]
+        return pa.concat_tables(alike, promote_options="permissive")
+
+
+def _recoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return a table with its texts in the encodings of `schema`."""
+    if table.schema.equals(schema):
+        return table
+    inspect_dictionaries(table)
+    return table.cast(schema)
 
 
 def read_csv(held: pa.Buffer, name: str, text: Sequence[str] = ()) -> pa.Table:

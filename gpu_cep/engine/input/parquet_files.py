@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries
+from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.near_groups import near_groups
@@ -206,7 +206,7 @@ def find_parquet(found: EventFiles, folders: Collection[str]) -> ParquetFiles:
     fragments = tuple(dataset.ParquetFileFormat().make_fragment(path, found.system) for path in found.paths)
     states = states_of(fragments)
     schemas = each_at_once(lambda fragment: fragment.physical_schema, fragments)
-    return ParquetFiles(pa.unify_schemas(schemas, promote_options="permissive"), fragments, states)
+    return ParquetFiles(unite_schemas(schemas), fragments, states)
 
 
 def _of_path(found: EventFiles, path: str) -> ParquetFiles:
@@ -225,7 +225,7 @@ def unite_parquet(parts: Sequence[ParquetFiles]) -> ParquetFiles:
     """Return several sets of files as one, in the order given; a column that a file lacks is NULL there."""
     if len(parts) == 1:
         return parts[0]
-    schema = pa.unify_schemas([part.schema for part in parts], promote_options="permissive")
+    schema = unite_schemas([part.schema for part in parts])
     states = {path: state for part in parts for path, state in part.states.items()}
     return ParquetFiles(schema, tuple(fragment for part in parts for fragment in part.fragments), states)
 

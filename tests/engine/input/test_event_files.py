@@ -223,6 +223,26 @@ def test_files_whose_columns_do_not_meet_are_no_events(put):
         read_events("*.csv")
 
 
+@pytest.mark.parametrize("suffix", [".arrow", ".parquet"])
+@pytest.mark.parametrize("kinds", [("u", "e"), ("e", "u"), ("u", "l"), ("l", "e"), ("e", "s"), ("s", "u", "e"), ("e", "d")])
+def test_texts_of_several_encodings_meet(put, suffix, kinds):
+    """A program that writes categories in one file may write plain text in the next."""
+    encodings = {"u": pa.string(), "l": pa.large_string(), "e": pa.dictionary(pa.int32(), pa.string())}
+    encodings |= {"s": pa.dictionary(pa.int8(), pa.string()), "d": pa.dictionary(pa.int32(), pa.large_string())}
+    for number, kind in enumerate(kinds):
+        texts = EVENTS.column("type").cast(encodings[kind])
+        put(f"part{number}/events{suffix}", FORMATS[suffix](EVENTS.set_column(1, "type", texts)))
+    names = [f"part{number}/events{suffix}" for number in range(len(kinds))]
+    named = (names, "part*/events*", *([[f"part{number}" for number in range(len(kinds))]] if suffix == ".parquet" else []))
+    expected, query = pa.concat_tables([EVENTS] * len(kinds)), f"{QUERY} WITHIN 2 RETURN a.type AS t, c.ts AS at"
+    whole = cep.match(expected, query).to_pydict()
+    for location in named:
+        assert read_events(location).to_pydict() == expected.to_pydict()
+        assert cep.match(location, query).to_pydict() == whole
+    if suffix == ".parquet":
+        assert cep.match(names, query, memory="100kB").to_pydict() == whole
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 def test_a_named_pipe_is_read(put, tmp_path, suffix):
     path = tmp_path / f"events{suffix}"
