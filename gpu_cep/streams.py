@@ -314,6 +314,9 @@ def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Tab
     for own, field in zip(chosen.schema, wanted, strict=True):
         if own.type != field.type and not _same_text(own.type, field.type):
             raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
+        missing_values = 0 if field.nullable else chosen.column(field.name).null_count
+        if missing_values:
+            raise EventError(f"events: column {field.name!r} holds {missing_values:,} NULL, which the stream's schema rules out")
     return chosen.cast(wanted)
 
 

@@ -236,6 +236,14 @@ def test_columns_are_those_of_the_schema():
     assert cep.stream(PAIRS, EVENTS).push(encoded).num_rows == 2
 
 
+@pytest.mark.parametrize("make", [lambda schema: cep.stream(PAIRS, schema), lambda schema: cep.stream_all({"pairs": PAIRS}, schema)])
+def test_null_in_a_column_that_has_none_by_the_schema_is_refused(make):
+    strict = EVENTS.set(2, EVENTS.field("k").with_nullable(False))
+    with pytest.raises(cep.EventError, match="events: column 'k' holds 2 NULL, which the stream's schema rules out"):
+        make(strict).push(TRADES.set_column(2, "k", pa.array([1, None, 1, 1, None, 1])))
+    assert len(make(strict).push(TRADES)) == len(make(EVENTS).push(TRADES))
+
+
 SITUATIONS = "DEFINE H AS k > 1, L AS k <= 1 PATTERN H meets L WITHIN 5"
 
 
