@@ -25,10 +25,10 @@ from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
-from gpu_cep.engine.matchers.search import searches
+from gpu_cep.engine.matchers.search import Search, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import select_matches, settle_matches, take_runs_apart
+from gpu_cep.engine.output.after_match import select_matches, settle_batch, settle_matches, take_runs_apart
 from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
@@ -121,9 +121,18 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
     if not may_read_contiguous(run.plan, run.plan.branches[0], first.ordered):
         return None
     (search,) = searches(run, first.ordered)
-    parts = _each_batch(run, first.ordered, partial(read_runs, search))
+    parts = _each_batch(run, first.ordered, partial(_runs_of_batch, run, search))
     decided = [part for part in parts if part is not None]
     return concatenate_runs(decided, search.variable_count, run.threads) if len(decided) == len(parts) else None
+
+
+def _runs_of_batch(run: EventRun, search: Search, batch: Batch) -> Runs | None:
+    """Return the matches of a batch as ranges of events; of a slice that settles them, without many that are dropped."""
+    runs = read_runs(search, batch)
+    if runs is None or run.borders is None or run.plan.derived:
+        return runs
+    with run.profile.stage("results"):
+        return settle_batch(search.ordered, runs, batch, run.borders)
 
 
 def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Table:

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.runs import Runs
@@ -19,6 +20,7 @@ from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.labels_decide.runs import keep_matches
 from gpu_cep_kernels.matches.disjoint import drop_containing, take_apart
 from gpu_cep_kernels.matches.groups import group_begins
+from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
 def select_matches(
@@ -81,6 +83,22 @@ def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     behind the end of the one that was taken before it.
     """
     return np.flatnonzero(are_disjoint(streams, *_ends(plan, columns, ordered, matches)))
+
+
+def settle_batch(ordered: OrderedEvents, runs: Runs, batch: Batch, borders: Borders) -> Runs:
+    """Return the matches of a batch without those that ``skip_past_last`` drops whatever there is beside the batch.
+
+    The streams of ordered events are those of `partition_by`.
+    """
+    if ordered.offsets[ordered.offsets.searchsorted(batch.low)] >= batch.own:
+        # matches of earlier batches may overlap all of these
+        return runs
+    streams = np.zeros(len(runs), np.int64)
+    streams_of(runs.first, ordered.offsets, streams)
+    late = borders.apart.among(ordered, runs.first) & (ordered.offsets[streams] >= batch.low)
+    # a match of a later batch that ends within one of these ends within all behind it
+    early = borders.own.among(ordered, runs.last)
+    return runs.reorder(settle(streams, runs.first, runs.last, late, early).kept)
 
 
 def settle_matches(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +14,12 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
+from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
+from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
+from gpu_cep.engine.output.after_match import settle_batch
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 
@@ -55,6 +60,38 @@ def test_slices_settle_what_a_choice_among_all_matches_gives(matches, length):
     places = np.zeros(len(unsettled), np.int64)
     others = choose_disjoint(streams[unsettled], (begins[unsettled], places), (ends[unsettled], places))
     assert sorted([*final, *unsettled[others].tolist()]) == np.flatnonzero(taken).tolist()
+
+
+@given(st.integers(0, 2**32), st.integers(1, 41), st.sets(st.integers(1, 4 * 47 - 1), min_size=1, max_size=8))
+def test_batches_drop_only_what_their_slice_drops(seed, length, cuts):
+    """Events 47 k to 47 k + 46 are those of key k, at 0 to 46; batches end at `cuts`, and windows reach beyond them."""
+    random = np.random.default_rng(seed)
+    streams, begins = np.divmod(np.flatnonzero(random.random(4 * 41) < random.random()), 41)
+    ends = begins + random.integers(1, WINDOW + 1, len(begins))
+    first, last = streams * 47 + begins, streams * 47 + ends
+    ordered = SimpleNamespace(offsets=np.arange(5) * 47, times=np.tile(np.arange(47), 4), rows=np.arange(4 * 47))
+    limits = [0, *sorted(cuts), 4 * 47]
+    kept, final = [], []
+    for low, high in zip(range(0, 41, length), [*range(length, 41, length), None], strict=True):
+        own = TimeSlice(low or None, high)
+        borders = Borders.of_times(own, low - 1 + WINDOW if low else None)
+        parts = [_settled_batch(ordered, borders, own, first, last, *each) for each in pairwise(limits)]
+        found = np.concatenate(parts)
+        late, early = borders.apart.holds(begins[found]), borders.own.holds(ends[found])
+        settled_ones = settle(streams[found], first[found], last[found], late, early)
+        kept += found[settled_ones.kept].tolist()
+        final += found[settled_ones.kept[settled_ones.final]].tolist()
+    unsettled = np.array(sorted(set(kept) - set(final)), np.int64)
+    places = np.zeros(len(unsettled), np.int64)
+    others = choose_disjoint(streams[unsettled], (begins[unsettled], places), (ends[unsettled], places))
+    assert sorted([*final, *unsettled[others].tolist()]) == np.flatnonzero(are_disjoint(streams, first, last)).tolist()
+
+
+def _settled_batch(ordered, borders, own, first, last, low, high):
+    """The numbers of the matches of a slice that one of its batches leaves."""
+    inside = np.flatnonzero((first >= low) & (first < high) & own.holds(ordered.times[first]))
+    counts = np.stack([np.zeros(len(inside), np.int32), inside.astype(np.int32)], axis=1)
+    return settle_batch(ordered, Runs(first[inside], last[inside], counts), Batch(low, high, high), borders).counts[:, 1]
 
 
 def test_slices_settle_what_lies_far_from_their_borders():
