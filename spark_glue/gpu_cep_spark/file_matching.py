@@ -154,7 +154,10 @@ def reading_of(query: NarrowQuery, found: Found) -> Reading:
     shares = tuple(
         pickle.dumps(_share(number, piece, scan, found.footers)) for number, piece in enumerate(found.pieces.pieces)
     )  # fmt: skip
-    return Reading(scan.schema, scan.columns, plan.query.timestamp, wanted_events(plan, _named(scan)), scan.condition, shares)
+    wanted = wanted_events(plan, _named(scan))
+    # what others must be near to may be in another share, and the driver has left out what is far from it
+    alone = None if wanted is None else wanted._replace(near=None)
+    return Reading(scan.schema, scan.columns, plan.query.timestamp, alone, scan.condition, shares)
 
 
 def _named(scan: FileScan) -> pa.Schema:

@@ -27,13 +27,6 @@ SPARK = (
         ("tests/spark/narrowing/test_rare_events.py",),
     ),
     Fault(
-        "near-events-in-other-portions-are-not-read",
-        "spark_glue/gpu_cep_spark/files/reading.py",
-        "near=what.wanted.near if whole else None",
-        "near=what.wanted.near",
-        ("tests/spark/files/test_buckets.py",),
-    ),
-    Fault(
         "filter-drops-rows-without-time",
         "spark_glue/gpu_cep_spark/narrowing/pushdown.py",
         "return untimed(query, schema) | _all(conjuncts)",
@@ -172,6 +165,27 @@ SPARK = (
         "preceding(self.share.own.begin)",
         "self.share.own.begin",
         ("tests/spark/files/test_situations.py",),
+    ),
+    Fault(
+        "near-events-in-other-portions-are-not-read",
+        "spark_glue/gpu_cep_spark/file_matching.py",
+        "None if wanted is None else wanted._replace(near=None)",
+        "wanted",
+        ("tests/spark/files/test_buckets.py",),
+    ),
+    Fault(
+        "row-groups-within-a-window-of-rare-events-are-left-out",
+        "spark_glue/gpu_cep_spark/files/footers.py",
+        "near_groups(found.groups, near.length,",
+        "near_groups(found.groups, 0,",
+        ("tests/spark/files/test_files.py",),
+    ),
+    Fault(
+        "readings-of-tasks-are-not-weighed",
+        "spark_glue/gpu_cep_spark/files/readings.py",
+        "if most * cores > readings:",
+        "if most > readings:",
+        ("tests/spark/files/test_situations.py", "tests/spark/files/test_buckets.py"),
     ),
     Fault(
         "no-event-behind-a-slice-shows-a-gap",

@@ -88,7 +88,7 @@ class Reading:
     timestamp
         The number of the column of times among these.
     wanted
-        The events that count, by the names of the files; None for all.
+        The events that count, by the names of the files, near to others or not; None for all.
     condition
         The rows that the DataFrame keeps; None for all.
     shares
@@ -124,7 +124,7 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
     _refuse_changed(share.parts)
     schema = None
     for parts in share.portions:
-        events = _read(what, parts, profile, whole=len(share.portions) == 1)
+        events = _read(what, parts, profile)
         # text may come as dictionaries from some row groups only
         schema = schema or events.schema
         same = events if events.schema == schema else events.cast(schema)
@@ -143,7 +143,7 @@ def read_outside(what: Reading, groups: Sequence[Outside], least: Tick | None, m
     """
     parts = _by_file([each.part for each in groups])
     _refuse_changed(parts)
-    events = _near(_read(what, parts, profile, whole=False), what.timestamp, least, most, timed=True)
+    events = _near(_read(what, parts, profile), what.timestamp, least, most, timed=True)
     _refuse_changed(parts)
     return events
 
@@ -156,13 +156,13 @@ def _by_file(parts: Sequence[FilePart]) -> list[FilePart]:
     return [replace(part, groups=tuple(sorted(groups[part.path]))) for part in {part.path: part for part in parts}.values()]
 
 
-def _read(what: Reading, parts: Sequence[FilePart], profile: Profile, *, whole: bool) -> pa.Table:
-    """Return the rows of a portion that the DataFrame keeps, and few others that the query does not want; `whole` if it is the only one."""
+def _read(what: Reading, parts: Sequence[FilePart], profile: Profile) -> pa.Table:
+    """Return the rows of a portion that the DataFrame keeps, and few others that the query does not want."""
     name = shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
     with reading(name):
         fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts)
         files = ParquetFiles(what.schema, fragments)
-        wanted = _all_wanted(what, whole=whole)
+        wanted = _all_wanted(what)
         read = _rows_of_texts if _picks_texts(what, files) else _whole_groups
         table = read(what, files, wanted, profile)
     return _kept(what, table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
@@ -200,13 +200,11 @@ def _count_read(profile: Profile, table: pa.Table, groups: int) -> None:
     profile.add(READ_GROUPS, groups)
 
 
-def _all_wanted(what: Reading, *, whole: bool) -> Wanted | None:
-    """Return which rows must be read, by the query and by the DataFrame's filter; `whole` if these are all rows of a share."""
+def _all_wanted(what: Reading) -> Wanted | None:
+    """Return which rows must be read, by the query and by the DataFrame's filter."""
     if what.wanted is None:
         return None if what.condition is None else Wanted(what.condition, None, {})
-    condition = what.wanted.condition if what.condition is None else what.wanted.condition & what.condition
-    # what is near may be in another portion
-    return what.wanted._replace(condition=condition, near=what.wanted.near if whole else None)
+    return what.wanted if what.condition is None else what.wanted._replace(condition=what.wanted.condition & what.condition)
 
 
 def _kept(what: Reading, table: pa.Table) -> pa.Table:
