@@ -14,8 +14,11 @@ from gpu_cep_kernels.compile.forks import after_fork, hold_while_forking
 
 try:
     import fcntl
+
+    _ALONE, _BESIDE_OTHERS = fcntl.LOCK_EX, fcntl.LOCK_SH
 except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
+    _ALONE = _BESIDE_OTHERS = 0
 
 _MOST_SECONDS_IN_WAIT = 300.0
 _SECONDS_BETWEEN_LOOKS = 0.05
@@ -85,7 +88,8 @@ def is_taken(path: Path) -> bool:
     except OSError:
         return False
     with file:
-        return not _is_locked(file)
+        # nobody who looks takes another one who looks for one who has the turn
+        return not _is_locked(file, _BESIDE_OTHERS)
 
 
 def _is_at(file: IO[bytes], path: Path) -> bool:
@@ -96,11 +100,11 @@ def _is_at(file: IO[bytes], path: Path) -> bool:
         return False
 
 
-def _is_locked(file: IO[bytes]) -> bool:
+def _is_locked(file: IO[bytes], kind: int = _ALONE) -> bool:
     """Return whether this process now holds a file's lock; True, too, where files cannot be locked."""
     try:
         if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:

@@ -40,6 +40,23 @@ def test_a_file_that_was_removed_while_its_lock_was_awaited_gives_no_turn(monkey
     assert is_taken(path)
 
 
+def test_who_looks_is_not_taken_for_who_has_the_turn(monkeypatch, tmp_path):
+    path = tmp_path / "kernel.lock"
+    # as a process that was ended leaves it
+    path.touch()
+    is_locked, seen = turns._is_locked, []
+
+    def looked_at(file, kind):
+        monkeypatch.setattr(turns, "_is_locked", is_locked)
+        locked = is_locked(file, kind)
+        seen.append(is_taken(path))
+        return locked
+
+    monkeypatch.setattr(turns, "_is_locked", looked_at)
+    assert not is_taken(path)
+    assert seen == [False]
+
+
 def test_whoever_has_the_turn_keeps_it_when_taking_it_again(tmp_path):
     path = tmp_path / "kernel.lock"
     one = Turn()
