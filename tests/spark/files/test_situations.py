@@ -71,7 +71,7 @@ def found_in(path: Path, query: NarrowQuery, cores: int) -> tuple[list[str], int
     return sorted(repr(row) for batches in tasks for batch in batches for row in batch.to_pylist()), len(tasks)
 
 
-@settings(examples(150, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(60, 2_000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CASES, st.integers(1, 4), st.integers(2, 8), st.booleans())
 def test_slices_have_the_matches_of_the_table(tmp_path: Path, case, group, cores, ordered):
     events = case.events.sort_by("ts") if ordered else case.events
@@ -99,6 +99,20 @@ def test_events_of_one_time_are_in_several_row_groups(tmp_path: Path) -> None:
     expected = cep.match(table, query, order_by=["on", "odd"]).to_pylist()
     assert [row["since"] for row in expected] == [5]
     assert found == [repr(row) for row in expected]
+
+
+def test_events_of_the_time_at_which_a_slice_begins_are_not_before_it(tmp_path: Path) -> None:
+    """The last event of each row group, and the first of the next one, are of one time."""
+    places = np.arange(40)
+    times = places - places // 5
+    table = pa.table({"ts": times, "on": times % 8 >= 4, "odd": np.isin(times % 8, [1, 2])})
+    path, query = tmp_path / "borders.parquet", "DEFINE P AS on, Q AS odd PATTERN P before Q WITHIN 9 RETURN start(P) AS since"
+    pq.write_table(table, path, row_group_size=5)
+    found, tasks = found_in(path, NarrowQuery.of(query, table.schema, *read_keywords({})), 8)
+    assert tasks > 4
+    expected = cep.match(table, query, order_by=["on", "odd"]).to_pylist()
+    assert len(expected) == 3
+    assert found == sorted(repr(row) for row in expected)
 
 
 def steps(rows: int = 400) -> pa.Table:
