@@ -18,7 +18,11 @@ from tests.spark.streaming.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
 CONNECT = bool(os.environ.get("CEP_SPARK_CONNECT"))
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    # for the compiled code of a whole suite, which would be thrown out of 48 MB and compiled again
+    "-XX:ReservedCodeCacheSize=240m"
+)
 # those that start clusters and servers, and those that need a driver in this process
 APART = ("test_clusters", "test_extension", "test_thrift_server", "tasks/test_faults", "tasks/test_handshake")
 collect_ignore = [f"{name}.py" for name in APART] if CONNECT else []
