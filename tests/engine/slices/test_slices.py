@@ -70,7 +70,7 @@ def with_window(case: Case) -> Case:
     return case if "WITHIN" in case.text.upper() else Case(f"{case.text} WITHIN 3", case.events, case.options)
 
 
-@examples(100, 2_000)
+@examples(60, 2_000)
 @given(CASES, st.sampled_from(OUTPUTS), st.sampled_from((None, *AFTER_MATCH)), st.integers(2, 8), st.data())
 def test_slices_answer_as_the_table_does(case, output, after_match, number, data):
     case, options = with_window(case), {} if after_match is None else {"after_match": after_match}
@@ -90,7 +90,7 @@ def test_slices_answer_as_the_table_does(case, output, after_match, number, data
             assert told(given_, case, output=output, **options) == expected
 
 
-@examples(60, 600)
+@examples(30, 600)
 @given(CASES, st.sampled_from(OUTPUTS), st.sampled_from(AFTER_MATCH), st.integers(2, 8), st.data())
 def test_a_reader_gives_the_same_rows(case, output, after_match, number, data):
     case = with_window(case)
