@@ -21,6 +21,7 @@ _PLAIN = _TEXTS | frozenset(
 )  # fmt: skip
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 
+_WIDE_CODES = pa.int32()
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -100,6 +101,42 @@ def inspect_dictionaries(table: pa.Table) -> bool:
     for number in encoded:
         check_codes(table.column(number), table.schema.field(number).name)
     return any(_hold_nulls(table.column(number)) for number in encoded)
+
+
+@while_alive
+def columns_short_of_codes(table: pa.Table) -> list[int]:
+    """Return the numbers of the columns of text whose batches have more values in their dictionaries than there are codes."""
+    encoded = [number for number, kind in enumerate(table.schema.types) if kind.id == _DICTIONARY]
+    return [number for number in encoded if _is_short_of_codes(table.column(number))]
+
+
+def _is_short_of_codes(column: pa.ChunkedArray) -> bool:
+    most = _codes(column.type.index_type)
+    if column.type.index_type.bit_width >= _WIDE_CODES.bit_width or sum(len(chunk.dictionary) for chunk in column.chunks) <= most:
+        return False
+    return len(pa.chunked_array([chunk.dictionary for chunk in column.chunks]).unique()) > most
+
+
+def _codes(kind: pa.DataType) -> int:
+    """Return how many codes from 0 on an integer type has."""
+    return int(np.iinfo(kind.to_pandas_dtype()).max) + 1
+
+
+def widen_codes(table: pa.Table) -> pa.Table:
+    """Return a table in which each column of text has a code for every value that its batches have.
+
+    Each batch may have a dictionary of its own, and results join them.
+    """
+    for number in columns_short_of_codes(table):
+        field = table.schema.field(number).with_type(with_wide_codes(table.schema.field(number).type))
+        table = table.set_column(number, field, table.column(number).cast(field.type))
+    return table
+
+
+def with_wide_codes(kind: pa.DataType) -> pa.DataType:
+    """Return the type of a column with codes for any number of values, if it is a dictionary; otherwise the type itself."""
+    narrow = pa.types.is_dictionary(kind) and kind.index_type.bit_width < _WIDE_CODES.bit_width
+    return pa.dictionary(_WIDE_CODES, kind.value_type, kind.ordered) if narrow else kind
 
 
 def check_codes(column: pa.ChunkedArray, name: str) -> None:

@@ -28,7 +28,7 @@ from gpu_cep.analysis.types import (
 from gpu_cep.engine.input.device.cudf import is_frame
 from gpu_cep.engine.input.device.read_frames import are_arrays, read_arrays, read_frame
 from gpu_cep.engine.input.device.resident import ResidentTable
-from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.encodings import decode_table, widen_codes
 from gpu_cep.engine.input.event_files import reading
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import read_files
@@ -118,12 +118,12 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         The events are arrays on a device, but there is none.
     """
     if isinstance(events, pa.Table):
-        return decode_table(events)
+        return widen_codes(decode_table(events))
     source = source_of(events)
     if source is not None:
         return source.read(source.schema.names)
     if locations_of(events):
-        return decode_table(read_files(events))
+        return widen_codes(decode_table(read_files(events)))
     if isinstance(events, pa.RecordBatch):
         return decode_table(pa.Table.from_batches([events]))
     if is_frame(events):
@@ -137,7 +137,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         )
     if hasattr(events, "__arrow_c_stream__") and type(events).__name__ not in _TABLES_OF:
         with reading(type(events).__name__), _naming_a_column():
-            return decode_table(pa.table(events))
+            return widen_codes(decode_table(pa.table(events)))
     instead = _table_of(events)
     if instead is not None:
         raise EventError(f"events: cannot read {type(events).__name__}; {instead}")

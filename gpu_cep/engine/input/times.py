@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.engine.input.encodings import has_plain_types, inspect_dictionaries
+from gpu_cep.engine.input.encodings import columns_short_of_codes, has_plain_types, inspect_dictionaries
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
@@ -76,7 +76,7 @@ def is_ready(events: object, options: Options) -> bool:
     if not isinstance(events, pa.Table):
         return False
     ready = _known_ready.of(options.timestamp, events.schema, lambda own: not lacks_times(own, options) and has_plain_types(own))
-    return ready and not inspect_dictionaries(events)
+    return ready and not inspect_dictionaries(events) and not columns_short_of_codes(events)
 
 
 # Over few events to look at the type of each column takes a sixtieth of the time. To look through many schemas takes longer.

@@ -11,13 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.input import encodings
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.state import StreamState, Times
 
 # Chunks that a table may have before they are joined: every run joins the columns that it reads.
 _MOST_CHUNKS = 32
-_CODES = pa.int32()
 
 
 def add_events(
@@ -94,12 +94,7 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
 
 def with_wide_codes(schema: pa.Schema) -> pa.Schema:
     """Return a schema whose dictionaries have codes for any number of values: those of many pushes are joined."""
-    return pa.schema([field.with_type(_with_wide_codes(field.type)) for field in schema])
-
-
-def _with_wide_codes(kind: pa.DataType) -> pa.DataType:
-    narrow = pa.types.is_dictionary(kind) and kind.index_type.bit_width < _CODES.bit_width
-    return pa.dictionary(_CODES, kind.value_type, kind.ordered) if narrow else kind
+    return pa.schema([field.with_type(encodings.with_wide_codes(field.type)) for field in schema])
 
 
 def few_chunks(table: pa.Table) -> pa.Table:

@@ -106,3 +106,30 @@ def test_columns_are_joined_unless_they_are_too_long(tmp_path, monkeypatch):
     parts = source.read(names)
     assert [parts[name].num_chunks for name in names] == [1, 4, 4, 4]
     assert parts.equals(whole)
+
+
+def batches_of(*texts: list[str], codes: pa.DataType) -> pa.Table:
+    """Return events of which each batch has a dictionary of its own."""
+    kind = pa.dictionary(codes, pa.string())
+    columns = [pa.array(each).dictionary_encode().cast(kind) for each in texts]
+    times = np.split(np.arange(sum(map(len, texts))), np.cumsum([len(each) for each in texts])[:-1])
+    return pa.Table.from_batches([pa.record_batch({"ts": ts, "type": each}) for ts, each in zip(times, columns, strict=True)])
+
+
+@pytest.mark.parametrize(("codes", "each"), [(pa.int8(), 100), (pa.uint8(), 200), (pa.int16(), 20_000)])
+@pytest.mark.parametrize("output", ["matches", "events", "RETURN a.type AS type"])
+def test_batches_may_have_more_texts_than_codes(codes, each, output):
+    texts = [[f"{batch} {number}" for number in range(each)] for batch in range(2)]
+    table = batches_of(*texts, codes=codes)
+    text, asked = ("PATTERN SEQ(a) WITHIN 1", {"output": output}) if output.islower() else (f"PATTERN SEQ(a) WITHIN 1 {output}", {})
+    decoded = table.cast(pa.schema([("ts", pa.int64()), ("type", pa.string())]))
+    found, plain = (cep.match(events, text, **asked) for events in (table, decoded))
+    assert found.num_rows == plain.num_rows == 2 * each
+    assert found.to_pylist() == plain.to_pylist()
+
+
+def test_batches_with_the_same_texts_keep_their_codes():
+    texts = [f"text {number}" for number in range(100)]
+    table = batches_of(texts, texts[::-1], codes=pa.int8())
+    found = cep.match(table, "PATTERN SEQ(a) WITHIN 1", output="events")
+    assert found.schema.field("type").type == table.schema.field("type").type
