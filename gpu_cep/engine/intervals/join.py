@@ -263,13 +263,14 @@ class SituationJoin:
         limit = self.derived.never if chunk.limit is None else chunk.limit
         by_zones = counting and self.own == WHOLE and counts_by_zones(order, self.plan)
         joins = _Joins(joins_of_order, situations._replace(offsets=place.upload(chunk.offsets)), limit, rows, by_zones)
-        takes_all = self.own == WHOLE and self.recent is None
+        takes_all, left_out = self.own == WHOLE and self.recent is None, 0
         for found in self._join_rows(to_device(place, leaf), joins, 0):
             extensions = found if takes_all else found.chosen(partial(self._are_found, order))
+            left_out += len(found) - len(extensions)
             if len(extensions):
                 self.account.spend(len(extensions), 0, 0, partial(extensions.start_of, self.derived.runs))
                 yield order, extensions
-        self.profile.add("matches", rows[-1])
+        self.profile.add("matches", rows[-1] - left_out)
         self.profile.add_join(order, rows)
         self.choice.observe(order, chunk.buffers, rows)
 

@@ -63,8 +63,11 @@ def test_a_run_holds_no_more_than_it_may(steps, output, detect, monkeypatch):
     monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
     profile = cep.Profile()
     found = cep.match(steps, QUERY, memory=16_000, output=output, detect=detect, profile=profile)
-    assert found.equals(cep.match(STEPS, QUERY, output=output, detect=detect))
+    whole = cep.Profile()
+    assert found.equals(cep.match(STEPS, QUERY, output=output, detect=detect, profile=whole))
     assert found.num_rows
+    # a match that two slices find counts once
+    assert profile.counts["matches"] == whole.counts["matches"] > 0
     assert profile.slices is not None
     assert profile.slices[0] > 2
 
