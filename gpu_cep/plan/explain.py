@@ -165,7 +165,7 @@ def _plan_lines(plan: EventPlan, bulk: str, phase_two: str) -> Iterator[str]:
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield from _algorithm_lines(plan, phase_two)
     if "overlap" in plan.pruning:
-        yield f"overlap    {_CUT} (ses_automaton, backtracking, nfab), phase 2, cpu"
+        yield f"overlap    {_CUT} (ses_automaton, backtracking, nfab), phase 2, {phase_two}"
     if "join_tree" in plan.contenders:
         yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):

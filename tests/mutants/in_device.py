@@ -50,8 +50,22 @@ DEVICE = (
     Fault(
         "events-of-two-batches-are-two",
         "gpu_cep/engine/phase_one/device/lifted_matches.py",
-        'numbered = plan.settings.after_match == "skip_past_last" and',
-        'numbered = plan.settings.after_match == "skip_to_next" and',
+        'compared = plan.settings.after_match == "skip_past_last" or plan.ends',
+        'compared = plan.ends',
+        (LIFTED,),
+    ),
+    Fault(
+        "runs-of-slices-are-not-compared",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        'compared = plan.settings.after_match == "skip_past_last" or plan.ends',
+        'compared = plan.settings.after_match == "skip_past_last"',
+        (LIFTED,),
+    ),
+    Fault(
+        "runs-of-slices-are-counted-on-a-card",
+        "gpu_cep/engine/phase_one/device/lifted_matches.py",
+        'if plan.settings.output != "count" or plan.ends:',
+        'if plan.settings.output != "count":',
         (LIFTED,),
     ),
     Fault(

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 import gpu_cep as cep
 from gpu_cep.engine.answers import answer
@@ -131,6 +132,22 @@ def test_matches_are_taken_where_they_are_found(text, keys, ties, batch, after_m
         assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
         assert "lift" in profiles[1].seconds
         assert "occurrences" not in profiles[1].seconds
+
+
+@pytest.mark.parametrize("keys", [None, "s"])
+@pytest.mark.parametrize("output", ["indices", "count"])
+@pytest.mark.parametrize("text", [f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", "SEQ(a, b, c) WHERE b.x >= a.x WITHIN 6"])
+def test_runs_of_slices_of_a_file_are_settled(tmp_path, text, output, keys):
+    parquet.write_table(events(), tmp_path / "events.parquet", row_group_size=20)
+    options = {"strategy": "partition_contiguity", "partition_by": keys, "after_match": "skip_past_last", "output": output}
+    wanted = cep.match(events(), f"PATTERN {text}", engine="cpu", **options)
+    profile = cep.Profile()
+    with device(batch=7):
+        path = tmp_path / "events.parquet"
+        assert cep.match(path, f"PATTERN {text}", engine="gpu", memory="8kB", profile=profile, **options).equals(wanted)
+    assert profile.slices is not None
+    assert profile.slices[0] > 1
+    assert "lift" in profile.seconds
 
 
 @pytest.mark.parametrize("output", ["indices", "count"])

@@ -73,7 +73,9 @@ def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) ->
     assert isinstance(plan, EventPlan), "situations are not lifted"
     reading = _Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
     found, counting = [], _are_counted(plan, source, batches)
-    numbered = plan.settings.after_match == "skip_past_last" and not all(begins_stream(source, batch) for batch in batches)
+    # with `ends`, runs of slices are compared by their places afterwards
+    compared = plan.settings.after_match == "skip_past_last" or plan.ends
+    numbered = bool(compared) and not all(begins_stream(source, batch) for batch in batches)
     for batch in batches:
         part = reading.count(batch) if counting else reading.find(batch, numbered)
         if part is None:
@@ -86,8 +88,10 @@ def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) ->
 
 def _are_counted(plan: EventPlan, source: EventSource, batches: list[Batch]) -> bool:
     """Return whether the device counts the matches that are kept; else the host takes them from those that come back."""
-    if plan.settings.output != "count" or plan.settings.after_match != "skip_past_last":
-        return plan.settings.output == "count"
+    if plan.settings.output != "count" or plan.ends:
+        return False
+    if plan.settings.after_match != "skip_past_last":
+        return True
     return keeps_disjoint(plan) and all(decides_alone(plan, source, batch) for batch in batches)
 
 
