@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
@@ -113,7 +113,7 @@ def sql(
     EngineUnavailable
         sqlglot, DuckDB or PySpark is not installed.
     """
-    session: Any = tables if spark is None and hasattr(tables, "conf") else spark
+    session: Any = tables if spark is None and hasattr(tables, "sql") and hasattr(tables, "conf") else spark
     given = _by_name(None if session is tables else tables, named)
     _check_unit(time_unit)
     if session is not None:
@@ -129,7 +129,7 @@ def sql(
 def _by_name(tables: object, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return all tables by their names, or raise PatternError for a name that is no text or is given twice."""
     if tables is None:
-        return dict(named)
+        return _with_other_names(dict(named))
     if not isinstance(tables, Mapping):
         raise PatternError(f"sql() takes tables by name, sql(statement, name=table), not {type(tables).__name__}")
     for name in tables:
@@ -137,7 +137,17 @@ def _by_name(tables: object, named: Mapping[str, Any]) -> dict[str, Any]:
             raise PatternError(f"sql() takes tables by names that are text, not {name!r}")
         if name in named:
             raise PatternError(f"table {name} is given twice: in the mapping, and as a keyword")
-    return {**tables, **named}
+    return _with_other_names({**tables, **named})
+
+
+def _with_other_names(tables: dict[str, Any]) -> dict[str, Any]:
+    """Return the tables, or raise PatternError for two names that a statement does not tell apart."""
+    known: dict[str, str] = {}
+    for name in tables:
+        before = known.setdefault(name.lower(), name)
+        if before != name:
+            raise PatternError(f"tables {before} and {name}: names differ by more than upper and lower case in SQL")
+    return tables
 
 
 def _check_unit(time_unit: object) -> None:
@@ -159,7 +169,7 @@ def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any], time_unit
         for clause in statement.clauses:
             whole = None if clause.name is None else given.get(bare_name(clause.name).lower())
             rows = _evaluated(connection, statement, clause, names, tables) if whole is None else whole
-            name = _unused(f"match_recognize_{len(names) + 1}", statement.text)
+            name = _unused(f"match_recognize_{len(names) + 1}", statement.text, given)
             connection.register(name, _matched(statement, clause, rows, time_unit))
             names.append(name)
         return _run(connection, written(statement, (0, len(statement.text)), names), tables)
@@ -188,7 +198,9 @@ def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str,
     import pyarrow as pa
 
     for name, table in tables.items():
-        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query, re.IGNORECASE):
+        # a quote within a quoted name is doubled
+        written_so = re.escape(name).replace('"', '""?')
+        if re.search(rf"(?<!\w){written_so}(?!\w)", query, re.IGNORECASE):
             connection.register(name, _read(name, table))
     try:
         answer = connection.sql(query)
@@ -217,9 +229,9 @@ def _read(name: str, table: Any) -> pa.Table:
         raise EventError(f"table {name}: {fault}") from fault
 
 
-def _unused(name: str, text: str) -> str:
-    """Return a name that stands nowhere in a text."""
-    while name in text.lower():
+def _unused(name: str, text: str, taken: Collection[str]) -> str:
+    """Return a name that stands nowhere in a text, and is none of those that are taken, which are in lower case."""
+    while name in text.lower() or name in taken:
         name += "_"
     return name
 

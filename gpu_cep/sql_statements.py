@@ -270,8 +270,9 @@ def _clause(text: str, ends: Mapping[int, int], number: int, words: _Words) -> C
 
 
 def bare_name(name: str) -> str:
-    """Return a name without its quotes."""
-    return name.strip('"`')
+    """Return a name without its quotes, of which two within it stand for one."""
+    mark = name[:1]
+    return name[1:-1].replace(2 * mark, mark) if mark in ('"', "`") and len(name) > 1 and name.endswith(mark) else name
 
 
 def _dependent(why: str, span: Span) -> Diagnostic:

@@ -160,8 +160,8 @@ def named_files(tables: Sequence[str]) -> dict[str, str]:
         name, sign, file = each.partition("=")
         if not sign or not file or not name.isidentifier():
             fail(f"a table is given as NAME=FILE, such as ticks=ticks.parquet, not {shorten_name(each)}", USAGE_FAULT)
-        if name in found:
-            fail(f"two tables are called {name}", USAGE_FAULT)
+        if name.lower() in map(str.lower, found):
+            fail(f"two tables are called {name}; SQL does not tell upper from lower case", USAGE_FAULT)
         found[name] = file
     return found
 

@@ -43,7 +43,7 @@ def answer_on_spark(
         raise UnsupportedError([Diagnostic(f"sql() takes DataFrames by name in queries, not in {read.words[0]} …", hint=hint)])
     given = {f"table_{number}": table for number, table in enumerate(tables.values())}
     # Spark puts names for DataFrames where a text has their keywords in braces, and forgets these names by itself
-    queries = [f"{quote(name)} AS (SELECT * FROM {{{key}}})" for name, key in zip(tables, given, strict=True)]
+    queries = [f"{_plain(quote(name))} AS (SELECT * FROM {{{key}}})" for name, key in zip(tables, given, strict=True)]
     found: dict[str, DataFrame] = {}
     for number, clause in enumerate(read.clauses):
         rows = _rows(session, read, clause, queries, given | found)

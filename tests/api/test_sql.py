@@ -79,6 +79,8 @@ def test_variables_of_python_are_no_tables() -> None:
 def test_names_do_not_clash() -> None:
     taken = pa.table({"x": [7]})
     assert rows(f"SELECT sym, high, low FROM ticks {FALL}, match_recognize_1", match_recognize_1=taken) == FALLS
+    assert rows(f"SELECT * FROM ticks {FALL}", match_recognize_1=taken) == FALLS
+    assert rows(f"SELECT * FROM ticks {FALL}", MATCH_recognize_1=taken) == FALLS
 
 
 def test_the_unit_of_numbers_holds_in_every_clause() -> None:
@@ -90,16 +92,23 @@ def test_the_unit_of_numbers_holds_in_every_clause() -> None:
         rows(statement)
 
 
-@pytest.mark.parametrize("name", ["statement", "tables", "spark", "time_unit", "named", "two words", "t!"])
+@pytest.mark.parametrize("name", ["statement", "tables", "spark", "time_unit", "named", "two words", "t!", "a{b}", 'a"b', '"a', "`"])
 def test_tables_of_any_name(name: str) -> None:
-    found = cep.sql(f'SELECT m.* FROM (SELECT * FROM "{name}") {FALL} AS m JOIN "{name}" ON ts = 4', {name: TICKS}, time_unit="s")
-    assert sorted(tuple(row.values()) for row in found.to_pylist()) == FALLS
+    quoted = '"' + name.replace('"', '""') + '"'
+    # a name without its quotes is another table's
+    tables = {name.strip('"'): TICKS.slice(0, 0)} | {name: TICKS}
+    for relation in (f"(SELECT * FROM {quoted})", quoted):
+        found = cep.sql(f"SELECT m.* FROM {relation} {FALL} AS m JOIN {quoted} ON ts = 4", tables, time_unit="s")
+        assert sorted(tuple(row.values()) for row in found.to_pylist()) == FALLS
 
 
 UNFIT: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "a table in the place of tables": ((TICKS,), {}, r"takes tables by name, sql\(statement, name=table\), not Table"),
     "a name that is none": (({1: TICKS},), {}, "by names that are text, not 1"),
     "a name twice": (({"t": TICKS},), {"t": TICKS}, "table t is given twice"),
+    "names of one word": (({"t": TICKS},), {"T": TICKS}, "tables t and T: names differ by more than upper and lower case in SQL"),
+    "names by keyword": ((), {"t": TICKS, "T": TICKS}, "tables t and T"),
+    "a frame with settings": ((pd.DataFrame({"conf": [1]}),), {}, "takes tables by name, .* not DataFrame"),
     "a table in the place of a unit": ((), {"time_unit": TICKS}, r"sql\(statement, {'time_unit': table}\)"),
     "a unit that is none": ((), {"time_unit": "minuts"}, r"unknown time_unit 'minuts'\n.*did you mean 'minutes'"),
 }

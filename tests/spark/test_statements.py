@@ -55,6 +55,7 @@ def test_dataframes_by_name(spark: SparkSession) -> None:
     assert rows(cep.sql("SELECT count(*) FROM given", spark, given=given)) == [(6,)]
     minutes = f"SELECT * FROM spark {FALL.replace('(S D)', '(S D) WITHIN 1 minute')}"
     assert rows(cep.sql(minutes, {"spark": given}, spark=spark, time_unit="minutes")) == FALLS
+    assert rows(cep.sql(f"SELECT m.* FROM `a{{b` {FALL} AS m JOIN `a{{b` ON ts = 4", {"a{b": given}, spark=spark)) == FALLS
     with pytest.raises(UnsupportedError, match=r"by name in queries, not in EXPLAIN"):
         cep.sql(f"EXPLAIN {clause}", spark=spark, given=given, more=more)
     with pytest.raises(EventError, match=r"table given: sql.* takes DataFrames, not pyarrow.lib.Table"):
