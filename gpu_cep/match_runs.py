@@ -52,9 +52,9 @@ def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result, which is found when it is read; raises as :func:`gpu_cep.match`."""
     from gpu_cep.engine.output.readers import reader_of
 
-    if is_row_pattern(call.pattern):
-        return _read_rows(call, call.pattern, as_reader(events))
     events = as_reader(events)
+    if is_row_pattern(call.pattern):
+        return _read_rows(call, call.pattern, events)
     reader = _read_live(call, events)
     if reader is not None:
         return reader
@@ -66,9 +66,9 @@ def find_matches(call: Call, events: Any) -> pa.Table:
     """Return the result as a table; raises as :func:`gpu_cep.match`."""
     import pyarrow as pa
 
+    events = as_reader(events)
     if is_row_pattern(call.pattern):
         return _find_rows(call, call.pattern, events)
-    events = as_reader(events)
     if call.complete_until is not None:
         reader = _read_live(call, events)
         assert reader is not None, "events of any form are complete until a time"

@@ -11,6 +11,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import check_time_unit
 from gpu_cep.api import match
 from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
+from gpu_cep.queries.runs import as_reader
 from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_command, refuse_relation, take_apart, written
 
 if TYPE_CHECKING:
@@ -163,6 +164,7 @@ def _check_unit(time_unit: object) -> None:
 
 
 def _answer_on_duckdb(statement: Statement, tables: Mapping[str, Any], time_unit: TimeUnit | None) -> pa.Table:
+    tables = {name: _read_once(name, table) if _is_named(name, statement.text) else table for name, table in tables.items()}
     given = {name.lower(): table for name, table in tables.items()}
     with _connection() as connection:
         names: list[str] = []
@@ -198,9 +200,7 @@ def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str,
     import pyarrow as pa
 
     for name, table in tables.items():
-        # a quote within a quoted name is doubled
-        written_so = re.escape(name).replace('"', '""?')
-        if re.search(rf"(?<!\w){written_so}(?!\w)", query, re.IGNORECASE):
+        if _is_named(name, query):
             connection.register(name, _read(name, table))
     try:
         answer = connection.sql(query)
@@ -210,6 +210,17 @@ def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str,
         raise PatternError(_told(fault)) from fault
     except duckdb.Error as fault:
         raise EventError(_told(fault)) from fault
+
+
+def _is_named(name: str, query: str) -> bool:
+    """Return whether a name may stand in a query, where a quote within a quoted name is doubled."""
+    written_so = re.escape(name).replace('"', '""?')
+    return re.search(rf"(?<!\w){written_so}(?!\w)", query, re.IGNORECASE) is not None
+
+
+def _read_once(name: str, table: Any) -> Any:
+    """Return batches that come once as a table, which a statement may name several times; and any other table as it is."""
+    return _read(name, table) if isinstance(table, Iterator) else table
 
 
 def _told(fault: Exception) -> str:
@@ -223,6 +234,7 @@ def _read(name: str, table: Any) -> pa.Table:
     from gpu_cep.engine.input.sources import source_of
 
     try:
+        table = as_reader(table)
         source = source_of(table)
         return to_host(read_events(table)) if source is None else source.read(source.schema.names)
     except EventError as fault:

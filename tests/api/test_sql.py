@@ -64,6 +64,14 @@ def test_paths(tmp_path: Path) -> None:
     assert rows(f"SELECT * FROM '{tmp_path / 't.parquet'}' {FALL}") == FALLS
 
 
+@pytest.mark.parametrize("make", [lambda batches: iter(batches), lambda batches: pa.RecordBatchReader.from_batches(TICKS.schema, batches)])
+def test_batches_that_come_once_may_be_named_twice(make: Any) -> None:
+    batches = make(TICKS.to_batches(max_chunksize=2))
+    assert rows(f"SELECT m.* FROM ticks {FALL} AS m JOIN ticks ON ts = 4", ticks=batches) == FALLS
+    with pytest.raises(EventError, match=r"^table ticks: events: the iterator gives no batch"):
+        rows("SELECT * FROM ticks", ticks=iter([]))
+
+
 def test_a_table_is_read_only_where_a_query_names_it() -> None:
     assert rows("SELECT 1", ticks="no/such/file.csv") == [(1,)]
     with pytest.raises(EventError, match=r"table ticks: .*no/such/file.csv"):

@@ -112,7 +112,7 @@ def test_concurrent_runs_share_the_memory(monkeypatch):
 )
 @pytest.mark.parametrize("error", [MemoryError, pa.ArrowMemoryError])
 def test_memory_that_runs_out_all_the_same_is_said(stage, message, error, monkeypatch):
-    def exhausted(*arguments):
+    def exhausted(*arguments, **keywords):
         raise error("malloc of size 42 failed")
 
     monkeypatch.setattr(run, stage, exhausted)
