@@ -91,7 +91,7 @@ def test_cases_are_pruned():
         return labelled
 
     @given(STRETCHED)
-    @settings(max_examples=100, database=None, derandomize=True)
+    @settings(max_examples=200, database=None, derandomize=True)
     def run(case):
         answered(case, output="count")
 
