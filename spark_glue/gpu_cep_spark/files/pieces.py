@@ -187,7 +187,8 @@ def _by_bucket(groups: RowGroups, keys: Sequence[str], cores: int, most: int, sh
     """
     if not keys:
         raise NoScanError("the query has no keys")
-    turns = -(-int(groups.size.sum()) // (cores * LARGER * most))
+    # of rows without a column that is read, the sizes are 0
+    turns = max(1, -(-int(groups.size.sum()) // (cores * LARGER * most)))
     tasks = cores * turns
     refuse_readings(turns, cores, share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
     everything = np.arange(len(groups))

@@ -115,6 +115,13 @@ def test_events_without_a_time(spark: SparkSession, tmp_path: Path) -> None:
         cep.gpu_match(frame, EVENTS, partition_by="s", scan="files").collect()
 
 
+def test_files_without_any_column_that_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    frame_of(spark, tmp_path / "t", pa.table({"other": np.arange(ROWS)}))
+    frame = spark.read.schema("ts BIGINT, type STRING, s BIGINT").parquet(str(tmp_path / "t"))
+    with pytest.raises(PySparkException, match=r"timestamp column 'ts' holds .* NULL"):
+        cep.gpu_match(frame, "PATTERN SEQ(a, b) WITHIN 4 EVENTS", partition_by="s", scan="files").collect()
+
+
 def test_why_tasks_do_not_read_all(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
     assert "cannot be cut by times, its files are not clustered by a key, and the query has no keys" in reason(frame, EVENTS)
