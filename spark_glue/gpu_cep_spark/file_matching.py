@@ -17,6 +17,7 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.wanted_events import Wanted
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
@@ -28,6 +29,7 @@ from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns
+from gpu_cep_spark.narrowing.rare_choice import columns_compared
 from gpu_cep_spark.slices.statistics import sample_filters
 from gpu_cep_spark.tasks.worker import without_rows
 from gpu_cep_spark.tasks.worker_memory import WORKING
@@ -88,16 +90,21 @@ def find_pieces(job: Job, asked: Asked) -> Found:
     if not always and footers.rows < FEWEST_ROWS:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     size = None if job.memory is None else job.memory // WORKING
-    share = partial(_share_sent, job.df, wanted, scan)
+    share = partial(_share_sent, job, wanted, scan)
     return Found(scan, footers, divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=asked.slices is None))
 
 
-def _share_sent(df: DataFrame, wanted: Wanted | None, scan: FileScan) -> float:
+def _share_sent(job: Job, wanted: Wanted | None, scan: FileScan) -> float:
     """Return the share of the rows that Spark would shuffle, by a sample of the files; where that is not possible, the least: none."""
     filters = [each for each in (scan.condition, None if wanted is None else wanted.condition) if each is not None]
     if not filters:
         return 1.0
-    sample = sample_filters(df, {0: reduce(and_, filters)}, scan.schema.names)
+    plan = job.query.plan
+    read = set(scan.filtered)
+    if isinstance(plan, EventPlan) and wanted is not None:
+        read.update(columns_compared(plan, _named(scan), range(len(plan.query.variables))))
+    folders = {path: {name: values[place] for name, values in scan.folders.items()} for place, path in enumerate(scan.paths)}
+    sample = sample_filters(job.df, {0: reduce(and_, filters)}, sorted(read), folders)
     return 0.0 if sample is None else sample.any / sample.rows
 
 

@@ -63,6 +63,8 @@ class FileScan:
         For each column that the names of folders hold, its value in each file.
     condition
         Which rows the DataFrame keeps; None for all.
+    filtered
+        The columns that `condition` reads.
     size
         The bytes of all files together, as Spark has listed them; None if nobody needs them, since all are on this machine.
     """
@@ -73,6 +75,7 @@ class FileScan:
     types: StructType
     folders: Mapping[str, pa.Array]
     condition: Expression | None
+    filtered: tuple[str, ...] = ()
     size: int | None = None
 
 
@@ -108,7 +111,7 @@ def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
     read = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
     paths = places_of(list(relation.location().inputFiles()), remote=remote)
     folders = _folders(relation, read, paths)
-    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition, _listed_size(relation, paths))
+    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition, filtered, _listed_size(relation, paths))
 
 
 def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:

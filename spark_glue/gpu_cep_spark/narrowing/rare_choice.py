@@ -243,7 +243,7 @@ def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:
     }
     if not all(set(branch.positives) & usable.keys() for branch in plan.branches):
         raise _NoChoiceError(_UNTOLD)
-    sample = sample_filters(df, usable, _columns_of(plan, events, usable))
+    sample = sample_filters(df, usable, columns_compared(plan, events, usable))
     if sample is None:
         raise _NoChoiceError(_UNKNOWN)
     variables = tuple(sorted({min(set(branch.positives) & usable.keys(), key=sample.counts.__getitem__) for branch in plan.branches}))
@@ -259,7 +259,7 @@ def _by_sample(plan: EventPlan, events: pa.Schema, df: DataFrame) -> RareChoice:
     return RareChoice(variables, _told(plan, variables, told))
 
 
-def _columns_of(plan: EventPlan, events: pa.Schema, variables: Iterable[int]) -> list[str]:
+def columns_compared(plan: EventPlan, events: pa.Schema, variables: Iterable[int]) -> list[str]:
     """Return the columns that conditions with constants read of these variables."""
     own = [conjunct for _, conjunct, bits in property_conjuncts(plan.query) if any(bits >> number & 1 for number in variables)]
     read = {leaf.column for conjunct in own for leaf in leaves(conjunct) if leaf.column is not None}

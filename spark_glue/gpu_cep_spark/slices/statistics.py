@@ -9,6 +9,7 @@ from itertools import islice
 from operator import or_
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -82,13 +83,16 @@ class Sample(NamedTuple):
     any: int
 
 
-def sample_filters(df: DataFrame, filters: Mapping[int, Expression], columns: Sequence[str]) -> Sample | None:
+def sample_filters(
+    df: DataFrame, filters: Mapping[int, Expression], columns: Sequence[str], folders: Mapping[str, Mapping[str, pa.Scalar]] | None = None
+) -> Sample | None:  # fmt: skip
     """Return how many rows of a sample pass filters that read `columns`; the files are sampled as for :func:`stream_shares`.
 
-    None if there is no such sample. Only the choice whether rare events are looked for depends on it.
+    `folders` has, for the path of each file, what the names of its folders say of columns (None: nothing).
+    None if there is no such sample. Only the choice who reads or shuffles rows depends on it, never a match.
     """
     try:
-        sampled = [pa.table(rows) for rows in _sampled(df, list(columns))]
+        sampled = [pa.table(rows) for rows in _sampled(df, list(columns), folders or {})]
         counts = {number: sum(rows.filter(each).num_rows for rows in sampled) for number, each in filters.items()}
         passed = sum(rows.filter(reduce(or_, filters.values())).num_rows for rows in sampled)
     except (OSError, KeyError, pa.ArrowException, PySparkException):
@@ -97,14 +101,19 @@ def sample_filters(df: DataFrame, filters: Mapping[int, Expression], columns: Se
     return Sample(size, counts, passed) if size else None
 
 
-def _sampled(df: DataFrame, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Give the rows at the beginning of some row groups; raises KeyError if a file lacks one of the columns."""
+def _sampled(
+    df: DataFrame, columns: list[str], folders: Mapping[str, Mapping[str, pa.Scalar]] = MappingProxyType({})
+) -> Iterator[pa.RecordBatch]:  # fmt: skip
+    """Give the rows at the beginning of some row groups; raises KeyError if a file and its folders lack one of the columns."""
     groups = [(path, group) for path in _files(df) for group in range(pq.read_metadata(path).num_row_groups)]
     for path, group in groups[:: -(-len(groups) // SAMPLED_GROUPS) or 1]:
         with pq.ParquetFile(path) as file:
-            if not set(columns) <= set(file.schema_arrow.names):
+            told = {name: value for name, value in folders.get(str(path), {}).items() if name in columns}
+            own = [name for name in columns if name not in told]
+            if not set(own) <= set(file.schema_arrow.names):
                 raise KeyError(columns)
-            yield from islice(file.iter_batches(SAMPLED_ROWS, row_groups=[group], columns=columns), 1)
+            for rows in islice(file.iter_batches(SAMPLED_ROWS, row_groups=[group], columns=own), 1):
+                yield reduce(lambda found, name: found.append_column(name, pa.repeat(told[name], found.num_rows)), told, rows)
 
 
 def _shares_among(rows: pa.RecordBatch) -> dict[tuple[object, ...], float]:

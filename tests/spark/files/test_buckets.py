@@ -135,6 +135,24 @@ def test_why_tasks_do_not_read_all(spark: SparkSession, tmp_path: Path, monkeypa
     assert told in reason(frame.where("n < 40"), EVENTS, partition_by="s")
 
 
+def test_the_share_is_sampled_by_what_filters_read(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the names of folders say counts as in the files, and columns that no filter reads are not asked for."""
+    table, read, sample = streams(ROWS, 1), [], file_matching.sample_filters
+    for number, day in enumerate(["1", "2", "3", "__HIVE_DEFAULT_PARTITION__"]):
+        (tmp_path / "t" / f"day={day}").mkdir(parents=True)
+        pq.write_table(table.take(pa.array(np.arange(number, ROWS, 4))), tmp_path / "t" / f"day={day}" / "a.parquet", row_group_size=25)
+    monkeypatch.setattr(file_matching, "sample_filters", lambda *asked: read.append(asked[2]) or sample(*asked))
+    monkeypatch.setattr(readings, "SCANNED", 0.1)
+    monkeypatch.setattr(readings, "SHUFFLED", 1.0)
+    frame = spark.read.parquet(str(tmp_path / "t"))
+    assert "shuffle of 50% take" in reason(frame.where("day > 1"), EVENTS, partition_by="s")
+    bound = np.isin(table["type"].to_numpy(), ["A", "B"])
+    assert f"shuffle of {bound.mean():.0%} take" in reason(frame, QUERIES["next"], partition_by="s")
+    share = np.sum(bound[0::4]) + np.sum(bound[2::4])
+    assert f"shuffle of {share / ROWS:.0%} take" in reason(frame.where("day <> 2 AND n >= 0"), QUERIES["next"], partition_by="s")
+    assert read == [["day"], ["type"], ["day", "n", "type"]]
+
+
 def test_tasks_are_more_than_cores_where_a_worker_may_hold_less(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
     report, options = cep.RunReport(), {"partition_by": "s", "slices": None}
