@@ -32,7 +32,7 @@ from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, tim
 from gpu_cep_spark.narrowing.rare_choice import check_names, choose_rare, rare_names
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.reports.run_report import RunReport
-from gpu_cep_spark.row_patterns import NarrowRows, check_road, match_row_pattern
+from gpu_cep_spark.row_patterns import NarrowRows, check_scan_and_rare, match_row_pattern
 from gpu_cep_spark.scan_choice import Paths, check_scan, files_of, read_paths
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing
@@ -199,7 +199,7 @@ def gpu_match(
     zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
-        check_road(scan, named)
+        check_scan_and_rare(scan, named)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]

@@ -101,7 +101,7 @@ def ties_of(bound: BoundRowPattern) -> tuple[int, ...]:
     return tuple(number for number, type in enumerate(types) if number not in settled and has_order(type))
 
 
-def check_road(scan: str, rare: Sequence[str] | None) -> None:
+def check_scan_and_rare(scan: str, rare: Sequence[str] | None) -> None:
     """Raise UnsupportedError where rows of a row pattern are to be read by tasks, or to be left out."""
     asked = {"scan='files'": (scan == "files", "scan='auto' or 'spark'"), "rare=": (rare not in ((AUTO,), None), "rare=None")}
     faults = [

@@ -48,7 +48,7 @@ def frame_of(spark: SparkSession, folder: Path, table: pa.Table, group: int = 40
 
 
 def assert_same(frame: DataFrame, query: str, **options: Any) -> list[str]:
-    """The rows that both roads give, the one of files by several buckets."""
+    """The rows that tasks by several buckets of files and Spark's scan both give."""
     report = cep.RunReport()
     found = cep.gpu_match(frame, query, scan="files", report=report, **options)
     rows = as_set(found.toArrow())

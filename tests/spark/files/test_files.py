@@ -59,7 +59,7 @@ def write(table: pa.Table, folder: Path, files: int = 3, group: int = 40) -> str
 
 
 def assert_same(frame: DataFrame, query: str, **options: Any) -> list[str]:
-    """The rows that both roads give; the files' road has several tasks."""
+    """The rows that tasks which read files and Spark's scan both give; several tasks read."""
     report = cep.RunReport()
     found = cep.gpu_match(frame, query, scan="files", report=report, **options)
     spark = cep.gpu_match(frame, query, scan="spark", **options)

@@ -164,7 +164,7 @@ def test_many_streams_are_read_back_for_together(tmp_path: Path) -> None:
     "options",
     [{}, {"detect": "early"}, {"gap": 3}, {"gap": 3, "detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}],
 )
-def test_the_files_road_answers_as_spark_s(spark: SparkSession, tmp_path: Path, output: str, options: dict[str, Any]) -> None:
+def test_tasks_that_read_files_answer_as_spark_does(spark: SparkSession, tmp_path: Path, output: str, options: dict[str, Any]) -> None:
     for number in range(4):
         pq.write_table(steps().slice(100 * number, 100), tmp_path / f"part {number}.parquet", row_group_size=30)
     frame = spark.read.parquet(str(tmp_path))

@@ -1,4 +1,7 @@
-"""Both roads find the same, whoever wrote the files and by which settings of Spark they are read; who reads is as it is documented."""
+"""Spark and tasks that read files find the same, whoever wrote them and by which settings of Spark they are read.
+
+Who reads is as it is documented.
+"""
 
 from __future__ import annotations
 
@@ -72,8 +75,8 @@ def query_of(*columns: str) -> str:
     return f"PATTERN SEQ(A a, B b) WHERE a.ts <> b.ts WITHIN 12 RETURN {items}"
 
 
-def road(frame: DataFrame, *columns: str) -> str:
-    """Who reads the columns, in words; what is found is what Spark's road finds."""
+def told_reader(frame: DataFrame, *columns: str) -> str:
+    """Who reads the columns, in words; what is found is what Spark's scan finds."""
     report, query = cep.RunReport(), query_of(*columns)
     found = cep.gpu_match(frame, query, report=report)
     expected = cep.gpu_match(frame, query, scan="spark")
@@ -109,15 +112,15 @@ PLAIN = ("wall", "small", "middle", "word", "raw")
     ],
 )
 def test_what_spark_wrote(spark: SparkSession, tmp_path: Path, settings: dict[str, str], columns: tuple[str, ...], reader: str) -> None:
-    assert reader in road(spark.read.parquet(written(spark, tmp_path / "t", settings)), *columns)
+    assert reader in told_reader(spark.read.parquet(written(spark, tmp_path / "t", settings)), *columns)
 
 
 @pytest.mark.parametrize("mode", ["LEGACY", "EXCEPTION"])
 def test_readers_that_convert_calendars(spark: SparkSession, tmp_path: Path, mode: str) -> None:
     frame = spark.read.option("datetimeRebaseMode", mode).parquet(written(spark, tmp_path / "t", MICROS))
-    assert "datetimerebasemode" in road(frame, "day", "at")
+    assert "datetimerebasemode" in told_reader(frame, "day", "at")
     with told(spark, {f"{PARQUET}datetimeRebaseModeInRead": mode}):
-        assert f"datetimeRebaseModeInRead={mode}" in road(spark.read.parquet(str(tmp_path / "t")), "day", "at")
+        assert f"datetimeRebaseModeInRead={mode}" in told_reader(spark.read.parquet(str(tmp_path / "t")), "day", "at")
 
 
 def test_texts_of_bounded_length(spark: SparkSession, tmp_path: Path) -> None:
@@ -126,8 +129,8 @@ def test_texts_of_bounded_length(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE padded (ts BIGINT, type STRING, word CHAR(4), day DATE) USING parquet LOCATION '{folder}'")
     try:
         for name in ("bounded", "padded"):
-            assert "column 'word' is computed" in road(spark.table(name), "word", "day")
-            assert FILES in road(spark.table(name), "day")
+            assert "column 'word' is computed" in told_reader(spark.table(name), "word", "day")
+            assert FILES in told_reader(spark.table(name), "day")
     finally:
         spark.sql("DROP TABLE bounded")
         spark.sql("DROP TABLE padded")
@@ -138,24 +141,24 @@ def test_schemas_that_have_grown(spark: SparkSession, tmp_path: Path) -> None:
     later = EVENTS.replace("SELECT id AS ts", "SELECT id + 60 AS ts, id AS more")
     with told(spark, MICROS):
         spark.sql(later).coalesce(1).write.mode("append").parquet(folder)
-    assert FILES in road(spark.read.option("mergeSchema", True).parquet(folder), "more", "word", "small")
+    assert FILES in told_reader(spark.read.option("mergeSchema", True).parquet(folder), "more", "word", "small")
     typed = spark.read.schema("ts BIGINT, type STRING, more BIGINT, small DECIMAL(7, 2), new STRING").parquet(folder)
-    assert FILES in road(typed, "more", "new", "small")
+    assert FILES in told_reader(typed, "more", "new", "small")
     wider = spark.read.schema("ts BIGINT, type STRING, small DECIMAL(9, 4)").parquet(folder)
-    assert "rules of its own" in road(wider, "small")
-    assert "is called 'more' in the file" in road(spark.read.schema("ts BIGINT, type STRING, MORE BIGINT").parquet(folder), "MORE")
+    assert "rules of its own" in told_reader(wider, "small")
+    assert "is called 'more' in the file" in told_reader(spark.read.schema("ts BIGINT, type STRING, MORE BIGINT").parquet(folder), "MORE")
 
 
 def test_folders_named_by_hive(spark: SparkSession, tmp_path: Path) -> None:
     folder = str(tmp_path / "t")
     with told(spark, MICROS):
         spark.sql(EVENTS).coalesce(1).write.partitionBy("word").parquet(folder)
-    assert FILES in road(spark.read.parquet(folder), "word", "day")
+    assert FILES in told_reader(spark.read.parquet(folder), "word", "day")
     folder = str(tmp_path / "typed")
     with told(spark, MICROS):
         numbered = spark.sql(f"SELECT *, ts % 3 AS n FROM ({EVENTS})").coalesce(1)
         numbered.write.partitionBy("n").parquet(folder)
-    assert FILES in road(spark.read.parquet(folder), "n", "day")
+    assert FILES in told_reader(spark.read.parquet(folder), "n", "day")
 
 
 def test_broken_and_missing_files_by_spark_s_settings(spark: SparkSession, tmp_path: Path) -> None:
@@ -167,14 +170,14 @@ def test_broken_and_missing_files_by_spark_s_settings(spark: SparkSession, tmp_p
     with pytest.raises(EventError, match=paths[1].name):
         cep.gpu_match(frame, query_of("word"))
     with told(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}):
-        assert "ignoreCorruptFiles=true" in road(spark.read.schema(frame.schema).parquet(folder), "word")
+        assert "ignoreCorruptFiles=true" in told_reader(spark.read.schema(frame.schema).parquet(folder), "word")
     paths[1].unlink()
     with pytest.raises(EventError, match=rf"{paths[1].name}.* there is no such file"):
         cep.gpu_match(frame, query_of("word"))
     with told(spark, {"spark.sql.files.ignoreMissingFiles": "true"}):
-        assert "ignoreMissingFiles=true" in road(frame, "word")
+        assert "ignoreMissingFiles=true" in told_reader(frame, "word")
     # listed anew, the file is not asked for
-    assert FILES in road(spark.read.parquet(folder), "word")
+    assert FILES in told_reader(spark.read.parquet(folder), "word")
 
 
 def test_files_that_go_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
@@ -210,7 +213,7 @@ def test_hidden_files_are_none(spark: SparkSession, tmp_path: Path) -> None:
     (folder / "_temporary").mkdir()
     (folder / "_temporary" / "other.parquet").write_bytes(hidden.read_bytes())
     frame = spark.read.parquet(str(folder))
-    assert FILES in road(frame, "word", "day")
+    assert FILES in told_reader(frame, "word", "day")
     assert frame.count() == 60
 
 
@@ -235,7 +238,7 @@ def test_globs_and_listings_are_spark_s(spark: SparkSession, tmp_path: Path, opt
     frame = spark.read.schema(schema).options(**options).parquet(str(folder / paths))
     assert frame.count() == rows
     if rows:
-        assert FILES in road(frame, "word", "day")
+        assert FILES in told_reader(frame, "word", "day")
     else:
         assert "no files" in reason(frame)
 
@@ -258,7 +261,7 @@ def test_files_that_spark_decrypts(spark: SparkSession, tmp_path: Path) -> None:
         assert "decrypts files" in reason(spark.read.parquet(folder))
     finally:
         hadoop.unset("parquet.crypto.factory.class")
-    assert FILES in road(spark.read.parquet(folder), "word")
+    assert FILES in told_reader(spark.read.parquet(folder), "word")
 
 
 def test_columns_that_are_found_by_their_numbers(spark: SparkSession, tmp_path: Path) -> None:
@@ -271,11 +274,11 @@ def test_columns_that_are_found_by_their_numbers(spark: SparkSession, tmp_path: 
     renamed = types.add(StructField("renamed", StringType(), metadata={"parquet.field.id": 3}))
     with told(spark, {f"{PARQUET}fieldId.read.enabled": "true"}):
         frame = spark.read.schema(renamed).parquet(str(tmp_path / "t"))
-        assert "fieldId.read.enabled=true" in road(frame, "renamed")
+        assert "fieldId.read.enabled=true" in told_reader(frame, "renamed")
         assert frame.where("renamed = 'w3'").count() == 12
     by_name = spark.read.schema(renamed).parquet(str(tmp_path / "t"))
     assert by_name.where("renamed IS NOT NULL").count() == 0
-    assert FILES in road(by_name, "renamed")
+    assert FILES in told_reader(by_name, "renamed")
 
 
 NUMBERED = (("ts", pa.int64()), ("type", pa.string()), ("word", pa.string()))
@@ -317,8 +320,8 @@ def test_scans_of_data_source_v2_are_spark_s(spark: SparkSession, tmp_path: Path
     """Iceberg's tables are such scans."""
     folder = written(spark, tmp_path / "t", MICROS)
     with told(spark, {"spark.sql.sources.useV1SourceList": ""}):
-        assert "a node DataSourceV2ScanRelation" in road(spark.read.parquet(folder), "word", "day")
-    assert FILES in road(spark.read.parquet(folder), "word", "day")
+        assert "a node DataSourceV2ScanRelation" in told_reader(spark.read.parquet(folder), "word", "day")
+    assert FILES in told_reader(spark.read.parquet(folder), "word", "day")
 
 
 def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
@@ -327,9 +330,9 @@ def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE parted USING parquet PARTITIONED BY (type) LOCATION '{tmp_path / 'p'}' AS SELECT * FROM plain")
     spark.sql(f"CREATE TABLE bucketed USING parquet CLUSTERED BY (word) INTO 3 BUCKETS LOCATION '{tmp_path / 'b'}' AS SELECT * FROM plain")
     try:
-        assert FILES in road(spark.table("plain"), "word", "day")
-        assert "catalog says which partitions" in road(spark.table("parted"), "word", "day")
-        road(spark.table("bucketed"), "word", "day")
+        assert FILES in told_reader(spark.table("plain"), "word", "day")
+        assert "catalog says which partitions" in told_reader(spark.table("parted"), "word", "day")
+        told_reader(spark.table("bucketed"), "word", "day")
     finally:
         for name in ("parted", "bucketed", "plain"):
             spark.sql(f"DROP TABLE {name}")
@@ -339,8 +342,8 @@ def test_rows_and_columns_that_views_hide(spark: SparkSession, tmp_path: Path) -
     """A catalog's filters of rows and masks of columns stand in the plan as those of a view do."""
     spark.read.parquet(written(spark, tmp_path / "t", MICROS)).createOrReplaceTempView("seen")
     by_user = spark.sql("SELECT * FROM seen WHERE coalesce(hash(word), 0) % 2 = 0 OR current_user() = 'nobody'")
-    assert "only Spark computes" in road(by_user, "word", "day")
+    assert "only Spark computes" in told_reader(by_user, "word", "day")
     masked = spark.sql("SELECT ts, type, mask(word) AS word FROM seen")
-    assert "column 'word' is computed" in road(masked, "word")
+    assert "column 'word' is computed" in told_reader(masked, "word")
     named = spark.read.parquet(str(tmp_path / "t")).selectExpr("*", "_metadata.file_name AS file")
-    assert "column 'file' is computed" in road(named, "file")
+    assert "column 'file' is computed" in told_reader(named, "file")
