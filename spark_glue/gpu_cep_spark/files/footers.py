@@ -6,9 +6,10 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Of more files a job reads the footers, so many in each task.
 MOST_ON_DRIVER, IN_ONE_TASK = 512, 128
+# So many row groups of a file tell first whether a condition rules out any: to judge all by some conditions takes longer than to read them.
+SAMPLED = 32
 # A footer ends with its length in four bytes, and four bytes that say what kind of file it is.
 _TAIL = 8
 
@@ -176,18 +179,58 @@ def _wanted(
 
     None in place of the second: row groups that are far from these are needed, too.
     """
-    if wanted is None:
+    if wanted is None or not ParquetFiles(scan.schema, (fragment,)).all_timed(wanted):
         return fragment, None
-    (kept,) = ParquetFiles(scan.schema, (fragment,)).kept_groups(scan.schema.names, wanted._replace(near=None))
-    if kept is None:
+    judged = _Judged.of(fragment, scan.schema)
+    held = judged.held(wanted.condition, scan.schema.names)
+    if held is None:
         return fragment, None
-    left = fragment.subset(row_group_ids=kept)
-    files = ParquetFiles(scan.schema, (left,))
+    left = judged if held.all() else _Judged.of(fragment.subset(row_group_ids=judged.numbers[held].tolist()), scan.schema)
+    return left.fragment, None if wanted.near is None else _held_by_each(left, wanted.near.conditions)
 
-    def held(condition: dataset.Expression) -> Marks:
-        return files.marks(files.kept_groups((), Wanted(condition, None, {})))
 
-    return left, None if wanted.near is None else {number: held(condition) for number, condition in wanted.near.conditions.items()}
+def _held_by_each(judged: _Judged, conditions: Mapping[int, dataset.Expression]) -> Mapping[int, Marks] | None:
+    """Return for each variable which row groups may have an event of it; variables with equal conditions are judged once."""
+    found: dict[int, Marks] = {}
+    for number, condition in conditions.items():
+        same = next((known for known in found if conditions[known].equals(condition)), None)
+        marks = judged.held(condition, ()) if same is None else found[same]
+        if marks is None:
+            return None
+        found[number] = marks
+    return found
+
+
+class _Judged(NamedTuple):
+    """Row groups of a file, with their numbers, and some of them by which a condition is tried (None: they are few)."""
+
+    fragment: dataset.ParquetFileFragment
+    schema: pa.Schema
+    numbers: npt.NDArray[np.int64]
+    sample: dataset.ParquetFileFragment | None
+
+    @classmethod
+    def of(cls, fragment: dataset.ParquetFileFragment, schema: pa.Schema) -> _Judged:
+        """Return the row groups with a sample; it is drawn, since row groups at regular distances may be alike."""
+        numbers = np.array([group.id for group in fragment.row_groups], np.int64)
+        if len(numbers) < 2 * SAMPLED:
+            return cls(fragment, schema, numbers, None)
+        drawn = np.sort(np.random.default_rng(0).choice(numbers, SAMPLED, replace=False))
+        return cls(fragment, schema, numbers, fragment.subset(row_group_ids=drawn.tolist()))
+
+    def held(self, condition: dataset.Expression, columns: Sequence[str]) -> Marks | None:
+        """Return which row groups may have an event for which a condition is true; all if it rules out none of the sample.
+
+        None: some of `columns` are cast, which may be an error, so that all are needed.
+        """
+        if self.sample is not None and (kept := self._kept(self.sample, condition, columns)) is not None and len(kept) == SAMPLED:
+            return np.ones(len(self.numbers), np.bool_)
+        kept = self._kept(self.fragment, condition, columns)
+        return None if kept is None else np.isin(self.numbers, kept)
+
+    def _kept(self, fragment: dataset.ParquetFileFragment, condition: dataset.Expression, columns: Sequence[str]) -> list[int] | None:
+        (kept,) = ParquetFiles(self.schema, (fragment,)).kept_groups(columns, Wanted(condition, None, {}))
+        return kept
 
 
 def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
