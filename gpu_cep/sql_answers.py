@@ -128,27 +128,22 @@ def sql(
 
 
 def _by_name(tables: object, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all tables by their names, or raise PatternError for a name that is no text or is given twice."""
-    if tables is None:
-        return _with_other_names(dict(named))
-    if not isinstance(tables, Mapping):
+    """Return all tables by their names, or raise PatternError for a name that is no text or is given twice, in whatever case."""
+    given = {} if tables is None else tables
+    if not isinstance(given, Mapping):
         raise PatternError(f"sql() takes tables by name, sql(statement, name=table), not {type(tables).__name__}")
-    for name in tables:
+    for name in given:
         if not isinstance(name, str) or not name:
             raise PatternError(f"sql() takes tables by names that are text, not {name!r}")
         if name in named:
             raise PatternError(f"table {name} is given twice: in the mapping, and as a keyword")
-    return _with_other_names({**tables, **named})
-
-
-def _with_other_names(tables: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables, or raise PatternError for two names that a statement does not tell apart."""
+    found = {**given, **named}
     known: dict[str, str] = {}
-    for name in tables:
+    for name in found:
         before = known.setdefault(name.lower(), name)
         if before != name:
-            raise PatternError(f"tables {before} and {name}: names differ by more than upper and lower case in SQL")
-    return tables
+            raise PatternError(f"tables {before} and {name} have one name in SQL, which does not tell upper from lower case")
+    return found
 
 
 def _check_unit(time_unit: object) -> None:

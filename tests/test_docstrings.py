@@ -25,9 +25,11 @@ def docstrings_without_verb(source: str) -> list[str]:
     """Return the name and the first line of each function's docstring that begins with no verb."""
     found = []
     for node in ast.walk(ast.parse(source)):
-        text = ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else None
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        text = ast.get_docstring(node)
         if text and text.split()[0].strip(",:;").lower() in NO_VERBS:
-            found.append(f"{node.name}: {text.splitlines()[0]}")  # type: ignore[attr-defined]
+            found.append(f"{node.name}: {text.splitlines()[0]}")
     return found
 
 

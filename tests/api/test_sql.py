@@ -114,7 +114,7 @@ UNFIT: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "a table in the place of tables": ((TICKS,), {}, r"takes tables by name, sql\(statement, name=table\), not Table"),
     "a name that is none": (({1: TICKS},), {}, "by names that are text, not 1"),
     "a name twice": (({"t": TICKS},), {"t": TICKS}, "table t is given twice"),
-    "names of one word": (({"t": TICKS},), {"T": TICKS}, "tables t and T: names differ by more than upper and lower case in SQL"),
+    "names of one word": (({"t": TICKS},), {"T": TICKS}, "tables t and T have one name in SQL, which does not tell upper from lower case"),
     "names by keyword": ((), {"t": TICKS, "T": TICKS}, "tables t and T"),
     "a frame with settings": ((pd.DataFrame({"conf": [1]}),), {}, "takes tables by name, .* not DataFrame"),
     "a table in the place of a unit": ((), {"time_unit": TICKS}, r"sql\(statement, {'time_unit': table}\)"),
