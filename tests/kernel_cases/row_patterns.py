@@ -305,13 +305,9 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     known_ends = _memo(16)
     numbers = np.array([0, len(offsets) - 1, -1, 0, 0, 0])
     state = search.SearchState(numbers, np.zeros(size + 1, np.uint16), np.zeros(size + 1, np.int64), np.zeros(4 * size, np.int32))
-    return Call(
-        1,
-        (
-            offsets, firsts, _AUTOMATON, known, int(to), _condition_table(), _PROGRAM, bank, arguments, most_steps, mapped, known_ends,
-            state, np.full(size, -1, np.int32),
-        ),
-    )  # fmt: skip
+    searched = search.Searched(_AUTOMATON, known, int(to), _condition_table(), _PROGRAM, arguments)
+    lengths = np.full(size, -1, np.int32)
+    return Call(1, (offsets, firsts, searched, bank, most_steps, mapped, known_ends, state, lengths))
 
 
 def _totalling(size: int, random: Random, slots: int, step: str, every: bool, nulls: bool = True, given: bool = True) -> Call:

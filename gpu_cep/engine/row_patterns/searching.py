@@ -21,7 +21,7 @@ from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.memo import Memo
-from gpu_cep_kernels.row_patterns.search import Outcome, SearchNumber, SearchState, search_row_matches
+from gpu_cep_kernels.row_patterns.search import Outcome, Searched, SearchNumber, SearchState, search_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
 from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
@@ -74,15 +74,15 @@ def _memo(search: Search) -> Memo:
 def _run(search: Search, part: tuple[int, int], columns: EventColumns) -> States:
     """Return the states of the rows of all matches in the partitions of one part."""
     longest = int(np.diff(search.ordered.offsets[part[0] : part[1] + 1]).max())
-    table = search.tables.table
+    tables = search.tables
+    searched = Searched(search.automaton, search.reach, skip_to(search.plan), tables.table, tables.programs, tables.arguments)
     memo, mapped = _memo(search), room_for(search, longest)
     numbers = np.zeros(len(SearchNumber), np.int64)
     numbers[: SearchNumber.START + 1] = *part, -1
     state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(_FOUND, np.int32))
     while True:
         outcome = search_row_matches(
-            search.ordered.offsets, search.begun.firsts, search.automaton, search.reach, skip_to(search.plan), table,
-            search.tables.programs, search.bank, search.tables.arguments, search.account.STEPS, mapped, memo, state, search.lengths,
+            search.ordered.offsets, search.begun.firsts, searched, search.bank, search.account.STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
         search.account.spend(int(numbers[SearchNumber.STEPS]))
         memo = grown(memo, int(numbers[SearchNumber.START]))
