@@ -1,4 +1,4 @@
-"""Questions over Parquet in the order of time: tasks that read the files, Spark's shuffle, the bare hand-over, SQL, and ``match(path)``.
+"""Questions over Parquet in the order of time: tasks that read files, Spark's shuffle, SQL, ``match(path)``, and floors.
 
 ``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--ways WAY …] [--unordered [NAME …]] [--cores N]
 [--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``: each way's
@@ -41,6 +41,7 @@ from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.spark_records import (
     AUTO,
     BARE,
+    EMPTY,
     FILES,
     PATH,
     SHUFFLED,
@@ -74,9 +75,9 @@ IN_SPARK = (
     (r"(\w+) IS DISTINCT FROM (\w+)", r"(NOT \1 <=> \2)"),
 )
 # The ways by the words of --ways.
-WORDS = {"files": FILES, "shuffle": SHUFFLED, "bare": BARE, "sql": SQL, "path": PATH}
+WORDS = {"files": FILES, "shuffle": SHUFFLED, "bare": BARE, "sql": SQL, "path": PATH, "empty": EMPTY}
 # Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL.
-TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH), (SQL,))
+TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH, EMPTY), (SQL,))
 # The share of the matches that may differ by which of two events of one time comes first.
 TIED = 0.002
 SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -104,6 +105,10 @@ class Asked:
         """Return the number of rows that Python gets, shuffled by key."""
         spread = self.frame.repartition("key") if self.kind.kind.keyed else self.frame.repartition(1)
         return total(handed_over(spread))
+
+    def nothing(self) -> int:
+        """Return the number of rows in a job whose tasks read no file: one for each core."""
+        return total(handed_over(self.frame.sparkSession.range(0, self.cores, 1, self.cores)))
 
     def by_sql(self) -> int:
         """Return the number of matches that SQL finds; raise AnalysisException if Spark does not know some of its words."""
@@ -138,6 +143,7 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
         BARE: asked.hand_over,
         SQL: asked.by_sql,
         PATH: asked.in_process,
+        EMPTY: asked.nothing,
     }
 
 
@@ -185,7 +191,7 @@ def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
     Of events of one time in a stream, match(path) and SQL take the first of the file, and the tasks the least by columns.
     """
     assert len({counted[way] for way in (FILES, AUTO, SHUFFLED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
-    least, most = (extreme((count for way, count in counted.items() if way != BARE), default=0) for extreme in (min, max))
+    least, most = (extreme((count for way, count in counted.items() if way not in (BARE, EMPTY)), default=0) for extreme in (min, max))
     assert most - least <= TIED * most, f"{name}: the ways count {counted}"
 
 

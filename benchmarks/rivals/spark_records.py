@@ -10,7 +10,10 @@ from benchmarks.record.day_records import Record, RecordError
 from benchmarks.spark.keys import PACKAGES, Taken
 
 FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
-WAYS = (FILES, SHUFFLED, BARE, SQL, PATH)
+# A job whose tasks read nothing: what Spark takes for itself.
+EMPTY = "empty job"
+WAYS = (FILES, SHUFFLED, BARE, SQL, PATH, EMPTY)
+_COMPARED = (SHUFFLED, BARE, SQL, PATH)
 # What gpu_match does by itself, of files in no order.
 AUTO = "scan='auto'"
 
@@ -45,7 +48,7 @@ def refuse_losses(before: Record | None, asked: Collection[str], ways: Collectio
 def page_of(record: Record, group: int) -> str:
     """Return the page of a record whose files have row groups of `group` rows."""
     where = record["environment"]
-    head = ["question", *WAYS, *(f"{way} / files" for way in WAYS[1:])]
+    head = ["question", *WAYS, *(f"{way} / files" for way in _COMPARED), f"{PATH} and {EMPTY} / files"]
     questions: dict[str, dict[str, Taken]] = {
         name: {way: Taken(**spent) for way, spent in ways.items()} for name, ways in record["questions"].items()
     }
@@ -55,8 +58,9 @@ def page_of(record: Record, group: int) -> str:
         f"{versions}. {record['events']:,} events in Parquet in the order of time, in row groups of at most {group:,}; "
         f"local[{where['cores']}]; matches are counted; seconds of the best of some warm runs, turn by turn. Ratios are times over those "
         "of tasks that read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. "
-        "The bare hand-over shuffles all rows by key to Python, which counts them. A way without a figure failed, as is told below, or "
-        "was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
+        "The bare hand-over shuffles all rows by key to Python, which counts them. The empty job has as many tasks as cores, "
+        "whose Python reads nothing; it is what Spark takes for itself, and beside match(path) the least that tasks could take. "
+        "A way without a figure failed, as is told below, or was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
         "\n".join([*day_records.run_lines(record), *_failures(record)]),
     ]
     ordered = [row(name, best) for name, best in questions.items() if AUTO not in best]
@@ -72,7 +76,12 @@ def page_of(record: Record, group: int) -> str:
 def row(name: str, best: Mapping[str, Taken]) -> list[str]:
     """Return a question's seconds, and how many times as long as the files' road the other ways take, by the clock and of cores."""
     known = [f"{best[way].clock:.2f}" if way in best else "" for way in WAYS]
-    return [name, *known, *(_ratio(best, way, FILES) for way in WAYS[1:])]
+    least = {FILES: best[FILES], PATH: _sum(best[PATH], best[EMPTY])} if {FILES, PATH, EMPTY} <= best.keys() else {}
+    return [name, *known, *(_ratio(best, way, FILES) for way in _COMPARED), _ratio(least, PATH, FILES)]
+
+
+def _sum(one: Taken, other: Taken) -> Taken:
+    return Taken(one.clock + other.clock, one.cores + other.cores)
 
 
 def _unordered(name: str, best: Mapping[str, Taken]) -> list[str]:
