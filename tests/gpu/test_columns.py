@@ -118,11 +118,11 @@ def test_text(device, kind, shared, data):
     columns = DeviceColumns(columns_of(array, other, dictionaries=((1, 2),) if shared else ()), device)
     low, high = data.draw(spans(len(array)))
     for column, strings in ((1, array), (2, other)):
-        values = [*columns.columns.text_values(column).to_pylist(), None]
+        values = [*columns.columns.texts.values(column).to_pylist(), None]
         codes = loaded(device, columns.text_codes(column), low, high)
         assert codes.dtype == np.int32
         assert [values[code] for code in codes] == strings.to_pylist()[low:high]
-        assert same_bits(codes, columns.columns.text(column).codes[low:high])
+        assert same_bits(codes, columns.columns.texts.codes(column).codes[low:high])
         assert same_bits(codes, loaded(device, columns.values(column), low, high))
         with patch("gpu_cep.engine.phase_one.device.columns.constant_codes", lambda *_: None):
             source, of_labels = columns.label_codes(SimpleNamespace(column=column, predicates=()))
@@ -130,15 +130,15 @@ def test_text(device, kind, shared, data):
         mapped = shared and column == 1 and pa.types.is_dictionary(kind)
         assert narrow.dtype == (np.int32 if mapped else np.uint8)
         assert narrow.tolist() == codes.tolist()
-        assert of_labels is columns.columns.text_values(column)
+        assert of_labels is columns.columns.texts.values(column)
     if shared:
-        assert columns.columns.text_values(1) is columns.columns.text_values(2)
-        assert columns.columns.text_values(1).to_pylist() == sorted(columns.columns.text_values(1).to_pylist())
+        assert columns.columns.texts.values(1) is columns.columns.texts.values(2)
+        assert columns.columns.texts.values(1).to_pylist() == sorted(columns.columns.texts.values(1).to_pylist())
 
 
 def test_text_is_not_encoded_to_know_its_size(device):
     columns = DeviceColumns(columns_of(pa.array(["x", None])), device)
-    with patch("gpu_cep.engine.input.event_columns.encode_text", side_effect=AssertionError("encoded")):
+    with patch("gpu_cep.engine.input.text_columns.encode_text", side_effect=AssertionError("encoded")):
         assert columns.row_bytes(1) == 4 + columns.present(1).row_bytes
 
 
@@ -166,7 +166,7 @@ def test_codes_for_labels_tell_apart_what_predicates_do(device, kind, condition)
     columns = DeviceColumns(columns_of(array), device)
     options = make_options()
     plan = make_plan(f"PATTERN SEQ(a, b) WHERE {condition}", columns.columns.table.schema, options, Settings())
-    host = columns.columns.text(1)
+    host = columns.columns.texts.codes(1)
     for planned in plan.properties:
         source, values = columns.label_codes(planned)
         codes = loaded(device, source, 1, 8)

@@ -80,9 +80,9 @@ def _encode_columns(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
 def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for one key column."""
     if columns.type(column).kind is Kind.STRING:
-        codes, distinct = columns.code_pieces(column)
+        codes, distinct = columns.texts.code_pieces(column)
         # the last code is NULL's
-        count, few = len(distinct) + 1, columns.few_texts(column, distinct)
+        count, few = len(distinct) + 1, columns.texts.few_texts(column, distinct)
         ranked = _are_ranked(count, len(columns)) or ascends(distinct, few)
         return StreamKeys(codes, count, text_ranks(distinct, few) if ranked else None)
     values = columns.key_values(column)

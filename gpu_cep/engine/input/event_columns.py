@@ -16,22 +16,18 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import values_at
 from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
-from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.row_numbers import RowNumbers, take_numbers
-from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
+from gpu_cep.engine.input.text_columns import EncodedTexts, TextColumns
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep_kernels.compile.launch import spread
 
 Result = TypeVar("Result")
-
-# Arrow types by their bits, of codes that are read as they are.
-_CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
 
 
 @dataclass
@@ -56,11 +52,7 @@ class EventColumns:
     _values: dict[int, Array] = field(default_factory=dict)
     _pieces: dict[int, Pieces] = field(default_factory=dict)
     _nulls: dict[int, npt.NDArray[np.bool_] | None] = field(default_factory=dict)
-    _codes: dict[int, Codes] = field(default_factory=dict)
-    _coded: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
-    _few: dict[int, tuple[pa.Array, FewTexts | None]] = field(default_factory=dict)
-    _own_codes: dict[int, Codes] = field(default_factory=dict)
-    _shared: dict[int, SharedDictionary] = field(default_factory=dict)
+    _texts: EncodedTexts = field(default_factory=EncodedTexts)
     _found: dict[tuple[object, ...], Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -70,6 +62,11 @@ class EventColumns:
     def schema(self) -> pa.Schema:
         """Return the columns with the types that they have in the caller's input, and so in results."""
         return self.table.schema if self.types is None else self.types
+
+    @property
+    def texts(self) -> TextColumns:
+        """Return the text among the columns, as codes."""
+        return TextColumns(self, self._texts)
 
     def name(self, column: int) -> str:
         """Return the column's name for messages."""
@@ -88,7 +85,7 @@ class EventColumns:
     def arrow(self, column: int) -> pa.Array:
         """Return the column as one Arrow array."""
         if column not in self._arrow:
-            elsewhere = self._elsewhere(column)
+            elsewhere = self.elsewhere(column)
             if elsewhere is not None:
                 self._arrow[column] = elsewhere.arrow(column)
             elif column < len(self.query.schema.attributes):
@@ -103,7 +100,7 @@ class EventColumns:
 
         Columns that are read `in_pieces` are joined only if they must be.
         """
-        encoded = {column: self.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
+        encoded = {column: self.texts.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
         loads = {**dict.fromkeys(in_pieces, self._load), **dict.fromkeys([*keys, *wanted], self.arrow), **encoded}
         plain = [column for column in loads if column < len(self.query.schema.attributes) and self.resident(column) is None]
         spread(lambda column: loads[column](column), plain, threads)
@@ -111,7 +108,7 @@ class EventColumns:
     def _load(self, column: int) -> object:
         """Load a column in pieces if it can be; text is not encoded."""
         text = self.type(column).kind is Kind.STRING
-        return self.pieces(column) if not text else self._coded_chunks(column) or self.arrow(column)
+        return self.pieces(column) if not text else self.texts.long_chunks(column) or self.arrow(column)
 
     def once(self, what: str, columns: tuple[int, ...], found: Callable[[], Result]) -> Result:
         """Return what `found` makes of the `columns`, made once: for all queries that share them, if they are the table's own."""
@@ -122,7 +119,7 @@ class EventColumns:
         result: Result = kept[what, columns]
         return result
 
-    def _elsewhere(self, column: int) -> EventColumns | None:
+    def elsewhere(self, column: int) -> EventColumns | None:
         """Return the columns that hold a column of the table for all queries; None if they are these."""
         return self.shared if column < len(self.query.schema.attributes) else None
 
@@ -223,45 +220,23 @@ class EventColumns:
 
     def _divide(self, column: int) -> Pieces:
         """Return the pieces of a column."""
-        elsewhere, data_type, name = self._elsewhere(column), self.type(column), self.name(column)
-        if elsewhere is not None and data_type.kind is not Kind.STRING:
+        elsewhere, data_type, name = self.elsewhere(column), self.type(column), self.name(column)
+        if data_type.kind is Kind.STRING:
+            return self.texts.code_pieces(column)[0]
+        if elsewhere is not None:
             return elsewhere.pieces(column)
-        plain = data_type.kind not in (Kind.STRING, Kind.OTHER) and data_type.precision <= EXACT_DIGITS
-        source = self._chunks(column) if plain and column not in self._values else None
+        plain = data_type.kind is not Kind.OTHER and data_type.precision <= EXACT_DIGITS
+        source = self.chunks(column) if plain and column not in self._values else None
         if source is None or not is_long(source):
             return Pieces.of([self.values(column)])
         return Pieces.of([machine_values(chunk, name) for chunk in chunks_of(source)])
-
-    def _coded_chunks(self, column: int) -> list[pa.DictionaryArray] | None:
-        """Return the chunks of a text column if they are long, and have one dictionary without NULLs or repeated values."""
-        if column not in self._coded:
-            elsewhere = None if self._groups_of(column) else self._elsewhere(column)
-            self._coded[column] = self._find_coded(column) if elsewhere is None else elsewhere._coded_chunks(column)
-        return self._coded[column]
-
-    def _find_coded(self, column: int) -> list[pa.DictionaryArray] | None:
-        """Return the chunks as :meth:`_coded_chunks` does, which keeps them."""
-        source = self._chunks(column)
-        if source is None or not is_long(source) or not pa.types.is_dictionary(source.type) or self._groups_of(column):
-            return None
-        chunks = chunks_of(source)
-        values, *others = dictionaries_of(chunks)
-        same = are_distinct(values, self.few_texts(column, values)) and all(own.equals(values) for own in others)
-        return chunks if same else None
-
-    def few_texts(self, column: int, values: pa.Array) -> FewTexts | None:
-        """Return what :func:`gpu_cep.engine.input.few_texts.few_texts` does for the values that a column's codes stand for."""
-        known = self._few.get(column)
-        if known is None or known[0] is not values:
-            known = self._few[column] = values, few_texts(values)
-        return known[1]
 
     def _convert(self, column: int) -> Array:
         """Return the machine representation."""
         data_type = self.type(column)
         if data_type.kind is Kind.STRING:
-            return self.text(column).codes
-        elsewhere = self._elsewhere(column)
+            return self.texts.codes(column).codes
+        elsewhere = self.elsewhere(column)
         if elsewhere is not None:
             return elsewhere.values(column)
         if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
@@ -276,7 +251,7 @@ class EventColumns:
         """
         resident = None if column in self._values else self.resident(column)
         if isinstance(resident, ResidentText):
-            codes, places = resident.codes_at(rows), self.shared_places(column)
+            codes, places = resident.codes_at(rows), self.texts.shared_places(column)
             return codes if places is None else places[codes], codes == len(resident.encoded.values)
         if resident is not None:
             picked = resident.take(pa.array(rows))
@@ -287,7 +262,7 @@ class EventColumns:
     def null_mask(self, column: int) -> npt.NDArray[np.bool_] | None:
         """Return True where the column is NULL; None if it never is."""
         if column not in self._nulls:
-            elsewhere = self._elsewhere(column)
+            elsewhere = self.elsewhere(column)
             self._nulls[column] = self._find_nulls(column) if elsewhere is None else elsewhere.null_mask(column)
         return self._nulls[column]
 
@@ -295,96 +270,21 @@ class EventColumns:
         return self.arrow(column).is_null().to_numpy(zero_copy_only=False) if self.null_count(column) else None
 
     def null_count(self, column: int) -> int:
-        """Return how many values of the column are NULL; its chunks are not joined for that unless they have different dictionaries."""
-        source = self._chunks(column)
-        whole = self.arrow(column) if source is None or (pa.types.is_dictionary(source.type) and not self._coded_chunks(column)) else source
-        return int(whole.null_count)
+        """Return how many values of the column are NULL.
 
-    def _chunks(self, column: int) -> pa.ChunkedArray | None:
+        Its chunks are not joined for that unless they have different dictionaries.
+        """
+        source = self.chunks(column)
+        if source is None or (pa.types.is_dictionary(source.type) and not self.texts.long_chunks(column)):
+            return int(self.arrow(column).null_count)
+        return int(source.null_count)
+
+    def chunks(self, column: int) -> pa.ChunkedArray | None:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""
         if column in self._arrow or column >= len(self.query.schema.attributes):
             return None
         source = self._as_given(column)
         return source if isinstance(source, pa.ChunkedArray) else None
-
-    def text(self, column: int) -> Codes:
-        """Return a text column's codes."""
-        if column not in self._codes:
-            own, places = self._encode_own(column), self.shared_places(column)
-            self._codes[column] = own if places is None else Codes(places[own.codes], self.text_values(column))
-        return self._codes[column]
-
-    def code_pieces(self, column: int) -> tuple[Pieces, pa.Array]:
-        """Return a text column's codes, and the values that these stand for; chunks with one dictionary are not joined."""
-        chunks = None if column in self._codes else self._coded_chunks(column)
-        if chunks is None:
-            text = self.text(column)
-            return Pieces.of([text.codes]), text.values
-        if column not in self._pieces:
-            self._pieces[column] = Pieces.of([codes_of(chunk, pa.int32()) for chunk in chunks])
-        return self._pieces[column], chunks[0].dictionary
-
-    def label_codes(self, column: int) -> tuple[Pieces, pa.Array]:
-        """Do as :func:`code_pieces`, but codes are those of the column's own dictionary, and keep their width up to 32 bits."""
-
-        def found() -> tuple[Pieces, pa.Array] | None:
-            chunks = self._coded_chunks(column) or [self.arrow(column)]
-            kind = chunks[0].type
-            width = kind.index_type.bit_width if pa.types.is_dictionary(kind) else 0
-            # NULL has a code of its own
-            if width in _CODES and not len(chunks[0].dictionary) >> width:
-                return Pieces.of([codes_of(chunk, _CODES[width]) for chunk in chunks]), chunks[0].dictionary
-            return None
-
-        # the others depend on the dictionaries that a query compares
-        own = self.once("label codes", (column,), found)
-        return self.code_pieces(column) if own is None else own
-
-    def has_dictionary(self, column: int) -> bool:
-        """Return whether the column came with a dictionary."""
-        source = self._chunks(column)
-        return bool(pa.types.is_dictionary((self.arrow(column) if source is None else source).type))
-
-    def text_values(self, column: int) -> pa.Array:
-        """Return the values that a text column's codes stand for; no row of a dictionary column is encoded."""
-        shared = self._shared_dictionary(column)
-        return self._own_values(column) if shared is None else shared.values
-
-    def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
-        """Return the codes in a shared dictionary of the column's own values and, last, of NULL.
-
-        The result is None if the column shares no dictionary.
-        """
-        shared = self._shared_dictionary(column)
-        return None if shared is None else shared.places[column]
-
-    def _shared_dictionary(self, column: int) -> SharedDictionary | None:
-        """Return the dictionary that the column shares with others; None if it shares none."""
-        group = self._groups_of(column)
-        if group and column not in self._shared:
-            self._shared.update(dict.fromkeys(group, share_dictionary({member: self._own_values(member) for member in group})))
-        return self._shared.get(column)
-
-    def _groups_of(self, column: int) -> tuple[int, ...]:
-        """Return the columns that share a dictionary with this one, itself included; empty if none does."""
-        return next((group for group in self.dictionaries if column in group), ()) if self.dictionaries else ()
-
-    def _own_values(self, column: int) -> pa.Array:
-        """Return the values of the column's own dictionary."""
-        resident, chunks = self.resident(column), self._coded_chunks(column)
-        if isinstance(resident, ResidentText):
-            return resident.encoded.values
-        if chunks is not None:
-            return chunks[0].dictionary
-        array = self.arrow(column)
-        return array.dictionary if pa.types.is_dictionary(array.type) else self._encode_own(column).values
-
-    def _encode_own(self, column: int) -> Codes:
-        """Return codes for the column's own dictionary."""
-        if column not in self._own_codes:
-            elsewhere = self._elsewhere(column)
-            self._own_codes[column] = encode_text(self.arrow(column)) if elsewhere is None else elsewhere._encode_own(column)
-        return self._own_codes[column]
 
     def key_values(self, column: int) -> Array:
         """Return a column that is not text, with -0.0 as 0.0: equal keys have equal values."""
@@ -393,8 +293,8 @@ class EventColumns:
 
     def dense_rank(self, column: int, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the rank of each of `rows` by the column's value; equal values have one rank. NULL comes first, and NaN last."""
-        if column in self._arrow or self._coded_chunks(column) is None:
+        if column in self._arrow or self.texts.long_chunks(column) is None:
             return dense_rank(self.take(column, pa.array(rows)))
-        pieces, values = self.code_pieces(column)
+        pieces, values = self.texts.code_pieces(column)
         codes = pieces.at_any(rows)
         return dense_rank(pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes == len(values)), values))

@@ -276,7 +276,7 @@ def _missing(plan: EventPlan, aggregate: RunningAggregate, columns: EventColumns
     if columns is None or not aggregate.step.endswith("ints"):
         return 0
     column = plan.layout.ints[aggregate.column]
-    return len(columns.text_values(column)) if plan.query.column_type(column).kind is Kind.STRING else 0
+    return len(columns.texts.values(column)) if plan.query.column_type(column).kind is Kind.STRING else 0
 
 
 def _numbers(numbers: Iterable[int]) -> Ints:

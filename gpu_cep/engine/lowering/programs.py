@@ -36,7 +36,7 @@ def tabulator(columns: EventColumns | None) -> Tabulate:
         column = string_predicate_column(predicate)
         assert column is not None, "a text predicate reads a column"
         assert columns is not None, "tables without columns are of plans without text"
-        return truth_table(predicate, columns.text_values(column))
+        return truth_table(predicate, columns.texts.values(column))
 
     return tabulate
 

@@ -136,7 +136,7 @@ class BoundEvents(ABC):
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Return a text leaf's value in each match as a code of the column's dictionary, and where it is NULL."""
-        values = self.columns.text_values(column)
+        values = self.columns.texts.values(column)
         if isinstance(leaf, Field):
             missing = self.absent(leaf.variable)
             codes, _ = self.columns.pick(column, pc.fill_null(self.event_row(leaf.variable), 0).to_numpy())

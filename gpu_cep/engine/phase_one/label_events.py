@@ -117,12 +117,12 @@ class HostLabelEngine:
 
         If all predicates compare with constants, values other than these share one code.
         """
-        if not self.events.has_dictionary(planned.column):
+        if not self.events.texts.has_dictionary(planned.column):
             found = constant_codes(self.events.arrow(planned.column), planned.predicates)
             if found is not None:
                 of_block, values = found
                 return _FoundCodes(of_block), values
-        codes, values = self.events.label_codes(planned.column)
+        codes, values = self.events.texts.label_codes(planned.column)
         return _KnownCodes(codes), values
 
     def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:

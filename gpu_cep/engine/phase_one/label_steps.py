@@ -234,7 +234,7 @@ def _property_step(planned: Property, engine: LabelEngine, word: Word) -> Step:
 def _code_step(planned: CodeProperty, engine: LabelEngine, word: Word) -> Step:
     """Build the step that looks up the code of each row in a table of label words."""
     codes, values = engine.label_codes(planned)
-    few = engine.events.few_texts(planned.column, values)
+    few = engine.events.texts.few_texts(planned.column, values)
     mask, tables = engine.code_mask(label_table(planned, values, few, word), word)
     return Step(lambda block, labels: mask(block.label_codes(planned.column, codes), labels), tables, reads=Coded(planned.column, codes))
 

@@ -37,7 +37,7 @@ def row_columns(plan: RowPlan, table: pa.Table, numbers: npt.NDArray[np.int64] |
 
 def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:
     """Return the code of each variable's spelling in the dictionary of CLASSIFIER()."""
-    places = columns.shared_places(plan.columns.classifier)
+    places = columns.texts.shared_places(plan.columns.classifier)
     return np.arange(plan.variables) if places is None else places[: plan.variables]
 
 
@@ -64,13 +64,13 @@ def _matrix(
     matrix = np.zeros((len(wanted), length + null_row), kind)
     for place, column in enumerate(wanted):
         if column == plan.columns.classifier:
-            matrix[place] = len(columns.text_values(column))
+            matrix[place] = len(columns.texts.values(column))
         elif column == plan.columns.present:
             matrix[place] = 1
         else:
             matrix[place, :length] = ordered.take(columns.values(column))
             # a text predicate looks up the code of NULL as well
-            matrix[place, length:] = len(columns.text_values(column)) if columns.type(column).kind is Kind.STRING else 0
+            matrix[place, length:] = len(columns.texts.values(column)) if columns.type(column).kind is Kind.STRING else 0
     return matrix
 
 

@@ -97,7 +97,7 @@ def _stand_in(total: Total, columns: EventColumns) -> int:
     """Return the integer that stands for NULL: the code of NULL for text, else 0."""
     argument = total.argument
     if isinstance(argument, Field) and argument.type.kind is Kind.STRING:
-        return len(columns.text_values(argument.column))
+        return len(columns.texts.values(argument.column))
     return 0
 
 

@@ -52,7 +52,7 @@ class MeasureSource:
             values, nulls = self._total(leaf.variable)
             if leaf.type.kind is Kind.STRING:
                 assert leaf.column is not None, "text is of a column"
-                return self.columns.text_values(leaf.column).take(pa.array(values, mask=nulls))
+                return self.columns.texts.values(leaf.column).take(pa.array(values, mask=nulls))
             return arrow_array(values.astype(np.float64 if leaf.type.kind is Kind.FLOAT else np.int64, copy=False), nulls, leaf.type)
         assert isinstance(leaf, Field), "measures read fields and aggregates"
         pseudo = self.finder.plan.columns
@@ -72,7 +72,7 @@ class MeasureSource:
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
         """Return a text leaf's value at each row of the result as a code of the column's dictionary, and where it is NULL."""
-        none = len(self.columns.text_values(column))
+        none = len(self.columns.texts.values(column))
         if isinstance(leaf, Aggregation):
             values, nulls = self._total(leaf.variable)
             return np.where(nulls, none, values), nulls

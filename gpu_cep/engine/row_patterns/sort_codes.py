@@ -31,7 +31,7 @@ def sort_codes(columns: EventColumns, key: SortColumn) -> Array:
 
 
 def _ranks(columns: EventColumns, column: int) -> Indices:
-    text = columns.text(column)
+    text = columns.texts.codes(column)
     ranks: Indices = text_ranks(text.values)[text.codes].astype(np.int64)
     return ranks
 

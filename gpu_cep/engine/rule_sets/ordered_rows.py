@@ -52,7 +52,7 @@ def order_rows(
 
 def _stream_keys(whole: EventColumns, rows: Rows, columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
     """Return the stream of each row in `columns`, which has the given rows: where they are many, as all rows have it."""
-    plain = all(columns.type(key).kind is not Kind.STRING or whole.has_dictionary(key) for key in keys)
+    plain = all(columns.type(key).kind is not Kind.STRING or whole.texts.has_dictionary(key) for key in keys)
     if plain and _SHARE * len(rows) >= len(whole):
         shared = encode_keys(whole, keys)
         if shared.pieces is None:

@@ -122,7 +122,7 @@ def _find_places(columns: EventColumns, column: int, values: Sequence[int | str]
     texts = [value for value in values if isinstance(value, str)]
     if not pa.types.is_dictionary(array.type):
         return find_texts(array, texts)
-    codes, dictionary = columns.label_codes(column)
+    codes, dictionary = columns.texts.label_codes(column)
     place_of_code = np.append(_places_of(dictionary, pa.array(texts, pa.large_string())), np.int32(len(texts)))
     return lambda low, high: place_of_code[codes.between(low, high)]
 

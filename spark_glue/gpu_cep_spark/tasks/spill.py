@@ -183,7 +183,7 @@ def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStac
 
 def _column_hashes(columns: EventColumns, column: int) -> Hashes:
     if columns.type(column).kind is Kind.STRING:
-        text = columns.text(column)
+        text = columns.texts.codes(column)
         distinct = [*map(hash, text.values.to_pylist()), _NULL]
         return _mix(np.array(distinct, np.int64).view(np.uint64))[text.codes]
     values = columns.key_values(column)

@@ -38,7 +38,7 @@ def columns_of(array):
 
 def whole_codes(array):
     """The codes of a text column, and their values."""
-    codes, values = columns_of(array).label_codes(1)
+    codes, values = columns_of(array).texts.label_codes(1)
     return codes.whole, values
 
 

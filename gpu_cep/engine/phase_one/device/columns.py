@@ -94,7 +94,7 @@ class DeviceColumns:
                 of_block, values = codes
                 kind = _code_type(len(values) + 1)
                 return HostBlocks(of_block, kind), values
-        values = self.columns.text_values(planned.column)
+        values = self.columns.texts.values(planned.column)
         codes_of_values = self._narrow_codes(planned.column, _code_type(len(values) + 1))
         return codes_of_values or self.text_codes(planned.column), values
 
@@ -103,8 +103,8 @@ class DeviceColumns:
         if self.columns.resident(column) is not None or kind == _INT32:
             return None
         if not pa.types.is_dictionary(self.columns.arrow(column).type):
-            return HostNumbers(self.device, self.columns.text(column).codes, kind)
-        return self._own_codes(column, kind) if self.columns.shared_places(column) is None else None
+            return HostNumbers(self.device, self.columns.texts.codes(column).codes, kind)
+        return self._own_codes(column, kind) if self.columns.texts.shared_places(column) is None else None
 
     @property
     def tables(self) -> int:
@@ -138,8 +138,8 @@ class DeviceColumns:
     def _code_input(self, column: int) -> Input:
         codes = self._own_codes(column)
         if codes is None:
-            return HostNumbers(self.device, self.columns.text(column).codes, _INT32)
-        places = self.columns.shared_places(column)
+            return HostNumbers(self.device, self.columns.texts.codes(column).codes, _INT32)
+        places = self.columns.texts.shared_places(column)
         return codes if places is None else Mapped(codes, self.device.upload(places))
 
     def _own_codes(self, column: int, kind: DType = _INT32) -> Input | None:

@@ -64,7 +64,7 @@ def _encode_key(columns: EventColumns, column: int, key: KeptKey, device: Device
     """Return codes for one key."""
     if columns.type(column).kind is not Kind.STRING:
         return _integer_codes(device, key)
-    values = columns.text_values(column)
+    values = columns.texts.values(column)
     if len(values) >= most_ranked:
         return StreamCodes(key.values, len(values) + 1, ordered=False)
     return StreamCodes(device.upload(text_ranks(values))[key.values], len(values) + 1, ordered=True)
