@@ -11,10 +11,10 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.windows import UNIT_NAMES, bind_length, length_of, own_tick
 from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.encodings import widen_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.decisive import Decisive, OpenRuns, decided_by_runs, decided_by_streams
-from gpu_cep.engine.streaming.kept_events import with_wide_codes
 from gpu_cep.engine.streaming.kinds import refuse_taken_names
 from gpu_cep.engine.streaming.sessions import by_sessions
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
@@ -96,7 +96,7 @@ def plan_live(pattern: Pattern, schema: pa.Schema, options: Options, settings: S
     check_live(whole, settings, arrival.asked, expires=arrival.time_to_live is not None)
     refuse_order(whole, arrival)
     read = [schema.names[column] for column in columns_read(whole.query, settings)]
-    narrow, chosen = with_wide_codes(pa.schema([schema.field(name) for name in read])), narrow_settings(settings, read)
+    narrow, chosen = widen_schema(pa.schema([schema.field(name) for name in read])), narrow_settings(settings, read)
     # of its text, so that a stream which is loaded has the same plan
     text = format_query(as_query(pattern))
     plan = make_plan(text, narrow, options, chosen)
@@ -164,7 +164,7 @@ def _plan_live_rows(
     """Return the query of a stream of which a row pattern is asked; raises as :func:`plan_live`."""
     check_row_settings(settings)
     refuse_of_rows(arrival, settings)
-    narrow = with_wide_codes(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
+    narrow = widen_schema(pa.schema([schema.field(name) for name in columns_of_rows(pattern, schema, options)]))
     written = make_row_plan(pattern, narrow, options)
     check_rows(written, narrow)
     live = row_query(written, narrow, settings, arrival.asked, pattern if isinstance(pattern, str) else None)

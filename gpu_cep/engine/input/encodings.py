@@ -139,6 +139,11 @@ def with_wide_codes(kind: pa.DataType) -> pa.DataType:
     return pa.dictionary(_WIDE_CODES, kind.value_type, kind.ordered) if narrow else kind
 
 
+def widen_schema(schema: pa.Schema) -> pa.Schema:
+    """Return a schema whose dictionaries have codes for any number of values: those of many reads or pushes are joined."""
+    return pa.schema([field.with_type(with_wide_codes(field.type)) for field in schema], schema.metadata)
+
+
 def check_codes(column: pa.ChunkedArray, name: str) -> None:
     """Raise EventError if a code of a column is that of no value."""
     for chunk in column.chunks:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas
+from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas, widen_schema
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.near_groups import near_groups
@@ -350,9 +350,9 @@ def _kept(
 ) -> list[int] | None:
     """Return the row groups for which statistics do not rule out the condition; None for all.
 
-    All of a file are read if Arrow casts some of its columns, which may be an error.
+    All of a file are read if Arrow casts some of its columns, which may be an error; one to wider codes is none.
     """
-    own = fragment.physical_schema
+    own = widen_schema(fragment.physical_schema)
     if any(name in own.names and own.field(name).type != schema.field(name).type for name in columns):
         return None
     return _not_ruled_out(fragment, condition, schema)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.engine.input.encodings import decode_table, plain_type
+from gpu_cep.engine.input.encodings import decode_table, plain_type, widen_codes, widen_schema
 from gpu_cep.engine.input.event_files import EventFiles, find_files, folders_of, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
@@ -149,7 +149,7 @@ def _pipe(found: EventFiles) -> Source:
     """Return what can be read only once, and so is read as a whole."""
     from pyarrow import parquet
 
-    held = parquet.read_table(found.files[0].open())
+    held = widen_codes(parquet.read_table(found.files[0].open()))
     return _source(found.name, held.schema, held.select)
 
 
@@ -158,7 +158,12 @@ def _data_set(data_set: Any) -> Source:
     files = parquet_of(data_set)
     if files is not None:
         return _of_files("Dataset", files)
-    return _source("Dataset", data_set.schema, lambda columns: data_set.to_table(columns=columns))
+    schema = widen_schema(data_set.schema)
+
+    def read(columns: list[str]) -> pa.Table:
+        return data_set.to_table(columns=columns).cast(pa.schema([schema.field(name) for name in columns], schema.metadata))
+
+    return _source("Dataset", schema, read)
 
 
 def _lazy_frame(frame: Any) -> Source:
@@ -189,6 +194,8 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 
 
 def _of_files(name: str, files: ParquetFiles) -> Source:
+    """Return files as a source; each row group may have a dictionary of its own, and their texts together get codes."""
+    files = replace(files, schema=widen_schema(files.schema))
     return replace(_source(name, files.schema, files.read), _files=files)
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Rows
-from gpu_cep.engine.input import encodings
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.state import StreamState, Times
@@ -90,11 +89,6 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
     # a slice holds the memory of all that it was cut from
     events = _join_chunks(kept) if kept.num_rows <= dropped else few_chunks(kept)
     return replace(state, events=events, **beside(state, lambda values: values[dropped:]))
-
-
-def with_wide_codes(schema: pa.Schema) -> pa.Schema:
-    """Return a schema whose dictionaries have codes for any number of values: those of many pushes are joined."""
-    return pa.schema([field.with_type(encodings.with_wide_codes(field.type)) for field in schema])
 
 
 def few_chunks(table: pa.Table) -> pa.Table:

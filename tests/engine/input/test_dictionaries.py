@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import dataset, parquet
 
 import gpu_cep as cep
 from gpu_cep.engine.input import parquet_files
 from gpu_cep.engine.input.sources import source_of
+from gpu_cep.engine.input.wanted_events import Wanted
 from tests.engine.input.files import LEVELS
 
 
@@ -116,16 +119,37 @@ def batches_of(*texts: list[str], codes: pa.DataType) -> pa.Table:
     return pa.Table.from_batches([pa.record_batch({"ts": ts, "type": each}) for ts, each in zip(times, columns, strict=True)])
 
 
-@pytest.mark.parametrize(("codes", "each"), [(pa.int8(), 100), (pa.uint8(), 200), (pa.int16(), 20_000)])
-@pytest.mark.parametrize("output", ["matches", "events", "RETURN a.type AS type"])
-def test_batches_may_have_more_texts_than_codes(codes, each, output):
+NARROW = [(pa.int8(), 100), (pa.uint8(), 200), (pa.int16(), 20_000)]
+TEXT = "PATTERN SEQ(a) WITHIN 1"
+ASKED: list[dict[str, Any]] = [
+    {"pattern": TEXT},
+    {"pattern": TEXT, "output": "events"},
+    {"pattern": f"{TEXT} RETURN a.type AS type"},
+    {"pattern": TEXT, "output": "count", "partition_by": "type"},
+]
+# How events come whose batches have more texts together than there are codes.
+GIVEN: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "table": lambda table, _: table,
+    "reader": lambda table, _: table.to_reader(),
+    "folder": lambda _, folder: folder,
+    "files": lambda _, folder: sorted(folder.iterdir()),
+    "data set": lambda _, folder: dataset.dataset(folder),
+    "filtered": lambda _, folder: dataset.dataset(folder).filter(pc.field("ts") >= 0),
+}
+
+
+@pytest.mark.parametrize(("codes", "each"), NARROW)
+@pytest.mark.parametrize("given", GIVEN)
+def test_batches_may_have_more_texts_than_codes(codes, each, given, tmp_path):
     texts = [[f"{batch} {number}" for number in range(each)] for batch in range(2)]
     table = batches_of(*texts, codes=codes)
-    text, asked = ("PATTERN SEQ(a) WITHIN 1", {"output": output}) if output.islower() else (f"PATTERN SEQ(a) WITHIN 1 {output}", {})
+    for number, batch in enumerate(table.to_batches()):
+        parquet.write_table(pa.Table.from_batches([batch]), tmp_path / f"{number}.parquet")
     decoded = table.cast(pa.schema([("ts", pa.int64()), ("type", pa.string())]))
-    found, plain = (cep.match(events, text, **asked) for events in (table, decoded))
-    assert found.num_rows == plain.num_rows == 2 * each
-    assert found.to_pylist() == plain.to_pylist()
+    for asked in ASKED:
+        found, plain = (cep.match(events, **asked) for events in (GIVEN[given](table, tmp_path), decoded))
+        assert found.num_rows == plain.num_rows == 2 * each
+        assert found.to_pylist() == plain.to_pylist()
 
 
 def test_batches_with_the_same_texts_keep_their_codes():
@@ -133,3 +157,18 @@ def test_batches_with_the_same_texts_keep_their_codes():
     table = batches_of(texts, texts[::-1], codes=pa.int8())
     found = cep.match(table, "PATTERN SEQ(a) WITHIN 1", output="events")
     assert found.schema.field("type").type == table.schema.field("type").type
+
+
+@pytest.mark.parametrize("codes", [pa.int8(), pa.int32()])
+def test_files_with_few_codes_are_read_in_part(codes, tmp_path):
+    for number, batch in enumerate(batches_of(["A", "B"], ["C", "D"], codes=codes).to_batches()):
+        parquet.write_table(pa.Table.from_batches([batch]), tmp_path / f"{number}.parquet")
+    source = source_of(tmp_path)
+    assert source is not None
+    wanted = Wanted(dataset.field("ts") >= 2, "ts", {})
+    part = source.read_part(["ts", "type"], wanted)
+    assert part.groups == (1, 2)
+    assert part.table.to_pydict() == {"ts": [2, 3], "type": ["C", "D"]}
+    grouped = source.group(["ts", "type"], "ts", wanted)
+    assert grouped is not None
+    assert grouped.counts == (1, 2)
