@@ -14,7 +14,7 @@ QUANTIFIERS = ("+", "?", "*", "{2}", "{1,2}", "{2,}", "{0,2}", "+?", "??", "*?",
 # What one row decides, what its neighbours decide, and what reads the match so far.
 ALONE = (
     "c = 'a'", "c IN ('b', 'c')", "c <> 'a'", "x > 1", "x <= 2", "x IS NULL", "y > 0.5", "x + y > 2", "c = d", "m > 1.5",
-    "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2", "c = 'a' OR 1 > 2",
+    "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2", "c = 'a' OR 1 > 2", "PREV(coalesce(x, 9), 0) > 2",
 )  # fmt: skip
 BESIDE = (
     "x > PREV(x)", "x < PREV(x)", "x <> NEXT(x)", "c = PREV(c)", "c < PREV(d)", "PREV(c) = 'a'", "NEXT(c, 2) IS NULL", "PREV(y) < y",
@@ -34,7 +34,7 @@ READING = (
     "length(LAST(A.c, 1)) = 1", "sum(A.x) / count(B.*) >= 1", "avg(x) <= y", "sum(y) > LAST(y, 1)", "count(x) = LAST(A.x)",
     "x > FIRST(x) + 1", "2 * x > FIRST(A.x)", "LAST(x) - FIRST(x) <= 1", "y < 0.5 * sum(y)", "x < 1.5 * FIRST(x)", "y / FIRST(y) > 1",
     "x % 2 = FIRST(x) % LAST(x, 1)", "x >= FIRST(x) AND count(*) < 4 AND sum(y) < 3", "A.x < 3 AND c = FIRST(c)",
-    "sum(x) - x < 4 AND y >= min(y)",
+    "sum(x) - x < 4 AND y >= min(y)", "FIRST(coalesce(A.x, 2)) > 1",
 )  # fmt: skip
 # What reads the variable's own row before, and says what holds if there is none; some of it says the same in every row of a run.
 STEPWISE = (

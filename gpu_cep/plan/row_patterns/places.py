@@ -130,6 +130,15 @@ class Placement:
         """Return a column of the row to which a place leads."""
         return Field(self._number(place), column, type)
 
+    def here(self, expression: Bound) -> Bound:
+        """Return a placed expression that reads the current row alone, without asking whether there is such a row."""
+        match expression:
+            case Operation(name="case", arguments=(Operation(arguments=(Field(column=self.columns.present), _)), value, _)):
+                return value
+            case Operation(arguments=arguments):
+                return replace(expression, arguments=tuple(map(self.here, arguments)))
+        return expression
+
     def _number(self, place: RowPlace) -> int:
         if place not in self.places:
             self.places.append(place)

@@ -70,7 +70,7 @@ def plan_row_pattern(bound: BoundRowPattern, settings: Settings = DEFAULT_SETTIN
     measures = tuple(_measure(measured.place(each.expression)) for each in bound.measures)
     fixed = [fixed_distances(automaton, place) for place in defined.places]
     near = [_distances(each, fixed) for each in conjuncts]
-    alone = [each for each, read in zip(conjuncts, near, strict=True) if read == {0}]
+    alone = [replace(each, placed=defined.here(each.placed)) for each, read in zip(conjuncts, near, strict=True) if read == {0}]
     beside = [each for each, read in zip(conjuncts, near, strict=True) if read not in (None, {0})]
     searched = Placement(bound, columns)
     reading = [replace(each, placed=searched.place(each.bound)) for each, read in zip(conjuncts, near, strict=True) if read is None]

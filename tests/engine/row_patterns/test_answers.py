@@ -68,6 +68,8 @@ WAYS = "PATTERN (^ (A | X)+ B) DEFINE A AS c = 'a', B AS c = 'b' AND"
         (f"{WAYS} PREV(LAST(A.c)) = 'x'", "xaaab"),
         # what is no row is NULL, beside a condition that columns decide
         ("PATTERN (A B?) DEFINE A AS n >= PREV(n), B AS PREV(coalesce(n, 0)) = 0 OR PREV(coalesce(n, 0)) IS NULL", "aab"),
+        # of the current row it is not asked whether it is there
+        ("PATTERN (A B?) DEFINE A AS FIRST(coalesce(n, 0)) >= 0, B AS PREV(CASE WHEN B.n > 1 THEN 1 END, 0) = 1", "aaa"),
     ],
 )
 def test_what_random_clauses_seldom_ask(asked, text):
