@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.negation_scopes import scope_bounds
+from gpu_cep.engine.lowering.scopes import scope_bounds
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition, Spread
 from gpu_cep_kernels.automaton.dead_ends import (
     ALL_EVENTS,

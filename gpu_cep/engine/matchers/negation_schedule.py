@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.matchers.negation_scopes import scope_bounds
+from gpu_cep.engine.lowering.scopes import scope_bounds
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
 from gpu_cep_kernels.rules.tables import Flags, Floats

@@ -1,8 +1,6 @@
-"""Say what each NOT is about: its events, and its scope.
+"""Say what each NOT is about: its events, and its scope (:mod:`gpu_cep.engine.lowering.scopes`).
 
-The variables on either side bound the scope. Where NOT begins or ends the
-pattern, the window does. Kernels judge a NOT by this table
-(:mod:`gpu_cep_kernels.rules.negation`). When they do,
+Kernels judge a NOT by this table (:mod:`gpu_cep_kernels.rules.negation`). When they do,
 :mod:`gpu_cep.engine.matchers.negation_schedule` says.
 """
 
@@ -20,8 +18,8 @@ from gpu_cep.engine.events.matches import Indices, concatenate_arrays
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.identity import while_alive
-from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlannedNegation
+from gpu_cep.engine.lowering.scopes import scope_fields
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
@@ -60,7 +58,7 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
     clock, length = window_clock(plan, ordered, 0, size)
     places = [events[branch.variables[negation.variable]] for negation in negations]
     return NegationTable(
-        **_scopes(branch),
+        **scope_fields(branch),
         place_first=offsets([len(own) for own in places]),
         places=places[0] if len(places) == 1 else np.concatenate(places),
         streams=ordered.offsets,
@@ -70,35 +68,9 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranc
     )
 
 
-@while_alive
-def _scopes(branch: PlannedBranch) -> dict[str, Any]:
-    """Return the fields of a branch's negations that depend on no events: their variables, and those that bound their scopes."""
-    negations = branch.negations
-    bounds = [scope_bounds(branch, negation) for negation in negations]
-    return {
-        "variable": np.array([negation.variable for negation in negations], np.uint16),
-        "after_first": offsets([len(after) for after, _ in bounds]),
-        "after": np.array([v for after, _ in bounds for v in after], np.int64),
-        "before_first": offsets([len(before) for _, before in bounds]),
-        "before": np.array([v for _, before in bounds for v in before], np.int64),
-    }
-
-
 @cache
 def _no_negations(times: np.dtype[Any]) -> NegationTable:
     """Return the table of a branch without negations, over events with times of a type."""
     variable, numbers, clock = np.empty(0, np.uint16), np.empty(0, np.int64), np.empty(0, times)
     first = np.zeros(1, np.int64)
     return NegationTable(variable, first, numbers, first, numbers, first, numbers, first, clock, clock, times.type(0))
-
-
-def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the variables that bound a negation's scope on the left and on the right.
-
-    They are the last of those before it and the first of those behind it. A
-    side without variables is open: the window bounds it.
-    """
-    after, before = negation.after, negation.before
-    last = tuple(v for v in after if not any(branch.before[w] >> v & 1 for w in after))
-    first = tuple(v for v in before if not any(branch.before[v] >> u & 1 for u in before))
-    return last, first
