@@ -118,7 +118,7 @@ class ParquetFiles:
 
     def count_rows(self) -> int:
         """Return the number of rows, which the footers tell."""
-        return sum(each_at_once(lambda fragment: int(fragment.count_rows()), self.fragments))
+        return sum(each_at_once(_rows_of, self.fragments))
 
     def marks(self, kept: Kept) -> npt.NDArray[np.bool_]:
         """Return for each row group whether it is kept."""
@@ -251,13 +251,19 @@ def _in_file_order(fragment: dataset.ParquetFileFragment) -> bool:
     return groups == sorted(set(groups))
 
 
+def _rows_of(fragment: dataset.ParquetFileFragment) -> int:
+    """Return the number of rows of a file, or of some row groups of one."""
+    # count_rows() counts those of the whole file
+    return sum(int(group.num_rows) for group in fragment.row_groups)
+
+
 def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     """Return columns of all rows of the fragments; the chunks of many rows are joined."""
     if not fragments:
         return _chunks(fragments, schema, columns)
-    whole = _data_set(fragments, schema)
-    if not isinstance(fragments[0].filesystem, fs.LocalFileSystem) or whole.count_rows() < _MANY_ROWS:
+    if not isinstance(fragments[0].filesystem, fs.LocalFileSystem) or sum(map(_rows_of, fragments)) < _MANY_ROWS:
         return _chunks(fragments, schema, columns)
+    whole = _data_set(fragments, schema)
     # of one column alone, chunks lie in memory beside what the engine reads: joined columns
     joined = [_joined(_checked(whole.to_table(columns=[name]).column(0), name)) for name in columns]
     return pa.table(joined, pa.schema([schema.field(name) for name in columns], schema.metadata))
