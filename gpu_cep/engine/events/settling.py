@@ -38,9 +38,10 @@ class Settled(NamedTuple):
 def settle(streams: Indices, first: Indices, last: Indices, begins_late: Flags, ends_early: Flags) -> Settled:
     """Return which matches of a slice are kept, and which of these for certain.
 
-    Behind a match that begins after all before it have ended, no earlier match matters. There the
-    slice decides itself about the matches that end before a later slice begins. It drops every
-    match that overlaps one of those that it keeps, and every match around another.
+    Which match a slice takes first depends on the last one that earlier slices take, of which it
+    knows the latest end. It follows what it would take behind each. From the first match on that it
+    takes in any case, the slice decides itself about the matches that end before a later slice begins.
+    It drops every match that it takes in no case.
 
     Parameters
     ----------

@@ -289,6 +289,10 @@ def settle_disjoint(streams: Any, first: Any, last: Any, late: Any, early: Any, 
     given. Matches come by stream and first event; ``first[m]`` and ``last[m]`` are positions in the stream. Match m begins behind
     all others that are not given if ``late[m]``, or else some may end behind its beginning. It ends before the rest of those begin
     if ``early[m]``.
+
+    Any match written from place `front` on may be the last one taken. Before, one that is not given
+    may be the last (`outside`). A match that begins behind all that may be the last is taken for
+    certain, and one that begins behind none of them is not.
     """
     stream, earliest = -1, UNBOUNDED
     for back in range(streams.size):
@@ -299,16 +303,20 @@ def settle_disjoint(streams: Any, first: Any, last: Any, late: Any, early: Any, 
         kept[m] = last[m] <= earliest
         earliest = min(earliest, last[m])
     count = 0
-    stream, reached, taken, decided = -1, -1, -1, False
+    stream, front, outside = -1, 0, True
     for m in range(streams.size):
         if streams[m] != stream:
-            stream, reached, taken, decided = streams[m], -1, -1, False
+            stream, front, outside = streams[m], count, True
         if kept[m]:
-            decided |= late[m] and first[m] > reached
-            reached = last[m]
-            if not decided or first[m] > taken:
-                sure = decided and early[m]
+            behind = front
+            # one that others may drop leaves those before it the last ones taken
+            while behind < count and (early[m] or behind == front) and last[kept[behind]] < first[m]:
+                behind += 1
+            possible = outside or behind > front
+            sure = possible and early[m] and behind == count and (late[m] or not outside)
+            if early[m]:
+                front, outside = behind, outside and not late[m]
+            if possible:
                 kept[count], final[count] = m, sure
                 count += 1
-                taken = last[m] if sure else taken
     return count

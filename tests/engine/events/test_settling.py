@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
@@ -44,6 +44,8 @@ def of_one_stream(begins, ends, own):
 
 
 @given(st.dictionaries(st.tuples(small, st.integers(0, 40)), st.integers(0, WINDOW), max_size=40), st.integers(1, 20))
+@example({(0, begin): 1 for begin in range(41)}, 10)  # each overlaps the next, over all slices
+@example({(0, begin): WINDOW for begin in range(41)}, 2)  # and is longer than a slice
 def test_slices_settle_what_a_choice_among_all_matches_gives(matches, length):
     """Matches of up to a window, cut at every `length` ticks by first events."""
     rows = np.array([(key, begin, begin + long) for (key, begin), long in sorted(matches.items())], np.int64).reshape(-1, 3)
@@ -106,6 +108,23 @@ def test_matches_that_end_in_a_later_slice_are_not_settled():
 
 def test_a_match_around_another_is_dropped_though_neither_is_settled():
     assert of_one_stream([4, 5, 38, 39], [9, 8, 42, 41], TimeSlice(3, 40)) == ([1, 3], [])
+
+
+@given(st.dictionaries(st.integers(0, 30), st.integers(0, WINDOW), max_size=30), st.integers(-1, WINDOW))
+def test_slices_settle_what_is_taken_whatever_earlier_ones_take(matches, reached):
+    """The last match that earlier slices take ends at any time up to `reached`, or there is none."""
+    begins = np.array(sorted(matches), np.int64)
+    ends, streams = begins + [matches[begin] for begin in begins.tolist()], np.zeros(len(begins), np.int64)
+    kept, final = settle(streams, begins, ends, begins > reached, np.ones(len(begins), np.bool_))
+    behind = [np.flatnonzero(begins > time) for time in range(-1, reached + 1)]
+    taken = [set(own[are_disjoint(streams[own], begins[own], ends[own])].tolist()) for own in behind]
+    assert kept.tolist() == sorted(set.union(*taken))
+    assert kept[final].tolist() == sorted(set.intersection(*taken))
+
+
+def test_a_chain_without_gaps_is_settled_where_all_choices_meet():
+    """What earlier slices take ends at 3 at the latest; so 0 to 6 or 4 to 8 is taken, 5 to 10 never, and 9 to 15 in any case."""
+    assert of_one_stream([0, 4, 5, 9, 18], [6, 8, 10, 15, 24], TimeSlice(-3, 40)) == ([0, 1, 3, 4], [3, 4])
 
 
 def test_a_chain_that_begins_near_a_border_is_not_settled():
