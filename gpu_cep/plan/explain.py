@@ -161,7 +161,7 @@ def _plan_lines(plan: EventPlan, bulk: str, phase_two: str) -> Iterator[str]:
         yield from (f"  {line}" for line in _branch_lines(query, bound, planned_branch, plan.derived))
     yield f"pruning (phase 1, in bulk, {bulk})"
     for step in (step for step in plan.pruning if step in _STEPS and not (bulk == "gpu" and step in _CPU_STEPS)):
-        elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice
+        elsewhere = bulk == "gpu" and step in _WINDOW_STEPS and not plan.windows_suffice and phase_two == "cpu"
         yield f"  {step:<10} {_STEPS[step]}{' (cpu)' if elsewhere else ''}"
     yield from _algorithm_lines(plan, phase_two)
     if "overlap" in plan.pruning:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
+from gpu_cep.engine.lowering.chains import chain_of_negations
+from gpu_cep.engine.lowering.judgements import NegationJudgement
 from gpu_cep_kernels.automaton import chain_windows
+from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
     ChainMatches,
     ChainWalk,
@@ -16,13 +20,14 @@ from gpu_cep_kernels.automaton.chain_windows import (
     new_scratch,
     walk_chain_windows,
 )
+from gpu_cep_kernels.automaton.single_runs import CURRENT
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from tests.kernel_cases.automata import walking_chain
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random
 from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
-from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS
+from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS, QUANTIFIED
 
 
 def _walking(size: int, random: Random, slots: int, counting: bool = True, steps: int = UNBOUNDED, **given: Any) -> Call:
@@ -48,6 +53,21 @@ def _walking(size: int, random: Random, slots: int, counting: bool = True, steps
     return Call(len(going), (going, *shared, ChainWalk(counting, steps), scratch, runs, matches))
 
 
+def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
+    """Runs that are walked to their ends, and negations whose events are compared with a, by columns and by a program."""
+    _, (_, _, criteria, *_) = walking_chain(size, deepcopy(random), slots, negated=True, **given)
+    _, (going, windows, following, chained, chain, walk, scratch, runs, matches) = _walking(size, random, slots, negated=True, **given)
+    walk_chain_windows(0, len(going), 0, going, windows, following, chained, chain, walk, scratch, runs, matches)
+    judged = [[NegationJudgement(0, (_LAST_A, CURRENT))], [NegationJudgement(2, (_LAST_A, CURRENT))]]
+    negated = chain_of_negations(judged, 3, criteria.conditions.table, [condition.code for condition in QUANTIFIED])
+    found = np.flatnonzero(runs.numbers[RunNumber.DEPTH] > 0)
+    return Call(len(found), (found, chained.conditions, negated, criteria.negations, scratch, runs))
+
+
+# The slot of a's last event, as conditions name it.
+_LAST_A = 3
+
+
 def _zeroed(runs: chain_windows.ChainRuns) -> chain_windows.ChainRuns:
     """The runs with nothing left in what they write."""
     for array in (runs.slots, *runs.aggregates):
@@ -70,4 +90,5 @@ CHAIN_WINDOW_CASES: tuple[KernelCase, ...] = (
             "mean": {"conditions": MEAN, "programs": MEAN_PROGRAMS, "counting": False},
         },
     ),
+    *cases(rule_out_runs, _ruling_out, {"": {}, "float64": {"time": np.float64}}),
 )

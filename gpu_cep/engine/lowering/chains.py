@@ -1,11 +1,16 @@
-"""Write the judgements of a chain: a branch whose variables follow one another, each of which binds an event at least."""
+"""Write the judgements of a chain: a branch whose variables follow one another.
+
+Each variable binds an event at least. A chain with negations has judgements of the events that they rule out, too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from gpu_cep.engine.lowering.judgements import NegationJudgement
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.chain_judgements import Chain, Mean, Sieve
@@ -22,11 +27,19 @@ _NO_MEAN = (-1, 0, 0, 0, 0)
 _NO_COMPARISON = (BY_PROGRAM, 0, 0, 0, 0)
 
 
+class NegatedChain(NamedTuple):
+    """Hold the judgements of a chain, and those of its negations: group n of these has negation n's."""
+
+    positive: Chain
+    negated: Chain
+
+
 def chain_of(
     pattern: PatternTable, judgements: Judgements, conditions: ConditionTable, codes: Sequence[Code]
 ) -> Chain | None:  # fmt: skip
-    """Return the judgements of a branch without negations, by group; None if it is no chain, or its end decides a condition.
+    """Return the judgements of a branch's positive variables, by group.
 
+    None if they are no chain, or if the end of a match decides a condition.
     `codes` are the instructions of each condition.
     """
     variables = len(pattern.order)
@@ -45,6 +58,28 @@ def chain_of(
         slot_first=offsets([len(slots) for slots in roles]),
         slot=_slots([slot for slots in roles for slot in slots], variables),
         sieve=_sieve(groups, judgements, conditions),
+    )
+
+
+def chain_of_negations(
+    judged: Sequence[Sequence[NegationJudgement]], variables: int, conditions: ConditionTable, codes: Sequence[Code]
+) -> Chain:  # fmt: skip
+    """Return the judgements of negations beside a chain of so many `variables`, without a sieve."""
+    every = [each for own in judged for each in own]
+    roles = [each.slots for each in every]
+    left, right = (
+        [(*each.slots, CURRENT)[role[each.condition]] for each in every] for role in (conditions.left_role, conditions.right_role)
+    )
+    no_numbers = np.empty(0, np.int64)
+    return Chain(
+        first=offsets([len(own) for own in judged]),
+        condition=np.array([each.condition for each in every], np.int64),
+        left=_slots(left, variables),
+        right=_slots(right, variables),
+        mean=_means([codes[each.condition] for each in every], roles, variables),
+        slot_first=offsets([len(slots) for slots in roles]),
+        slot=_slots([slot for slots in roles for slot in slots], variables),
+        sieve=Sieve(no_numbers, no_numbers, no_numbers, no_numbers, no_numbers, np.empty(0, np.bool_)),
     )
 
 

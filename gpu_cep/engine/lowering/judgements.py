@@ -62,6 +62,39 @@ def judgements(branch: PlannedBranch, pattern: PatternTable, table: ConditionTab
     )
 
 
+class NegationJudgement(NamedTuple):
+    """A judgement of a condition on an event of a negated variable; `slots` has the slot of each role."""
+
+    condition: int
+    slots: tuple[int, ...]
+
+
+def negation_judgements(
+    branch: PlannedBranch, pattern: PatternTable, table: ConditionTable
+) -> list[list[NegationJudgement]] | None:  # fmt: skip
+    """Return the judgements of each negation of a branch, once a match is complete.
+
+    None if a condition reads several events of a variable at once.
+    """
+    try:
+        return [list(_judgements_of_negated(each.variable, branch, pattern, table)) for each in branch.negations]
+    except _Many:
+        return None
+
+
+def _judgements_of_negated(v: int, branch: PlannedBranch, pattern: PatternTable, table: ConditionTable) -> Iterator[NegationJudgement]:
+    """Yield the judgements of an event of negated variable v; raises as :func:`_judgements_of`."""
+    for c in table.listed[table.first[v] : table.first[v + 1]].tolist():
+        condition = branch.conditions[c]
+        slots = [CURRENT] * condition.roles
+        for part in condition.parts:
+            if part.variable != v:
+                _place_other(part, pattern, slots)
+            elif part.spread is not Spread.SINGLY:
+                raise _Many
+        yield NegationJudgement(c, tuple(slots))
+
+
 def _judgements_of(v: int, branch: PlannedBranch, pattern: PatternTable, table: ConditionTable) -> Iterator[_Judgement]:
     """Yield the judgements that are made where variable v binds an event.
 

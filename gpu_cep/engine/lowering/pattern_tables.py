@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.lowering.chains import chain_of
+from gpu_cep.engine.lowering.chains import NegatedChain, chain_of, chain_of_negations
 from gpu_cep.engine.lowering.column_programs import is_column_program
-from gpu_cep.engine.lowering.judgements import judgements
+from gpu_cep.engine.lowering.judgements import judgements, negation_judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.neighbours import divide_lifted
@@ -50,7 +50,8 @@ class MatcherTables:
     """The tables of a branch that kernels read; variables are places in ``branch.variables``.
 
     `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
-    `chain` is what runs of a chain judge; None if the branch is no chain.
+    `chain` is what runs of a chain without negations judge; None if the branch is none.
+    `negated_chain` is the same of a chain with negations that the ends of its bindings decide.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match. `of_singles`: whether each variable binds one event in every match.
     `reads_directly`: whether the branch is of the kind whose matches labels alone can decide.
@@ -66,6 +67,7 @@ class MatcherTables:
     jumps: JumpTable
     judgements: Judgements | None
     chain: Chain | None
+    negated_chain: NegatedChain | None
     minimal: int
     fewest: int
     of_singles: bool
@@ -106,6 +108,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
     pattern = _pattern_table(plan, branch)
     runs = judgements(branch, pattern, conditions)
     compared, judged = divide_lifted(branch, conditions)
+    chain = _chain(branch, pattern, runs, conditions)
     return MatcherTables(
         branch=branch,
         pattern=pattern,
@@ -114,7 +117,8 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         programs=programs,
         jumps=jump_table(branch, conditions.final),
         judgements=runs,
-        chain=_chain(branch, pattern, runs, conditions),
+        chain=None if branch.negations else chain,
+        negated_chain=_negated_chain(branch, pattern, chain, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
         of_singles=bool((pattern.minimum == 1).all() and (pattern.maximum == 1).all()),
@@ -142,10 +146,14 @@ def _reads_directly(plan: EventPlan, branch: PlannedBranch) -> bool:
 
 
 def is_chain(plan: EventPlan, branch: PlannedBranch) -> bool:
-    """Return whether a branch is a chain that is walked, as its tables will say, which may depend on events."""
+    """Return whether a branch is a chain, or one with negations, as its tables will say.
+
+    The tables may depend on events.
+    """
     _, spans = assemble([condition.program for condition in branch.conditions], lambda _: np.empty(0, np.uint8))
     conditions, pattern = _condition_table(branch, spans, _are_single(plan, branch)), _pattern_table(plan, branch)
-    return _chain(branch, pattern, judgements(branch, pattern, conditions), conditions) is not None
+    chain = _chain(branch, pattern, judgements(branch, pattern, conditions), conditions)
+    return (_negated_chain(branch, pattern, chain, conditions) if branch.negations else chain) is not None
 
 
 def _are_single(plan: EventPlan, branch: PlannedBranch) -> list[bool]:
@@ -172,10 +180,26 @@ def _pattern_table(plan: EventPlan, branch: PlannedBranch) -> PatternTable:
 
 
 def _chain(branch: PlannedBranch, pattern: PatternTable, judged: Judgements | None, conditions: ConditionTable) -> Chain | None:
-    """Return what a walk over a chain judges; None if the branch is no chain that is walked."""
-    if judged is None or branch.negations:
+    """Return what a walk over a branch's positive variables judges; None if they are no chain that is walked."""
+    return None if judged is None else chain_of(pattern, judged, conditions, _codes(branch))
+
+
+def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | None, conditions: ConditionTable) -> NegatedChain | None:
+    """Return what a walk over a chain and its negations judge.
+
+    None if it has no negations, or they read more than the ends of bindings, or a variable stands
+    on neither side of a negation: an event of the match might then lie in a scope.
+    """
+    between = all(len(negation.after) + len(negation.before) == len(branch.before) for negation in branch.negations)
+    judged = negation_judgements(branch, pattern, conditions) if between and branch.negations else None
+    if chain is None or judged is None:
         return None
-    return chain_of(pattern, judged, conditions, [condition.program.code for condition in branch.conditions])
+    return NegatedChain(chain, chain_of_negations(judged, len(pattern.order), conditions, _codes(branch)))
+
+
+def _codes(branch: PlannedBranch) -> list[tuple[Instruction, ...]]:
+    """Return the instructions of each condition."""
+    return [condition.program.code for condition in branch.conditions]
 
 
 def _relation(before: Sequence[int]) -> npt.NDArray[np.bool_]:

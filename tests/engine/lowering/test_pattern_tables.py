@@ -41,13 +41,18 @@ def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
         ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", False),
         ("SEQ(A a+, B b) WHERE b.x > a.x", False),
         ("SEQ(A a, B b+) WHERE sum(b.x) > 3", False),
-        ("SEQ(A a, NOT(C c), B b) WHERE b.x > a.x", False),
+        ("SEQ(A a, NOT(C c), B b+) WHERE b.x > a.x AND c.x < sum(b.x)", True),
+        ("SEQ(A a, NOT(C c), B b+) WHERE b.x > a.x AND c.x < b.x", False),
+        ("SEQ(A a, AND(NOT(C c), B b)) WHERE b.x > a.x WITHIN 9", False),
+        ("SEQ(AND(A a, B b), NOT(C c), A d)", False),
     ],
 )
 def test_whether_a_pattern_is_a_chain_is_known_before_its_events(text, chain):
     plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
     (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
-    assert (tables.chain is not None) is is_chain(plan, *plan.branches) is chain
+    walked = tables.negated_chain if plan.branches[0].negations else tables.chain
+    assert (walked is not None) is is_chain(plan, *plan.branches) is chain
+    assert tables.chain is None or tables.negated_chain is None
 
 
 EVERYTHING = """

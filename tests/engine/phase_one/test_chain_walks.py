@@ -22,6 +22,18 @@ from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 from tests.results import matches_of
 
 CHOICE = "SEQ(A a, b+, C c) WHERE b.k > a.k AND c.x > a.x"
+NEGATED_CHOICES = [
+    "SEQ(A a, NOT(D d), b+, C c) WHERE b.k > a.k",
+    "SEQ(NOT(D d), A a, b+, C c) WHERE b.k > a.k AND d.x <= a.x",
+]
+NEGATED = [
+    "SEQ(A a, NOT(D d), B b+, C c) WHERE b.x > a.x",
+    "SEQ(A a, B b+, NOT(D d), C c) WHERE d.x > last(b.x) AND d.k != c.k",
+    "SEQ(A a, B b+, NOT(D d), C c) WHERE d.x > avg(b.x)",
+    "SEQ(NOT(D d), A a, B b) WHERE d.k * 2 > b.k",
+    "SEQ(A a, NOT(C c), B b, NOT(D d)) WHERE d.x > a.x AND c.k >= b.k",
+    "SEQ(A a, NOT(b), C c)",
+]
 ROOMY = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=1_000, bound_events=1_000, ranked_values=1_000)
 
 
@@ -47,7 +59,7 @@ def device(seed=3, pieces=ROOMY, steps=STEPS_PER_LAUNCH, launches=MOST_LAUNCHES)
 @pytest.mark.parametrize("output", ["indices", "count"])
 @examples(100, 600)
 @given(
-    text=st.sampled_from(QUERIES),
+    text=st.sampled_from(QUERIES + NEGATED + NEGATED_CHOICES),
     seed=st.integers(0, 2**32 - 1),
     size=st.integers(0, 60),
     window=st.sampled_from(["0", "7", "30", "9 EVENTS"]),
@@ -81,8 +93,28 @@ def test_all_matches_without_a_choice_are_found_on_the_device(text, steps):
         assert counts == profiles[0].counts
 
 
+@pytest.mark.parametrize("text", NEGATED + NEGATED_CHOICES)
+def test_negations_are_judged_on_the_device(text):
+    """Windows that are left to the CPU come with the events that negations rule out."""
+    events, profile = drawn_events(np.random.default_rng(7), 400), cep.Profile()
+    wanted = found("cpu", events, f"{text} WITHIN 30")
+    with device():
+        assert found("gpu", events, f"{text} WITHIN 30", profile=profile).equals(wanted)
+    counts = profile.counts
+    assert 3 < counts["matches"] == wanted.num_rows < counts["candidates"] + counts.get("left", 0)
+    assert ("left" in counts) == (text in NEGATED_CHOICES)
+
+
+def test_scopes_that_begin_in_another_batch_are_left_to_the_cpu():
+    events = drawn_events(np.random.default_rng(7), 400)
+    for text in NEGATED:
+        wanted = found("cpu", events, f"{text} WITHIN 30", partition_by=None)
+        with device(pieces=Pieces(1, 1_000, 1_000, 30, 1_000, 1_000)):
+            assert found("gpu", events, f"{text} WITHIN 30", partition_by=None).equals(wanted)
+
+
 @pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize("text", [*QUERIES, "SEQ(A a, B b+, C c)"])
+@pytest.mark.parametrize("text", [*QUERIES, "SEQ(A a, B b+, C c)", NEGATED[0], NEGATED_CHOICES[0]])
 @pytest.mark.parametrize(
     ("keys", "batch", "walked"), [("s", 1_000, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)]
 )
@@ -99,13 +131,13 @@ def test_matches_that_must_not_overlap_are_walked_to(text, keys, batch, walked, 
             assert found("gpu", events, f"{text} WITHIN 30", profile=profile, **options).equals(wanted)
         assert "occurrences" in profile.seconds
         assert profile.counts["matches"] > 1
-        assert ("left" in profile.counts) == text.startswith(CHOICE)
+        assert ("left" in profile.counts) == text.startswith((CHOICE, NEGATED_CHOICES[0]))
 
 
 def test_the_matches_are_those_of_the_definition():
     @examples(60, 400)
     @given(
-        text=st.sampled_from([*QUERIES, "SEQ(A a, b+, C c)"]),
+        text=st.sampled_from([*QUERIES, *NEGATED, *NEGATED_CHOICES, "SEQ(A a, b+, C c)"]),
         seed=st.integers(0, 2**32 - 1),
         size=st.integers(0, 25),
         steps=st.integers(1, 7),
@@ -148,6 +180,13 @@ def test_a_run_takes_no_more_steps_in_a_launch_than_it_may(fitting):
         assert profile.counts.get("left", 0) == left
 
 
+def test_an_overflow_beside_a_match_names_its_window_and_condition():
+    events = pa.table({"ts": range(6), "type": list("ADBADB"), "x": [0.0] * 6, "k": [2**62] * 6, "s": ["p"] * 6})
+    for engine in ("cpu", "gpu"):
+        with device(), pytest.raises(cep.CepError, match=r"overflow.*d\.k \+ b\.k > a\.k.*starts at ts=0"):
+            found(engine, events, "SEQ(A a, NOT(D d), B b) WHERE d.k + b.k > a.k WITHIN 4")
+
+
 @pytest.mark.parametrize("steps", [1, STEPS_PER_LAUNCH])
 def test_an_overflow_names_the_first_window_and_its_condition(steps):
     types, k = list("AABBCABC"), [0, 0, 2**62, 2**62, 0, 0, 1, 0]
@@ -177,6 +216,8 @@ def test_limits_name_a_window(limit):
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"algorithm": "nfab"}),
         ("SEQ(A a, B b, C c) WHERE less(b.k, a.k) > 0", {"functions": {"less": lambda one, other: other - one}}),
         ("SEQ(A a, B b, C c)", {}),
+        ("SEQ(A a, AND(B b, NOT(D d)), C c) WHERE b.x < a.x", {}),
+        ("SEQ(A a, NOT(D d), B b) WHERE b.x < a.x", {"strategy": "robust_skip_till_next_match"}),
     ],
 )
 def test_other_questions_are_not_walked_on_the_device(text, options):
@@ -188,7 +229,11 @@ def test_other_questions_are_not_walked_on_the_device(text, options):
 
 @pytest.mark.parametrize(
     ("text", "where"),
-    [(RISING, "gpu (cpu where an event leaves a choice)"), ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", "cpu")],
+    [
+        (RISING, "gpu (cpu where an event leaves a choice)"),
+        (NEGATED[0], "gpu (cpu where an event leaves a choice)"),
+        ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", "cpu"),
+    ],
 )
 def test_explain_says_where_windows_are_searched(text, where):
     with device():

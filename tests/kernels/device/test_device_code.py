@@ -38,6 +38,7 @@ SEARCHES = {
     "grow_runs",
     "judge_rows",
     "order_matches",
+    "rule_out_runs",
     "search_row_matches",
     "walk_chain_windows",
     "walk_chains",

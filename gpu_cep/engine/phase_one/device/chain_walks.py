@@ -16,10 +16,13 @@ from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_judgements import Chain
+from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
+    ChainConditions,
     ChainCriteria,
     ChainMatches,
     ChainRuns,
+    ChainScratch,
     ChainWalk,
     RunNumber,
     chain_criteria,
@@ -31,27 +34,30 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, NegationTable, PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
 STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
 # Arrays of a walk: tables, bank, runs, scratch, matches and what is computed of them.
-_ARRAYS = 96
+_ARRAYS = 128
 # Bytes per window beside those of its run: its place in order, sorted in scratch, what became of it, and where its match is written.
 _WINDOW = 8 + 4 + 32 + 8 + 2 * 8
 # The same, beside what is let go of these, where matches are taken apart: their ends, hops in blocks of five sizes, what is kept.
 _TAKEN_APART = 2 * (8 + 4) + 5 * 4 + 8
 # Bytes per held event: its number, what follows it, and where it is used.
 _HELD = 8 + 4 + 1 + 4
+# Bytes where there are negations: per window its number; per held event its label and times,
+# and its place for each negation.
+_JUDGED, _PLACED, _NEGATED = 8, 8 + 2 * 8, 8 + 1
 
 
 def walks_chains(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
-    The pattern is a chain under skip-till-next-match, so that each start has one match at most. No condition calls a function
-    of the CPU.
+    The pattern is a chain under skip-till-next-match, so that each start has one match at most.
+    Negations may rule it out. No condition calls a function of the CPU.
     """
-    judged = plan.windows_suffice and not {"summary", "chain"}.isdisjoint(plan.pruning)
+    judged = len(plan.branches) == 1 and not {"summary", "chain"}.isdisjoint(plan.pruning)
     asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
     if not judged or not asked or plan.strategy != "skip_till_next_match" or "ses_automaton" not in plan.contenders:
         return False
@@ -63,20 +69,24 @@ def walks_chains(plan: EventPlan) -> bool:
 class HeldWindows:
     """The candidate windows of a batch and their events, on a card; events are numbered among these.
 
-    ``events[e]`` is the number of event e in the batch.
+    ``events[e]`` is the number of event e in the batch. `negations` are those of the branch (None:
+    it has none). Events that they may rule out before matches begin are held, too.
     """
 
     events: Array
     following: NextEvents
     starts: Array
     ends: Array
+    negations: NegationTable | None = None
 
 
-def hold_windows(windows: DeviceWindows, candidates: Candidates) -> HeldWindows:
-    """Return the candidate windows, of which there is one at least, with their events alone."""
+def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array | None = None) -> HeldWindows:
+    """Return the candidate windows, at least one, with no events but theirs and those flagged `beside` them."""
     xp, size = windows.place.xp, int(windows.limits.clock.size)
     ends = candidate_ends(windows, candidates)
     held = covered_events(xp, candidates.starts, ends, size)
+    if beside is not None:
+        held |= beside
     events = xp.flatnonzero(held)
     before = xp.zeros(size + 2, np.int32)
     before[1:-1] = xp.cumsum(held, dtype=np.int32)
@@ -90,11 +100,12 @@ def hold_windows(windows: DeviceWindows, candidates: Candidates) -> HeldWindows:
 
 @dataclass(frozen=True, slots=True)
 class WalkTables:
-    """The tables of a chain on a card; its bank is empty."""
+    """The tables of a chain on a card, and what its negations judge (None: it has none); its bank is empty."""
 
     tables: MatcherTables
     criteria: ChainCriteria
     chain: Chain
+    negated: Chain | None
 
 
 def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
@@ -102,8 +113,9 @@ def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
     nothing = np.empty(0, np.uint64)
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
-    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), tables.chain))
-    return WalkTables(tables, criteria, chain)
+    judged = (tables.chain, None) if tables.negated_chain is None else tables.negated_chain
+    criteria, (chain, negated) = to_device(device, (chain_criteria(tables.pattern, conditions), tuple(judged)))
+    return WalkTables(tables, criteria, chain, negated)
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
@@ -113,8 +125,10 @@ def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tup
     slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
     run = 4 * len(RunNumber) + 8 * (2 * variables + 1) + 24 * values * variables
     vectors = 8 * 64 * len(plan.layout.vectors)
-    window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0)
-    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, _HELD + 4 * variables + 8 * columns + 16 + vectors
+    negations = len(tables.branch.negations)
+    window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0) + (_JUDGED if negations else 0)
+    negated = _PLACED + negations * _NEGATED if negations else 0
+    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, _HELD + 4 * variables + 8 * columns + 16 + vectors + negated
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +171,7 @@ class ChainWalks:
         # long ones first, so that the threads of a block take about as long
         self._walk(windows, xp.argsort(windows.starts - windows.ends, kind="stable"), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
         numbers = runs.numbers
+        self._rule_out(runs)
         self._refuse_overflow(windows, numbers)
         status = numbers[RunNumber.STATUS]
         finished = status == int(Status.FINISHED)
@@ -166,16 +181,33 @@ class ChainWalks:
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
-        table, programs = self.own.tables.conditions, self.own.tables.programs
-        scratch = new_scratch(self.device.xp, self.device.slots(int(going.size)), table.roles, programs.registers)
-        conditions = self.own.criteria.conditions._replace(bank=self.bank)
-        criteria = self.own.criteria._replace(conditions=conditions)
+        scratch, criteria = self._scratch(int(going.size)), self.own.criteria._replace(conditions=self._conditions)
         launches = 0
         while going.size and launches < MOST_LAUNCHES:
             arguments = windows, self.held.following, criteria, self.own.chain, walk, scratch, runs, matches
             self.device.launch(walk_chain_windows, int(going.size), going, *arguments)
             going = going[runs.numbers[RunNumber.STATUS][going] == int(Status.STEPS_SPENT)]
             launches += 1
+
+    def _rule_out(self, runs: ChainRuns) -> None:
+        """Let runs that end in a match end in none if a negation rules it out."""
+        negations, judged, xp = self.held.negations, self.own.negated, self.device.xp
+        if negations is None or judged is None:
+            return
+        found = xp.flatnonzero((runs.numbers[RunNumber.STATUS] == int(Status.FINISHED)) & (runs.numbers[RunNumber.DEPTH] != 0))
+        if found.size:
+            scratch, size = self._scratch(int(found.size)), int(found.size)
+            self.device.launch(rule_out_runs, size, found, self._conditions, judged, negations, scratch, runs)
+
+    @property
+    def _conditions(self) -> ChainConditions:
+        """Return the conditions with what they read of the held events."""
+        return self.own.criteria.conditions._replace(bank=self.bank)
+
+    def _scratch(self, size: int) -> ChainScratch:
+        """Return scratch for a launch over `size` windows."""
+        table, programs = self.own.tables.conditions, self.own.tables.programs
+        return new_scratch(self.device.xp, self.device.slots(size), table.roles, programs.registers)
 
     def _refuse_overflow(self, windows: CandidateWindows, numbers: Array) -> None:
         """Raise ConditionOverflow for the first window in which a condition overflowed."""

@@ -14,6 +14,7 @@ import numpy as np
 from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
+from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.direct_matches import count_directly, find_directly
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
@@ -61,14 +62,21 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
         found = _read_lifted(run, source, memory) if run.searches else PhaseOne(source.whole())
         if found is not None:
             return found
-    if not {"summary", "chain"} & set(plan.pruning) or not plan.windows_suffice:
+    if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and walks_chains(plan))):
         return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
     (tables,) = run.tables
     query = pattern_on_device(plan, tables, run.own, source, run.device)
-    batches = _batches(source, memory, memory.batch_events(source.resident))
+    try:
+        batches = _batches(source, memory, memory.batch_events(source.resident))
+    except TooLittleMemory:
+        if plan.windows_suffice:
+            raise
+        return PhaseOne(source.whole())
     if not _is_direct(query, source):
         searched = search_on_device(run, query, source, batches, memory)
-        return _find_candidates(run, query, source, batches) if searched is None else searched
+        if searched is not None:
+            return searched
+        return _find_candidates(run, query, source, batches) if plan.windows_suffice else PhaseOne(source.whole())
     if run.plan.settings.output == "count":
         return count_directly(run, query, source, batches)
     return find_directly(run, query, source, batches, memory)

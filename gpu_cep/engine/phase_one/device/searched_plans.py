@@ -10,6 +10,7 @@ from gpu_cep.engine.phase_one.device.counted_matches import count_on_device, cou
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
+from gpu_cep.engine.phase_one.device.negated_events import holds_scopes
 from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep.engine.phase_one.run import JoinInputs, PhaseOne
@@ -24,10 +25,16 @@ _BANK_SHARE = 4
 def searches_windows(plan: EventPlan) -> bool:
     """Return whether a device can find matches of `plan` behind phase 1, which the CPU can do, too.
 
-    Without conditions between bindings labels decide the matches, as a rule, and no window is searched if all are kept.
+    Without conditions between bindings and negations labels decide the matches, as a rule. No window
+    is searched then if all are kept.
     """
-    walked = walks_chains(plan) and (bool(plan.branches[0].conditions) or not plan.settings.keeps_all)
+    walked = walks_chains(plan) and (_relates_events(plan) or not plan.settings.keeps_all)
     return plan.contenders == JOINED or reads_lifted(plan) or walked or counts_by_states(plan)
+
+
+def _relates_events(plan: EventPlan) -> bool:
+    """Return whether the plan's branch has conditions between bindings or negations."""
+    return bool(plan.branches[0].conditions or plan.branches[0].negations)
 
 
 def search_on_device(
@@ -38,7 +45,9 @@ def search_on_device(
         return None
     if counts_by_states(query.plan):
         return count_on_device(run, query, source, batches, memory)
-    return walk_on_device(run, query, source, batches, memory) if walks_chains(query.plan) else None
+    if not walks_chains(query.plan) or not holds_scopes(query.tables.branch, source, batches):
+        return None
+    return walk_on_device(run, query, source, batches, memory)
 
 
 def join_inputs(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> JoinInputs | None:

@@ -26,12 +26,13 @@ from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
+from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import RunNumber
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
 
 
@@ -90,8 +91,12 @@ def _hold(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batc
     candidates = prune_on_device(query, windows, run.profile)
     if not candidates.starts.size:
         return None
+    branch = query.tables.branch
     with run.profile.stage("candidates"):
-        return hold_windows(windows, candidates)
+        held = hold_windows(windows, candidates, events_before_matches(windows, branch))
+        if not branch.negations:
+            return held
+        return replace(held, negations=negations_on_device(query, run.device, source, batch, windows, held.events))
 
 
 def _walk_batch(
@@ -138,7 +143,7 @@ def _walk_windows(
             _account(run, walks, counted)
             found += _bring_back(run, walks, counted, max(1, memory.bound_events // 2), used)
             left.append(device.download(counted.windows.starts[counted.left]))
-            _mark_windows(device, counted, used)
+            _mark_windows(walks, counted, used)
     return found, np.concatenate(left)
 
 
@@ -180,8 +185,10 @@ def _bring_back(run: DeviceRun, walks: ChainWalks, counted: CountedRuns, most: i
     return found
 
 
-def _mark_windows(device: Device, counted: CountedRuns, used: Array) -> None:
-    """Mark all events of the windows that are left to the CPU."""
+def _mark_windows(walks: ChainWalks, counted: CountedRuns, used: Array) -> None:
+    """Mark all events of the windows that are left to the CPU, and those that negations may rule out."""
     if counted.left.size:
         starts, ends = counted.windows.starts[counted.left], counted.windows.ends[counted.left]
-        used |= covered_events(device.xp, starts, ends, int(used.size))
+        used |= covered_events(walks.device.xp, starts, ends, int(used.size))
+        if walks.held.negations is not None:
+            used[walks.held.negations.places] = True

@@ -1,0 +1,85 @@
+"""Judge the negations of matches of chains side by side, each match by itself.
+
+The matches are runs that :mod:`gpu_cep_kernels.automaton.chain_windows` has walked. No event of a
+match lies in the scope of a negation, since all variables stand on either side of it. So the ends
+of bindings, which runs keep, decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold
+from gpu_cep_kernels.automaton.chain_windows import ChainConditions, ChainPath, ChainRuns, ChainScratch, RunNumber
+from gpu_cep_kernels.compile.jit import kernel, rule
+from gpu_cep_kernels.rules.negation import first_in_scope, is_too_late, stream_of
+from gpu_cep_kernels.rules.tables import AggregateValues, Ints, NegationTable, PathState, Registers
+from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath
+
+
+@rule
+def _latest_before(n: int, base: int, negations: NegationTable, slots: Ints) -> int:
+    """Return the last of the events behind which negation n's scope begins; −1 if the window alone bounds it."""
+    latest = -1
+    for k in range(negations.after_first[n], negations.after_first[n + 1]):
+        latest = max(latest, slots[2 * negations.after[k] + 1] - base)
+    return latest
+
+
+@rule
+def _earliest_behind(n: int, base: int, negations: NegationTable, slots: Ints) -> int:
+    """Return the first of the events before which negation n's scope ends; −1 if the window alone bounds it."""
+    earliest = -1
+    for k in range(negations.before_first[n], negations.before_first[n + 1]):
+        event = slots[2 * negations.before[k]] - base
+        earliest = event if earliest < 0 else min(earliest, event)
+    return earliest
+
+
+@rule
+def _is_ruled_out(
+    n: int, stream: int, conditions: JudgedConditions, judged: Chain, negations: NegationTable, slots: Ints, path: JudgingPath
+) -> bool:  # fmt: skip
+    """Return whether an event in the scope of negation n satisfies its conditions.
+
+    The slots hold the ends of the match's bindings.
+    """
+    base = conditions.base
+    first, last = slots[0] - base, slots[slots.size - 2] - base
+    latest, earliest = _latest_before(n, base, negations, slots), _earliest_behind(n, base, negations, slots)
+    k = first_in_scope(n, latest, last, stream, 0, negations)
+    ruled_out, inside = False, True
+    while k < negations.place_first[n + 1] and inside and not ruled_out:
+        place = negations.places[k]
+        inside = not is_too_late(place, earliest, first, stream, negations)
+        if inside:
+            slots[slots.size - 1] = base + place
+            ruled_out = all_hold(n, conditions, judged, slots, path)
+        k += 1
+    return ruled_out
+
+
+@kernel(writes=("runs",), scratch=("scratch",))
+def rule_out_runs(
+    low: int, high: int, slot: int, found: Any, conditions: ChainConditions, judged: Chain, negations: NegationTable, scratch: ChainScratch,
+    runs: ChainRuns,
+) -> None:  # fmt: skip
+    """Let runs that end in matches end in none if a negation rules that out.
+
+    They are those of the windows ``found[low:high]``. A run whose conditions overflow has a FAULT.
+    """
+    numbers, values = runs.numbers, runs.aggregates
+    state, own = scratch.state[slot], scratch.registers
+    registers = Registers(own.rows[slot], own.places[slot], own.ints[slot], own.floats[slot], own.nulls[slot])
+    for i in range(low, high):
+        w = found[i]
+        slots = runs.slots[w]
+        path = ChainPath(state, AggregateValues(values.counts[w], values.ints[w], values.floats[w]), registers)
+        state[PathState.ERROR_CONDITION] = 0
+        stream = stream_of(slots[0] - conditions.base, 0, negations.streams)
+        ruled_out = False
+        for n in range(negations.variable.size):
+            ruled_out = ruled_out or _is_ruled_out(n, stream, conditions, judged, negations, slots, path)
+        if ruled_out:
+            numbers[RunNumber.DEPTH, w] = 0
+        numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
