@@ -177,11 +177,13 @@ def _explain_slices(
 
 def _phase_two(plan: EventPlan, choice: Choice) -> str:
     """Return what runs phase 2 of a plan."""
-    from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
+    from gpu_cep.engine.phase_one.device.chain_walks import is_robust, walks_chains
     from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
 
     if choice.way is not Way.GPU:
         return "cpu"
     if reads_lifted(plan):
         return "gpu (cpu where labels leave a choice)"
-    return "gpu (cpu where an event leaves a choice)" if walks_chains(plan) else "cpu"
+    if not walks_chains(plan):
+        return "cpu"
+    return f"gpu (cpu where {'a run takes many steps' if is_robust(plan) else 'an event leaves a choice'})"

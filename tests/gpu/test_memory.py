@@ -83,6 +83,13 @@ CASES = {
     "runs that do not overlap": Case(
         "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x >= b[i-1].x - 95 WITHIN 40", {"after_match": "skip_past_last"}, {"types": "AABBC"}
     ),
+    "negations": Case(
+        "PATTERN SEQ(NOT(A n), B b, NOT(B m), C c, NOT(C o)) WHERE n.x > b.x + 90 AND m.x > c.x + 90 AND o.x > b.x + 90 WITHIN 40",
+        {"partition_by": "k"},
+    ),
+    "single variables, robustly": Case(
+        "PATTERN SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x WITHIN 40", {"strategy": "robust_skip_till_next_match"}
+    ),
     "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
     "neighbours by programs": Case(
         "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from gpu_cep_kernels.automaton.chain_windows import (
     new_scratch,
     walk_chain_windows,
 )
+from gpu_cep_kernels.automaton.robust_windows import walk_robust_windows
 from gpu_cep_kernels.automaton.single_runs import CURRENT
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -30,7 +32,9 @@ from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
 from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS, QUANTIFIED
 
 
-def _walking(size: int, random: Random, slots: int, counting: bool = True, steps: int = UNBOUNDED, **given: Any) -> Call:
+def _walking(
+    size: int, random: Random, slots: int, counting: bool = True, steps: int = UNBOUNDED, kernel: Any = walk_chain_windows, **given: Any
+) -> Call:  # fmt: skip
     """Runs that are begun; if not `counting`, matches are written, whose events were counted before."""
     _, (windows, events, criteria, chain, *_) = walking_chain(size, random, slots, **given)
     variables, values = len(criteria.pattern.minimum), len(criteria.conditions.aggregates.step)
@@ -44,7 +48,7 @@ def _walking(size: int, random: Random, slots: int, counting: bool = True, steps
     going = np.argsort(windows.starts - windows.ends, kind="stable")
     shared = (windows, following, chain_criteria(criteria.pattern, criteria.conditions), chain)
     if not counting:
-        walk_chain_windows(0, len(going), 0, going, *shared, ChainWalk(True, UNBOUNDED), scratch, runs, matches)
+        kernel(0, len(going), 0, going, *shared, ChainWalk(True, UNBOUNDED), scratch, runs, matches)
         depth = runs.numbers[RunNumber.DEPTH].astype(np.int64)
         found = depth > 0
         counts, bound = np.zeros((int(found.sum()), variables), np.int32), np.zeros(depth.sum(), np.int32)
@@ -88,6 +92,17 @@ CHAIN_WINDOW_CASES: tuple[KernelCase, ...] = (
             "choice": {"exclusive": False},
             "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS, "counting": False},
             "mean": {"conditions": MEAN, "programs": MEAN_PROGRAMS, "counting": False},
+        },
+    ),
+    *cases(
+        walk_robust_windows,
+        partial(_walking, kernel=walk_robust_windows, robust=True, exclusive=False),
+        {
+            "counting": {},
+            "untied": {"tied": False},
+            "writing": {"counting": False},
+            "writing-resting": {"counting": False, "steps": 2},
+            "sifted": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS, "counting": False},
         },
     ),
     *cases(rule_out_runs, _ruling_out, {"": {}, "float64": {"time": np.float64}}),

@@ -195,6 +195,13 @@ DEVICE = (
         (WALKS,),
     ),
     Fault(
+        "a-robust-run-goes-on-from-its-start",
+        "kernels/gpu_cep_kernels/automaton/robust_windows.py",
+        "v, event = int(numbers[RunNumber.DEPTH, w]), int(numbers[RunNumber.EVENT, w])",
+        "v, event = 0, int(numbers[RunNumber.EVENT, w])",
+        (WALKS,),
+    ),
+    Fault(
         "a-scope-begins-behind-the-first-event-of-a-binding",
         "kernels/gpu_cep_kernels/automaton/chain_negations.py",
         "slots[2 * negations.after[k] + 1]",

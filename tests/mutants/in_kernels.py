@@ -274,8 +274,8 @@ KERNELS = (
     Fault(
         "robust-walk-steps-back-too-far",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "event = slots[2 * v] - conditions.base + 1 if v >= 0 else end",
-        "event = slots[2 * v] - conditions.base + 2 if v >= 0 else end",
+        "event = slots[2 * v] - conditions.base + 1 if v >= 0 else stop",
+        "event = slots[2 * v] - conditions.base + 2 if v >= 0 else stop",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
     Fault(

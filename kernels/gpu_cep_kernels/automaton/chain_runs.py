@@ -206,27 +206,20 @@ def _walk_window(
 
 
 @rule
-def _walk_singles(
-    start: int, end: int, robust: bool, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints,
-    path: EventPath, matches: MatchTable,
-) -> tuple[int, Status]:  # fmt: skip
-    """Find the first match of a window, and write its events and counts; return how many events it binds, and why it stops.
+def follow_singles(
+    v: int, event: int, start: int, stop: int, robust: bool, limit: int, events: WalkedEvents, criteria: WalkedCriteria, chain: Chain,
+    slots: Ints, path: JudgingPath,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Bind an event to variable v and to each behind it; `event` is looked at next, none from `stop` on.
 
-    Each variable binds one event: the first one that it may, or, under the `robust` strategy, the first one from which a match
-    follows. It binds 0 if there is no match. It is not FINISHED after many robust steps, or where no room is left.
+    Return the variable that is to be bound next, the event that is looked at next, the steps, and
+    how many of them rejected an event. The variable is the number of variables where a match ends
+    the run, and −1 where none does. Else more than `limit` steps were made, and the run can go on.
     """
-    conditions, state = criteria.conditions, path.state
-    # a match that binds a later event is ruled out; but an earlier one that a robust search would then find is none
-    stop = end if robust else min(end - 1, path.cut.state[CutState.LAST]) + 1
-    m, place, variables, current = state[PathState.MATCHES], state[PathState.EVENTS], criteria.pattern.minimum.size, slots.size - 1
-    kept = conditions.aggregates.first
-    v, event, until, steps, rejected = 0, int(events.occurrence[0, start]), start + 1, 0, 0
-    status = Status.FINISHED
-    if variables > path.event.size:
-        status = Status.PATH_FULL
-    elif not counting and place + variables > matches.events.size:
-        status = Status.OUTPUT_FULL
-    while 0 <= v < variables and status == Status.FINISHED:
+    conditions, variables, current = criteria.conditions, criteria.pattern.minimum.size, slots.size - 1
+    kept, steps, rejected = conditions.aggregates.first, 0, 0
+    while 0 <= v < variables and (v == 0 or steps <= limit):
+        until = stop if v > 0 else start + 1
         if v > 0:
             event, passed = next_sifted(v, event, until, events, conditions, chain.sieve, slots)
             steps += passed + 1
@@ -242,11 +235,35 @@ def _walk_singles(
                 event, rejected = event + 1, rejected + 1
         elif robust:
             v -= 1
-            event = slots[2 * v] - conditions.base + 1 if v >= 0 else end
+            event = slots[2 * v] - conditions.base + 1 if v >= 0 else stop
         else:
-            state[PathState.WASTED] += max(v + 1 - SHORT, 0)
+            path.state[PathState.WASTED] += max(v + 1 - SHORT, 0)
             v = _NONE
-        until = stop if v > 0 else start + 1
+    return v, event, steps, rejected
+
+
+@rule
+def _walk_singles(
+    start: int, end: int, robust: bool, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints,
+    path: EventPath, matches: MatchTable,
+) -> tuple[int, Status]:  # fmt: skip
+    """Find the first match of a window, and write its events and counts; return how many events it binds, and why it stops.
+
+    Each variable binds one event: the first one that it may, or, under the `robust` strategy, the first one from which a match
+    follows. It binds 0 if there is no match. It is not FINISHED after many robust steps, or where no room is left.
+    """
+    conditions, state = criteria.conditions, path.state
+    # a match that binds a later event is ruled out; but an earlier one that a robust search would then find is none
+    stop = end if robust else min(end - 1, path.cut.state[CutState.LAST]) + 1
+    m, place, variables = state[PathState.MATCHES], state[PathState.EVENTS], criteria.pattern.minimum.size
+    v, steps, rejected, status = 0, 0, 0, Status.FINISHED
+    if variables > path.event.size:
+        status = Status.PATH_FULL
+    elif not counting and place + variables > matches.events.size:
+        status = Status.OUTPUT_FULL
+    else:
+        event, limit = int(events.occurrence[0, start]), ROBUST_STEPS if robust else UNBOUNDED
+        v, _, steps, rejected = follow_singles(v, event, start, stop, robust, limit, events, criteria, chain, slots, path)
         status = Status.CHOICE if robust and steps > ROBUST_STEPS else status
     depth = variables if v == variables and status == Status.FINISHED else 0
     if not counting:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
-from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables, are_single, is_chain
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
@@ -31,6 +32,8 @@ from gpu_cep_kernels.automaton.chain_windows import (
     walk_chain_windows,
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
+from gpu_cep_kernels.automaton.robust_windows import walk_robust_windows
+from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
@@ -55,14 +58,21 @@ def walks_chains(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
     The pattern is a chain under skip-till-next-match, so that each start has one match at most.
-    Negations may rule it out. No condition calls a function of the CPU.
+    Negations may rule it out. Under robust skip-till-next-match its variables bind one event each,
+    and nothing is negated. No condition calls a function of the CPU.
     """
     judged = len(plan.branches) == 1 and not {"summary", "chain"}.isdisjoint(plan.pruning)
     asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
-    if not judged or not asked or plan.strategy != "skip_till_next_match" or "ses_automaton" not in plan.contenders:
+    if not judged or not asked or "ses_automaton" not in plan.contenders:
         return False
     (branch,) = plan.branches
-    return not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
+    followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and not branch.negations and are_single(plan, branch))
+    return followed and not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
+
+
+def is_robust(plan: EventPlan) -> bool:
+    """Return whether runs of a plan step back from events that lead to no match."""
+    return plan.strategy == "robust_skip_till_next_match"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +110,26 @@ def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array |
 
 @dataclass(frozen=True, slots=True)
 class WalkTables:
-    """The tables of a chain on a card, and what its negations judge (None: it has none); its bank is empty."""
+    """The tables of a chain on a card, and what its negations judge (None: it has none); its bank is empty.
+
+    `walk` follows the runs of windows.
+    """
 
     tables: MatcherTables
     criteria: ChainCriteria
     chain: Chain
     negated: Chain | None
+    walk: Kernel[..., Any]
 
 
-def walk_tables(tables: MatcherTables, device: Device) -> WalkTables:
+def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkTables:
     """Return the tables of a branch that is a chain, on the card."""
     nothing = np.empty(0, np.uint64)
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     judged = (tables.chain, None) if tables.negated_chain is None else tables.negated_chain
     criteria, (chain, negated) = to_device(device, (chain_criteria(tables.pattern, conditions), tuple(judged)))
-    return WalkTables(tables, criteria, chain, negated)
+    return WalkTables(tables, criteria, chain, negated, walk_robust_windows if is_robust(plan) else walk_chain_windows)
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
@@ -185,7 +199,7 @@ class ChainWalks:
         launches = 0
         while going.size and launches < MOST_LAUNCHES:
             arguments = windows, self.held.following, criteria, self.own.chain, walk, scratch, runs, matches
-            self.device.launch(walk_chain_windows, int(going.size), going, *arguments)
+            self.device.launch(self.own.walk, int(going.size), going, *arguments)
             going = going[runs.numbers[RunNumber.STATUS][going] == int(Status.STEPS_SPENT)]
             launches += 1
 

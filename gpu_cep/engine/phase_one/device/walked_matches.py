@@ -52,7 +52,7 @@ class _Walked:
 
 def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
     """Return the matches that are found on the device, and the windows left to the CPU, with the events of both."""
-    tables = walk_tables(query.tables, run.device)
+    tables = walk_tables(query.plan, query.tables, run.device)
     walked = [found for batch in batches if (found := _walk_batch(run, query, source, batch, memory, tables)) is not None]
     with run.profile.stage("candidates back"):
         events, matches, left = _unite(walked, query.variables)
