@@ -1,7 +1,12 @@
-"""How many examples a property tries: few in the fast suite, more in the full one, or as many as CEP_EXAMPLES asks for."""
+"""How much a test tries: few in the fast suite, more in the full one, or as many examples of a property as CEP_EXAMPLES asks for."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations, product
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # Of a property that says nothing else.
@@ -12,6 +17,28 @@ def examples(fast: int, full: int) -> settings:
     """Return the settings of a property that tries so many examples in the fast suite, and in the full one; asked for more, that many."""
     by_suite = {"fast": fast, "full": full}
     return settings(max_examples=by_suite.get(settings.get_current_profile_name(), max(full, settings().max_examples)))
+
+
+def every_pair(**values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrise a test by all combinations of the values, of which the fast suite runs some that have every pair of two values."""
+    places = list(product(*(range(len(each)) for each in values.values())))
+    briefly = covering(places)
+    rows = [
+        pytest.param(*row, marks=() if place in briefly else pytest.mark.full)
+        for place, row in zip(places, product(*values.values()), strict=True)
+    ]
+    return pytest.mark.parametrize(tuple(values), rows)
+
+
+def covering(rows: list[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return rows that have all pairs of values in two columns that the given ones have: each time one with most of those that lack."""
+    pairs = {row: {*combinations(enumerate(row), 2)} for row in rows}
+    lacking, chosen = set().union(*pairs.values()), set[tuple[int, ...]]()
+    while lacking:
+        best = max(rows, key=lambda row: len(pairs[row] & lacking))
+        chosen.add(best)
+        lacking -= pairs[best]
+    return chosen
 
 
 def load(suite: str, asked: int | None, *, shrinks: bool) -> None:

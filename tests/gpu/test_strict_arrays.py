@@ -10,6 +10,7 @@ from hypothesis import given
 import gpu_cep
 from tests.conformance.expectation import answered
 from tests.drawn.queries import whole_language
+from tests.effort import every_pair
 
 SIZE = 240
 EVENTS = pa.table(
@@ -31,10 +32,9 @@ QUERIES = {
 }
 
 
-@pytest.mark.parametrize("prune", [True, ["filter", "summary"], False], ids=str)
-@pytest.mark.parametrize("output", ["indices", "count"])
-@pytest.mark.parametrize(("text", "options"), QUERIES.values(), ids=[*QUERIES])
-def test_queries_never_mix_host_and_device(strict, text, options, output, prune):
+@every_pair(prune=[True, ["filter", "summary"], False], output=["indices", "count"], name=[*QUERIES])
+def test_queries_never_mix_host_and_device(strict, name, output, prune):
+    text, options = QUERIES[name]
     expected = gpu_cep.match(EVENTS, text, engine="cpu", output=output, prune=prune, **options)
     assert gpu_cep.match(EVENTS, text, engine="gpu", output=output, prune=prune, **options).equals(expected)
     assert len(expected)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import chain_walks, disjoint_matches, in_pieces, on_device, walked_matches
 from gpu_cep.engine.phase_one.device.chain_walks import MOST_LAUNCHES, STEPS_PER_LAUNCH
-from tests.effort import examples
+from tests.effort import every_pair, examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
 from tests.engine.phase_one.test_device_batches import batches_of
 from tests.gpu.pieces import Pieces
@@ -119,26 +119,27 @@ def test_scopes_that_begin_in_another_batch_are_left_to_the_cpu():
             assert found("gpu", events, f"{text} WITHIN 30", partition_by=None).equals(wanted)
 
 
-@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize("text", [*QUERIES, "SEQ(A a, B b+, C c)", NEGATED[0], NEGATED_CHOICES[0], STEPPING_BACK[0]])
-@pytest.mark.parametrize(
-    ("keys", "batch", "walked"), [("s", 1_000, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)]
+@every_pair(
+    cut=[("s", 1_000, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)],
+    text=[*QUERIES, "SEQ(A a, B b+, C c)", NEGATED[0], NEGATED_CHOICES[0], STEPPING_BACK[0]],
+    after_match=["skip_past_last", "skip_to_next"],
+    output=["indices", "count"],
 )
-def test_matches_that_must_not_overlap_are_walked_to(text, keys, batch, walked, after_match):
+def test_matches_that_must_not_overlap_are_walked_to(cut, text, after_match, output):
     """Whatever the batches, the windows that are walked at a time, and the windows that are left to the CPU; also with derived keys."""
+    keys, batch, walked = cut
     if keys == "[s]":
         keys, key = None, "AND [s]" if "WHERE" in text else "WHERE [s]"
         text = f"{text.removesuffix(' }')} {key}{' }' * text.endswith(' }')}"
     events = drawn_events(np.random.default_rng(7), 400)
     pieces = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=batch, bound_events=50, ranked_values=1_000, walked=walked)
-    for output in ("indices", "count"):
-        options, profile = {"after_match": after_match, "output": output, "partition_by": keys}, cep.Profile()
-        wanted = found("cpu", events, f"{text} WITHIN 30", **options)
-        with device(pieces=pieces), patch.object(disjoint_matches, "BITS", 2):
-            assert found("gpu", events, f"{text} WITHIN 30", profile=profile, **options).equals(wanted)
-        assert "occurrences" in profile.seconds
-        assert profile.counts["matches"] > 1
-        assert ("left" in profile.counts) == text.startswith((CHOICE, NEGATED_CHOICES[0]))
+    options, profile = {"after_match": after_match, "output": output, "partition_by": keys}, cep.Profile()
+    wanted = found("cpu", events, f"{text} WITHIN 30", **options)
+    with device(pieces=pieces), patch.object(disjoint_matches, "BITS", 2):
+        assert found("gpu", events, f"{text} WITHIN 30", profile=profile, **options).equals(wanted)
+    assert "occurrences" in profile.seconds
+    assert profile.counts["matches"] > 1
+    assert ("left" in profile.counts) == text.startswith((CHOICE, NEGATED_CHOICES[0]))
 
 
 def test_the_matches_are_those_of_the_definition():

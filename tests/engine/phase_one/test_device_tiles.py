@@ -17,6 +17,7 @@ from gpu_cep.engine.phase_one.device.chunks import Chunk
 from gpu_cep.engine.phase_one.device.kept_events import KeySpan, span_of_groups
 from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
 from gpu_cep_kernels.phase_one.tiles import GROUP, NOWHERE, TILE
+from tests.effort import every_pair
 from tests.gpu.pieces import Pieces
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
@@ -77,9 +78,7 @@ def test_keys_of_all_kinds(keys, streams):
     assert sum(found["count"].to_pylist()) > 0
 
 
-@pytest.mark.parametrize("spread", [1, 2**20, 2**40], ids=["16 bits", "32 bits", "64 bits"])
-@pytest.mark.parametrize("variables", [2, 12, 40])
-@pytest.mark.parametrize("keys", [None, "k", "wide"])
+@every_pair(spread=[1, 2**20, 2**40], variables=[2, 12, 40], keys=[None, "k", "wide"])
 def test_many_events_are_sorted_by_way_of_packs(spread, variables, keys):
     """Times of several widths, codes of streams of 16 and 32 bits, and labels that fit beside them, or do not."""
     random = np.random.default_rng(variables)

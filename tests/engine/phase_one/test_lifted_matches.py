@@ -19,7 +19,7 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.phase_one.device import disjoint_matches, in_pieces, on_device
 from tests.conformance.expectation import answered, expected
 from tests.drawn.neighbours import neighbour_cases
-from tests.effort import examples
+from tests.effort import every_pair, examples
 from tests.engine.phase_one.test_device_batches import batches_of
 from tests.gpu.pieces import Pieces
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
@@ -118,20 +118,22 @@ def test_matches_of_a_slice_of_time_start_in_it():
     assert number == wanted > 20
 
 
-@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize(("keys", "ties", "batch"), [*CUTS, (["s", "k"], "strict", 7)])
-@pytest.mark.parametrize("text", [RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]"])
-def test_matches_are_taken_where_they_are_found(text, keys, ties, batch, after_match):
-    options = {"partition_by": keys, "ties": ties, "after_match": after_match}
-    for output in ("indices", "count"):
-        profiles = cep.Profile(), cep.Profile()
-        wanted = found("cpu", text, output=output, profile=profiles[0], **options)
-        with device(batch=batch), patch.object(disjoint_matches, "BITS", 2):
-            assert found("gpu", text, output=output, profile=profiles[1], **options).equals(wanted)
-        assert profiles[0].counts["matches"] > 1
-        assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
-        assert "lift" in profiles[1].seconds
-        assert "occurrences" not in profiles[1].seconds
+@every_pair(
+    text=[RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]"],
+    cut=[*CUTS, (["s", "k"], "strict", 7)],
+    after_match=["skip_past_last", "skip_to_next"],
+    output=["indices", "count"],
+)
+def test_matches_are_taken_where_they_are_found(text, cut, after_match, output):
+    keys, ties, batch = cut
+    options, profiles = {"partition_by": keys, "ties": ties, "after_match": after_match, "output": output}, (cep.Profile(), cep.Profile())
+    wanted = found("cpu", text, profile=profiles[0], **options)
+    with device(batch=batch), patch.object(disjoint_matches, "BITS", 2):
+        assert found("gpu", text, profile=profiles[1], **options).equals(wanted)
+    assert profiles[0].counts["matches"] > 1
+    assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
+    assert "lift" in profiles[1].seconds
+    assert "occurrences" not in profiles[1].seconds
 
 
 @pytest.mark.parametrize("keys", [None, "s"])

@@ -25,6 +25,7 @@ from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema
+from tests.effort import every_pair
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.slices.test_slices import QUERIES, streams
@@ -77,9 +78,7 @@ def test_slices_of_files_have_the_matches_of_streams(spark: SparkSession, tmp_pa
     assert assert_same(frame, QUERIES[name], partition_by="s")
 
 
-@pytest.mark.parametrize("keys", [None, "s"])
-@pytest.mark.parametrize("after_match", ["all", "skip_to_next", "skip_past_last"])
-@pytest.mark.parametrize("output", ["matches", "events", "count"])
+@every_pair(keys=[None, "s"], after_match=["all", "skip_to_next", "skip_past_last"], output=["matches", "events", "count"])
 def test_outputs(spark: SparkSession, tmp_path: Path, keys: Any, after_match: Any, output: Any) -> None:
     frame = spark.read.parquet(write(in_order(300), tmp_path / "t"))
     ties = {"ties": "position"} if after_match == "skip_past_last" else {}

@@ -12,6 +12,7 @@ import gpu_cep as cep
 from gpu_cep.engine.events import batches
 from gpu_cep.engine.windows import candidates
 from gpu_cep.errors import EventError, MatchLimitExceeded
+from tests.effort import every_pair
 
 RISE = "PATTERN SEQ(a, b+, c) WHERE b[1].x > a.x AND b[i].x > b[i-1].x AND c.x < last(b.x)"
 SIZE = 4_000
@@ -64,9 +65,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize("keys", [None, "k"])
-@pytest.mark.parametrize("query", QUERIES)
+@every_pair(after_match=["all", "skip_past_last", "skip_to_next"], keys=[None, "k"], query=QUERIES)
 def test_batches_and_threads_change_nothing(query, after_match, keys, monkeypatch):
     find = partial(found, query, EVENTS.slice(0, 800), after_match=after_match, partition_by=keys)
     wanted = find(prune=False)

@@ -15,6 +15,7 @@ from gpu_cep import errors
 from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.engine.matchers.joins import execution, join_tree
 from gpu_cep.plan.join_trees import Join, Leaf
+from tests.effort import every_pair
 
 KEYED = "PATTERN SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.y = d.y AND a.x < d.x AND a.x + c.x > b.x WITHIN 60"
 BUSHY = Join(Join(Leaf(3), Leaf(2)), Join(Leaf(1), Leaf(0)))
@@ -163,10 +164,12 @@ NEGATED = [
 ]
 
 
-@pytest.mark.parametrize("query", NEGATED)
-@pytest.mark.parametrize("tree", [None, Join(Leaf(2), Join(Leaf(1), Leaf(0))), Join(Join(Leaf(0), Leaf(2)), Leaf(1))])
-@pytest.mark.parametrize("ties", ["strict", "position"])
-@pytest.mark.parametrize("threads", [1, 2])
+@every_pair(
+    query=NEGATED,
+    tree=[None, Join(Leaf(2), Join(Leaf(1), Leaf(0))), Join(Join(Leaf(0), Leaf(2)), Leaf(1))],
+    ties=["strict", "position"],
+    threads=[1, 2],
+)
 def test_negations_rule_out_what_they_do_of_the_automaton(query, tree, ties, threads):
     table = events()
     wanted = matched(table, query, ties=ties, algorithm="ses_automaton")
