@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-import pytest
-
 import gpu_cep
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from tests.conformance.many_variables import ANY, CASES, NEXT
+from tests.effort import every_pair
 from tests.results import matches_of
 
 
@@ -21,13 +20,8 @@ class Cramped(DeviceMemory):
         return 7
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("strategy", [NEXT, ANY])
-@pytest.mark.parametrize("memory", [DeviceMemory(1 << 24, 16), Cramped(1 << 24, 16)], ids=["whole", "in pieces"])
-@pytest.mark.parametrize(
-    "prune",
-    [True, pytest.param(False, marks=pytest.mark.full), pytest.param(["filter", "chain"], marks=pytest.mark.full)],
-    ids=["pruned", "unpruned", "filtered and chained"],
+@every_pair(
+    name=[*CASES], strategy=[NEXT, ANY], memory=[DeviceMemory(1 << 24, 16), Cramped(1 << 24, 16)], prune=[True, False, ["filter", "chain"]]
 )
 def test_same_matches_in_the_same_order(name, strategy, memory, prune):
     case = CASES[name]
