@@ -87,7 +87,7 @@ def _find(run: EventRun, chosen: Choice, choices: Choices) -> Searched:
     if late is not first.ordered:
         first = replace(first, ordered=late)
     if first.counted is not None or (run.plan.settings.output == "count" and run.plan.settings.after_match == "all"):
-        return Searched(first, _limited(run.plan, _counts(run, first, choices)))
+        return Searched(first, _limited(run, _counts(run, first, choices)))
     graph = _graph(run, first)
     if graph is not None:
         return Searched(first, graph)
@@ -204,10 +204,14 @@ def _in_order(*counted: tuple[Indices, Indices]) -> tuple[Indices, Indices]:
     return starts[order], totals[order]
 
 
-def _limited(plan: EventPlan, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:
+def _limited(run: EventRun, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches at each first event, which stands once in them, as far as the plan keeps these."""
-    limit = plan.settings.limit_per_start
-    return counts if limit is None else [(starts, np.minimum(totals, limit)) for starts, totals in counts]
+    limit = run.plan.settings.limit_per_start
+    if limit is None:
+        return counts
+    kept = [(starts, np.minimum(totals, limit)) for starts, totals in counts]
+    run.profile.add("kept", sum(int(totals.sum()) for _, totals in kept))
+    return kept
 
 
 def _each_batch(
@@ -254,10 +258,12 @@ def _reported(
     """Return the matches that the run reports, their streams, and which of them it has settled (None: it settles none)."""
     if run.borders is not None:
         return settle_matches(run.plan, run.columns, ordered, matches, streams, run.borders)
-    if run.ends == WHOLE:
-        return matches, streams, None
-    kept = np.flatnonzero(are_reported(run.ends, ordered, matches))
-    return matches.reorder(kept), streams[kept], None
+    if run.ends != WHOLE:
+        kept = np.flatnonzero(are_reported(run.ends, ordered, matches))
+        matches, streams = matches.reorder(kept), streams[kept]
+    if not run.plan.settings.keeps_all:
+        run.profile.add("kept", len(matches))
+    return matches, streams, None
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

@@ -41,7 +41,7 @@ def _results(run: SlicedRun) -> Iterator[pa.Table]:
     """Give the results as slices decide them; warn at the end if there is none, and the query asks for a text that no event has."""
     some = False
     try:
-        for table in results_of_slices(run.sliced, _found_in_slices(run)):
+        for table in results_of_slices(run.sliced, _found_in_slices(run), run.profile):
             some = some or has_matches(run.sliced.whole, table)
             yield table
     finally:

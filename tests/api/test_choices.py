@@ -6,6 +6,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import gpu_cep as cep
 from gpu_cep import errors
@@ -128,6 +129,20 @@ def test_explain_shows_its_own_run_alone(query):
     explained = cep.explain(EVENTS, query, run=True, profile=profile)
     assert explained.counts == cep.explain(EVENTS, query, run=True, profile=alone).counts == alone.counts
     assert profile.counts == {name: before.get(name, 0) + alone.counts.get(name, 0) for name in [*before, *alone.counts]}
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("keep", [{"after_match": "skip_past_last"}, {"after_match": "skip_to_next"}, {"limit_per_start": 2}, {}])
+def test_explain_says_how_many_matches_are_kept(tmp_path, keep, output):
+    events, path = pa.table({"ts": range(60), "type": list("ABB") * 20}), tmp_path / "events.parquet"
+    parquet.write_table(events, path, row_group_size=6)
+    asked = {"strategy": "skip_till_any_match", **keep}
+    kept = cep.match(events, PATTERN, **asked).num_rows
+    for given, memory in ((events, None), (path, 2_000)):
+        explained = cep.explain(given, PATTERN, output=output, memory=memory, run=True, **asked)
+        assert explained.counts.get("kept") == (kept if keep else None)
+        assert explained.counts["matches"] >= kept
+        assert (" slices of time" in str(explained)) == (memory is not None)
 
 
 def test_a_run_that_fails_leaves_what_it_counted():

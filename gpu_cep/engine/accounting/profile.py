@@ -25,7 +25,8 @@ class Profile:
     * ``pivots``: events of the rarest variable, if the lazy chain ran (on the CPU in place of windows);
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
     * ``nodes``: nodes of NFA^b's buffer, if that ran;
-    * ``matches``, and ``steps`` (those that ``max_steps`` bounds);
+    * ``matches`` that were found, and ``steps`` (those that ``max_steps`` bounds);
+    * ``kept``: matches that `after_match` or `limit_per_start` keep, if they may drop some;
     * ``timeouts``: starts whose window ended without a match, where a stream returns these;
     * ``left``: candidate windows that a device left to the CPU, if it did;
     * ``rows`` and ``partitions``: those of MATCH_RECOGNIZE, in place of events and what follows.

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.accounting.profile import Profile, Unread
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.output.result_tables import plain_zeros
 from gpu_cep.engine.slices.disjoint import Held, Later, keys_of, take_decided
@@ -23,17 +24,18 @@ _MOST_MATCHES = 2.0**62
 MATCH_ID, COUNT = "match_id", "count"
 
 
-def results_of_slices(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
+def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None = None) -> Iterator[pa.Table]:
     """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
 
-    The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end.
+    The rows of ``skip_past_last`` come with the slice by which they are certain, and `profile` receives how many matches
+    these are. Counts come once, at the end.
 
     Raises
     ------
     MatchLimitExceeded
         More matches are kept than the settings allow, or than a count can say.
     """
-    decided = _decided(sliced, found) if sliced.takes else (table for table, _ in found)
+    decided = _decided(sliced, found, profile or Unread()) if sliced.takes else (table for table, _ in found)
     if sliced.totals:
         return iter([total_of(sliced, decided)])
     return _numbered(sliced, decided) if sliced.whole.settings.output == "events" else decided
@@ -64,14 +66,16 @@ def _by_stream(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
         raise MatchLimitExceeded(f"the result of {rows.num_rows:,} rows: {fault}; {LESS_MEMORY}") from fault
 
 
-def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
+def _decided(sliced: SlicedPlan, found: Iterable[Found], profile: Profile) -> Iterator[pa.Table]:
     """Give the matches that ``skip_past_last`` keeps, as soon as that is certain."""
     held: Held | None = None
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
-        kept += _number_of_matches(sliced, taken)
+        number = _number_of_matches(sliced, taken)
+        profile.add("kept", number)
+        kept += number
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
         yield taken

@@ -25,7 +25,7 @@ from gpu_cep_spark.reports.row_metrics import rows_read_and_shuffled
 COUNTS = (
     "tasks", "rows read", "row groups read", "bytes read",
     "parts", "events", "copies", "rows", "partitions", "filtered", "windows", "summarised", "candidates", "left", "situations", "pivots",
-    "pairs", "nodes", "matches", "timeouts", "steps",
+    "pairs", "nodes", "matches", "kept", "timeouts", "steps",
 )  # fmt: skip
 ENGINES = ("cpu", "gpu")
 STAGES = (
