@@ -146,7 +146,8 @@ def as_row_pattern(pattern: str | RowPatternQuery) -> RowPatternQuery:
 
 
 def check_row_settings(settings: Settings) -> None:
-    """Raise UnsupportedError with all settings that mean nothing to row patterns."""
+    """Raise PatternError if a setting has no value that it may have, UnsupportedError with all that mean nothing to row patterns."""
+    check_settings(settings)
     faults = []
     for name, known in _ROW_SETTINGS.items():
         given, message = getattr(settings, name), "is not supported for MATCH_RECOGNIZE"

@@ -145,6 +145,15 @@ def test_explain_says_how_many_matches_are_kept(tmp_path, keep, output):
         assert (" slices of time" in str(explained)) == (memory is not None)
 
 
+@pytest.mark.parametrize("unsound", [{"max_steps": "x"}, {"engine": "x"}, {"max_matches": -1}])
+@pytest.mark.parametrize("call", [cep.explain, cep.report, lambda events, query, **given: cep.stream(query, events.schema, **given)])
+def test_row_patterns_are_refused_as_match_refuses_them(call, unsound):
+    query = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A+) WITHIN 5 DEFINE A AS ts >= FIRST(ts))"
+    with pytest.raises(errors.PatternError) as caught:
+        call(EVENTS, query, **unsound)
+    assert str(caught.value) == fault(errors.PatternError, query, **unsound)
+
+
 def test_a_run_that_fails_leaves_what_it_counted():
     profile, asked = cep.Profile(), {"strategy": "skip_till_any_match", "max_matches": 1}
     with pytest.raises(errors.MatchLimitExceeded):
