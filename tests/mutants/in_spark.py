@@ -202,6 +202,13 @@ SPARK = (
         ("tests/spark/files/test_pieces.py",),
     ),
     Fault(
+        "several-tasks-of-neighbours-always-pay",
+        "spark_glue/gpu_cep_spark/files/pieces.py",
+        "(_SHARED_READING + _NEIGHBOURS / cores)",
+        "(_NEIGHBOURS / cores)",
+        ("tests/spark/files/test_pieces.py",),
+    ),
+    Fault(
         "files-elsewhere-may-be-others",
         "spark_glue/gpu_cep_spark/files/footers.py",
         "if scan.size not in (None, size):",

@@ -18,6 +18,7 @@ from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number, longest_turn
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.files.footers import Footers
 from gpu_cep_spark.files.key_buckets import Bucket
@@ -36,6 +37,10 @@ CHEAP, DEAREST = 1.35, 1.8
 # Bytes in memory of the columns that a piece reads, if nobody says how much a worker may take; and how many times as many a slice may
 # hold where smaller ones read too much twice.
 USUAL_BYTES, LARGER = 1 << 28, 4
+# Several tasks that read rows twice take hardly less time than one that reads all, if they take this share of its time or more.
+HARDLY_LESS = 0.75
+# In the time to read a row: to read one and drop it by its key, and to match one where conditions between neighbours decide.
+_SHARED_READING, _NEIGHBOURS = 1.4, 1.5
 _NONE: Numbers = np.empty(0, np.int64)
 # The share of the rows of one core that the largest group of streams may have.
 _LARGEST = 1.5
@@ -106,7 +111,7 @@ def divide(
     wanted = wanted_pieces(int(groups.rows.sum()), cores)
     most = USUAL_BYTES if size is None else size
     if wanted == 1 and int(groups.size.sum()) <= most:
-        return Pieces((Piece(np.arange(len(groups))),), timed=False, told="one piece")
+        return _one_piece(groups)
     clusters = _clusters(scan, footers, keys)
     if clusters is not None and _is_balanced(clusters, groups.rows, cores):
         return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
@@ -114,9 +119,34 @@ def divide(
         return _by_time(plan, groups, (wanted, cores), most, share, whole=whole)
     except NoScanError as fault:
         try:
-            return _by_bucket(groups, keys, min(wanted, cores), most, share)
+            return _by_bucket(plan, groups, keys, min(wanted, cores), most, share)
         except NoScanError as other:
             raise NoScanError(f"{fault}, its files are not clustered by a key, and {other}") from None
+
+
+def _one_piece(groups: RowGroups, why: str = "") -> Pieces:
+    """Return one piece of all row groups; `why` says in words why there is no other."""
+    return Pieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
+
+
+def _in_one_piece(groups: RowGroups, turn: float, most: int, others: str) -> Pieces | None:
+    """Return one piece if the `others`, which take the share `turn` of its time, take hardly less; None if they pay.
+
+    None, too, if all events are more than the `most` bytes that a worker may hold.
+    """
+    if turn < HARDLY_LESS or int(groups.size.sum()) > most:
+        return None
+    return _one_piece(groups, f", since {others} would take {turn:.2f} × its time")
+
+
+def turn_of_buckets(plan: AnyPlan, cores: int) -> float:
+    """Return the time of tasks that each read all rows and match some streams, for each time of one task that matches all.
+
+    It is known where conditions between neighbours decide. Else matching is taken for all of it, as if reading took no time.
+    """
+    if isinstance(plan, EventPlan) and "lift" in plan.pruning:
+        return (_SHARED_READING + _NEIGHBOURS / cores) / (1 + _NEIGHBOURS)
+    return 1 / cores
 
 
 def wanted_pieces(rows: int, cores: int) -> int:
@@ -177,8 +207,12 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
     return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _by_bucket(groups: RowGroups, keys: Sequence[str], cores: int, most: int, share: Callable[[], float]) -> Pieces:
+def _by_bucket(
+    plan: AnyPlan, groups: RowGroups, keys: Sequence[str], cores: int, most: int, share: Callable[[], float]
+) -> Pieces:  # fmt: skip
     """Return pieces of all row groups and of some streams each, as many for each core as let a task hold some times `most` bytes.
+
+    It is one piece of all streams if that takes hardly longer.
 
     Raises
     ------
@@ -191,6 +225,9 @@ def _by_bucket(groups: RowGroups, keys: Sequence[str], cores: int, most: int, sh
     turns = max(1, -(-int(groups.size.sum()) // (cores * LARGER * most)))
     tasks = cores * turns
     refuse_readings(turns, cores, share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
+    alone = _in_one_piece(groups, turn_of_buckets(plan, cores), most, f"{tasks:,} by a hash of keys")
+    if alone is not None:
+        return alone
     everything = np.arange(len(groups))
     pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
     return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
@@ -200,6 +237,8 @@ def _by_time(
     plan: AnyPlan, groups: RowGroups, wanted: tuple[int, int], most: int, share: Callable[[], float], *, whole: bool
 ) -> Pieces:  # fmt: skip
     """Return slices of time, of which as many are `wanted` for so many cores, if that does not read too much twice.
+
+    It is one piece of all times if that takes hardly longer.
 
     Raises
     ------
@@ -213,6 +252,10 @@ def _by_time(
     (number, cores), reads_outside = wanted, isinstance(plan, IntervalPlan)
     reach = Reach(plan.query.window.length, looks_back(plan))
     cut = choose_cut(groups, reach, min(number, cores) if reads_outside else number, cores, most)
+    turn = cut.longest_turn(cores) / int(groups.rows.sum())
+    alone = _in_one_piece(groups, turn, most, f"{len(cut.slices):,} slices of time")
+    if alone is not None:
+        return alone
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
     if not reads_outside:

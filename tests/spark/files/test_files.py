@@ -44,6 +44,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
     monkeypatch.setattr(file_pieces, "CHEAP", 9.0)
     monkeypatch.setattr(file_pieces, "DEAREST", 9.0)
+    monkeypatch.setattr(file_pieces, "HARDLY_LESS", 9.0)
 
 
 def in_order(rows: int = ROWS, seed: int = 1) -> pa.Table:

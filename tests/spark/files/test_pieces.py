@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Reach
+from gpu_cep.keywords import read_keywords
+from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark.files import pieces as file_pieces
-from gpu_cep_spark.files.pieces import choose_cut, wanted_pieces
+from gpu_cep_spark.files.footers import Footers
+from gpu_cep_spark.files.pieces import Workers, choose_cut, divide, wanted_pieces
 from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.scans import FileScan
 from tests.effort import examples
 
+RISES = "PATTERN SEQ(a, b+) WHERE partition_contiguity { b[1].x > a.x AND b[i].x > b[i-1].x }"
 MILLION, WIDTH = 1_000_000, 20
 
 
@@ -70,6 +79,26 @@ def test_slices_are_larger_where_small_ones_read_too_much_twice() -> None:
 def test_what_takes_longer_than_the_scan_is_refused(groups: RowGroups, window: int, most: int, message: str) -> None:
     with pytest.raises(NoScanError, match=message):
         choose_cut(groups, Reach(window), 8, 2, most)
+
+
+@pytest.mark.parametrize(
+    ("groups", "text", "cores", "told"),
+    [
+        (10, "PATTERN SEQ(A a, B b) WITHIN 6000000", 2, "one piece, since 2 slices of time would take 0.80 × its time"),
+        (10, "PATTERN SEQ(A a, B b) WITHIN 4000000", 2, "2 slices of time, which read 1.40 × the rows"),
+        (10, RISES, 2, "one piece, since 2 by a hash of keys would take 0.86 × its time"),
+        (10, RISES, 8, "8 pieces by a hash of keys, which each read all rows"),
+        (20, RISES, 2, "2 pieces by a hash of keys, which each read all rows"),  # a worker may not hold all
+        (10, "PATTERN SEQ(A a, B b)", 2, "2 pieces by a hash of keys, which each read all rows"),
+    ],
+)
+def test_one_task_reads_all_where_several_take_hardly_less_time(groups: int, text: str, cores: int, told: str) -> None:
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.int64()})
+    plan = make_plan(text, schema, *read_keywords({"partition_by": "key"}))
+    held = in_order(groups)
+    footers = Footers(held, (replace(held, earliest=0 * held.rows, latest=held.rows),), (), groups, int(held.rows.sum()))
+    scan = FileScan(("a.parquet",), tuple(schema.names), schema, StructType(), {}, None)
+    assert divide(plan, scan, footers, ("key",), Workers(cores, None), lambda: 1.0, whole=False).told == told
 
 
 @examples(60, full=600)

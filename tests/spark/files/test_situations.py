@@ -47,7 +47,7 @@ QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlap
 @pytest.fixture(autouse=True)
 def _small_pieces() -> Iterator[None]:
     """Let few rows be many pieces, and let these read rows several times."""
-    limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0}
+    limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0, "HARDLY_LESS": 99.0}
     with patch.multiple(file_pieces, **limits), patch.object(outside_events, "TOGETHER", 1):
         yield
 

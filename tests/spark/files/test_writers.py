@@ -48,6 +48,7 @@ def few_rows_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
     monkeypatch.setattr(file_pieces, "CHEAP", 9.0)
     monkeypatch.setattr(file_pieces, "DEAREST", 9.0)
+    monkeypatch.setattr(file_pieces, "HARDLY_LESS", 9.0)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def same(events, name, **options):
 def same_of_files(events, name, harm):
     mark, place = folder / "of files", str(folder / "events.parquet")
     pq.write_table(events.sort_by("ts"), place, row_group_size=30)
-    pieces.FEWEST_ROWS, pieces.ROWS_OF_START, pieces.CHEAP, pieces.DEAREST = 20, 20, 9.0, 9.0
+    pieces.FEWEST_ROWS, pieces.ROWS_OF_START, pieces.CHEAP, pieces.DEAREST, pieces.HARDLY_LESS = 20, 20, 9.0, 9.0, 9.0
     jobs.make_stage = partial(harmed, harm, mark)
     report = cep.RunReport()
     found = cep.gpu_match(session.read.parquet(place), QUERIES[name], scan="files", report=report).toArrow()
