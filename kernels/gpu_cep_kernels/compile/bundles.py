@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
+from numba.core.cpu import CPUContext
 from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
 from numba.core.extending import NativeValue, lower_builtin, unbox
@@ -61,24 +62,25 @@ class _BundleModel(models.PrimitiveModel):
 register_default(Bundle)(_BundleModel)
 
 
-def _load(builder: Any, place: Any) -> Any:
+def _load(context: Any, builder: Any, place: Any) -> Any:
     """Return code that loads the value at a place, which never changes: number by number, as LLVM optimises it best."""
     kind = place.type.pointee
     if not isinstance(kind, (ir.LiteralStructType, ir.ArrayType)):
         value = builder.load(place)
-        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        if isinstance(context, CPUContext):
+            # a card's thread lays the value there itself, so that it does change
+            value.set_metadata("invariant.load", builder.module.add_metadata([]))
         return value
     whole = ir.Constant(kind, ir.Undefined)
     for part in range(len(kind.elements) if isinstance(kind, ir.LiteralStructType) else kind.count):
-        whole = builder.insert_value(whole, _load(builder, cgutils.gep_inbounds(builder, place, 0, part)), part)
+        whole = builder.insert_value(whole, _load(context, builder, cgutils.gep_inbounds(builder, place, 0, part)), part)
     return whole
 
 
 def _load_array(context: Any, builder: Any, kind: types.Array, place: Any) -> Any:
     """Return code that loads the array at a place: as few of its numbers as tell the others, since each is code to optimise."""
     position = context.data_model_manager[kind].get_field_position
-    names = ["data", "shape"] if _is_dense(kind) else ["data", "shape", "nitems", "strides"]
-    given = {name: _load(builder, cgutils.gep_inbounds(builder, place, 0, position(name))) for name in names}
+    given = {name: _load(context, builder, cgutils.gep_inbounds(builder, place, 0, position(name))) for name in _telling(kind)}
     whole = place.type.pointee
     size = ir.Constant(whole.elements[position("itemsize")], as_dtype(kind.dtype).itemsize)
     known = {"itemsize": size}
@@ -95,6 +97,11 @@ def _load_array(context: Any, builder: Any, kind: types.Array, place: Any) -> An
     return value
 
 
+def _telling(kind: types.Array) -> list[str]:
+    """Return the names of the numbers from which an array's others follow."""
+    return ["data", "shape"] if _is_dense(kind) else ["data", "shape", "nitems", "strides"]
+
+
 def _is_dense(kind: types.Array) -> bool:
     """Return whether an array's items lie side by side in one row."""
     return bool(kind.ndim == 1 and kind.layout == "C")
@@ -105,7 +112,7 @@ def _member(context: Any, builder: Any, kind: Bundle, bundle: Any, index: int) -
     place, member = cgutils.gep_inbounds(builder, bundle, 0, index), kind.types[index]
     if isinstance(member, Bundle):
         return place
-    return _load_array(context, builder, member, place) if isinstance(member, types.Array) else _load(builder, place)
+    return _load_array(context, builder, member, place) if isinstance(member, types.Array) else _load(context, builder, place)
 
 
 @lower_getattr_generic(Bundle)
@@ -158,3 +165,39 @@ def _unpack_array(kind: types.Array, given: Any, place: Any, c: Any) -> Any:
         cgutils.is_not_null(c.builder, fault),
         c.builder.icmp_unsigned("!=", size, size.type(as_dtype(kind.dtype).itemsize)),
     )
+
+
+def lay_out(typing: Any, given: Any) -> Any:
+    """Return the type of a tuple of arguments with bundles in the place of named tuples, and what generates code that lays those out.
+
+    A card's entry calls it as an intrinsic. NVVM takes the memory apart again, once rules are inlined.
+    """
+    laid_out = types.BaseTuple.from_types(tuple(map(bundled, given.types)))
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        members = cgutils.unpack_tuple(builder, values[0], len(given))
+        return context.make_tuple(builder, laid_out, [_place_of(context, builder, *each) for each in zip(laid_out, members, strict=True)])
+
+    return laid_out(given), generate
+
+
+def _place_of(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """Return the address at which code lays a named tuple's members side by side; other values as they are."""
+    if not isinstance(kind, Bundle):
+        return value
+    place = cgutils.alloca_once(builder, context.get_value_type(kind).pointee)
+    _lay(context, builder, kind, value, place)
+    return place
+
+
+def _lay(context: Any, builder: Any, kind: Any, value: Any, place: Any) -> None:
+    """Generate code that writes a value to a place: of arrays what is loaded from there."""
+    if isinstance(kind, Bundle):
+        for number, each in enumerate(kind.types):
+            _lay(context, builder, each, builder.extract_value(value, number), cgutils.gep_inbounds(builder, place, 0, number))
+    elif isinstance(kind, types.Array):
+        position = context.data_model_manager[kind].get_field_position
+        for number in map(position, _telling(kind)):
+            builder.store(builder.extract_value(value, number), cgutils.gep_inbounds(builder, place, 0, number))
+    else:
+        builder.store(value, place)

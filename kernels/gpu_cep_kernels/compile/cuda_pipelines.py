@@ -8,14 +8,31 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
-from numba.cuda import compiler
+from numba.cuda import compiler, lowering  # type: ignore[attr-defined]
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core.compiler_machinery import PassManager, register_pass
+from numba.cuda.core.imputils import Registry
+from numba.cuda.core.typed_passes import NopythonTypeInference
+from numba.cuda.np import arrayobj
 
+from gpu_cep_kernels.compile.elements import direct_access
+from gpu_cep_kernels.compile.indexes import count_from_start
 from gpu_cep_kernels.compile.kernel_cache import compiling
-from gpu_cep_kernels.compile.pipelines import PASSES_LEFT_OUT, SharedValues, collecting_nothing
+from gpu_cep_kernels.compile.known_calls import remembering
+from gpu_cep_kernels.compile.pipelines import PASSES_LEFT_OUT, PlainVariables, SharedValues, collecting_nothing
 from gpu_cep_kernels.compile.source_keys import PACKAGE
 from gpu_cep_kernels.compile.turns import cuda_turn
+
+_MANGLED = f"{len(PACKAGE)}{PACKAGE}"
+
+
+def _is_compiling(_: Any, builder: Any) -> bool:
+    """Return whether code of this package is being generated: numba-cuda names functions after it."""
+    return _MANGLED in builder.function.name
+
+
+count_from_start(arrayobj, _is_compiling)
+_ELEMENTS = direct_access(Registry("elements"), arrayobj, _is_compiling)
 
 
 class SharedCudaFlags(SharedValues, compiler.CUDAFlags):
@@ -49,6 +66,42 @@ class CreateDistinctLibrary(compiler.CreateLibrary):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class CudaTypeInference(NopythonTypeInference):  # type: ignore[misc]
+    """Find the types of a function's variables; what operators return is remembered."""
+
+    _name = "cuda_kernel_type_inference"
+
+    def run_pass(self, state: Any) -> bool:
+        """Find the types."""
+        with remembering(state.typingctx):
+            return bool(super().run_pass(state))
+
+
+class _PlainLower(PlainVariables, lowering.CUDALower):  # type: ignore[misc]
+    """Generate LLVM code for a card."""
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class CudaKernelLowering(compiler.CUDANativeLowering):  # type: ignore[name-defined, misc]
+    """Lower functions that count no references."""
+
+    _name = "cuda_kernel_lowering"
+
+    @property
+    def lowering_class(self) -> type[lowering.CUDALower]:
+        """Return the class that generates LLVM code."""
+        return _PlainLower
+
+
+# What takes the place of numba-cuda's passes.
+_OUR_PASSES = {
+    compiler.CreateLibrary: CreateDistinctLibrary,
+    NopythonTypeInference: CudaTypeInference,
+    compiler.CUDANativeLowering: CudaKernelLowering,  # type: ignore[attr-defined]
+}
+
+
 class CudaKernelCompiler(compiler.CUDACompiler):
     """Run numba-cuda's pipeline without the passes that kernels do not need."""
 
@@ -60,18 +113,19 @@ class CudaKernelCompiler(compiler.CUDACompiler):
         """Compile a function; a notice is given if it takes long, and the turn is given up if it fails."""
         try:
             with compiling, collecting_nothing():
+                self.state.targetctx.install_registry(_ELEMENTS)
                 return super().compile_extra(func)
         except BaseException:
             cuda_turn.give_up()
             raise
 
     def define_pipelines(self) -> list[Any]:
-        """Return numba-cuda's pipeline without some passes."""
+        """Return numba-cuda's pipeline without some passes, and with this module's in the place of others."""
         (pipeline,) = super().define_pipelines()
         lean = PassManager("gpu_cep")
         for each, about in pipeline.passes:
             if each.__name__ not in PASSES_LEFT_OUT:
-                lean.add_pass(CreateDistinctLibrary if each is compiler.CreateLibrary else each, about)
+                lean.add_pass(_OUR_PASSES.get(each, each), about)
         lean.finalize()
         return [lean]
 

@@ -12,31 +12,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import cgutils, types
-from numba.core.imputils import Registry
-from numba.np import arrayobj
 
 
-def direct_access(is_ours: Callable[[Any], bool]) -> Registry:
-    """Return how elements of arrays are compiled in code of this package; ``is_ours(context)`` says whether code is that.
+def direct_access(registry: Any, arrayobj: Any, is_ours: Callable[[Any, Any], bool]) -> Any:
+    """Enter in a new registry how elements of arrays are compiled in code of this package, and return the registry.
 
-    Other code is compiled as numba does. The registry is for the CPU: one that numba-cuda found would change its code, too.
+    ``is_ours(context, builder)`` says whether code is that. Other code is compiled as in `arrayobj`, the module of numba or of
+    numba-cuda; the registry is of the same one.
     """
-    registry = Registry("elements")
 
-    def is_direct(context: Any, array: Any, index: Any) -> bool:
+    def is_direct(context: Any, builder: Any, array: Any, index: Any) -> bool:
         # NUMBA_BOUNDSCHECK=1 asks for numba's own code, which looks at each index
-        return is_ours(context) and not context.enable_boundscheck and _is_element(array, index)
+        return is_ours(context, builder) and not context.enable_boundscheck and _is_element(array, index)
 
     def read(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index = signature.args
-        if not is_direct(context, array, index):
+        if not is_direct(context, builder, array, index):
             standard = arrayobj.getitem_array_tuple if isinstance(index, types.BaseTuple) else arrayobj.getitem_arraynd_intp
             return standard(context, builder, signature, arguments)
         return arrayobj.load_item(context, builder, array, _place(context, builder, signature.args, arguments))
 
     def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, index, given = signature.args
-        if not is_direct(context, array, index):
+        if not is_direct(context, builder, array, index):
             return arrayobj.setitem_array(context, builder, signature, arguments)
         value = context.cast(builder, arguments[2], given, array.dtype)
         return arrayobj.store_item(context, builder, array, value, _place(context, builder, signature.args, arguments))

@@ -19,7 +19,8 @@ from typing import Any, Generic, ParamSpec, Protocol, TypeVar, cast
 import numba
 import numpy as np
 
-from gpu_cep_kernels.compile import entries, indexes, kernel_cache
+from gpu_cep_kernels.compile import entries, kernel_cache
+from gpu_cep_kernels.compile.bundles import lay_out
 from gpu_cep_kernels.compile.dispatchers import KernelDispatcher, RuleDispatcher
 from gpu_cep_kernels.compile.operations import overload_on_cuda
 from gpu_cep_kernels.compile.pipelines import ApartRuleCompiler, InlineRuleCompiler, KernelCompiler, RuleCompiler
@@ -174,7 +175,7 @@ class Kernel(Generic[Arguments, Result]):
         cuda = _cuda()
         entry = _ENTRIES[self.parallel, self.slotted or self.returns]
         body = plain(self) if simulated() else self.compiled
-        keyed = _bind(entry, self.key, {"cuda": cuda, "body": body, "uint32": np.uint32})
+        keyed = _bind(entry, self.key, {"cuda": cuda, "body": body, "uint32": np.uint32, "by_address": _by_address()})
         # a file of its own in the cache, since processes that write to one at the same time may mix up what is in it
         keyed.__name__ = keyed.__qualname__ = f"{self.body.__module__.rpartition('.')[2]}.{self.__name__}"
         if simulated():
@@ -240,17 +241,18 @@ def _cuda() -> Any:
         from gpu_cep_kernels.compile.cuda_pipelines import compile_kernels_lean
 
         overload_on_cuda()
-        _count_from_start_on_cuda()
         compile_kernels_lean()
     return cuda
 
 
-def _count_from_start_on_cuda() -> None:
-    """Let numba-cuda take indexes as they are in functions of this package, which it names after it."""
-    from numba.cuda.np import arrayobj
+@cache
+def _by_address() -> Callable[[Any], Any]:
+    """Return what an entry does to a tuple of arguments before it hands them to rules: on a card, named tuples are laid out in memory."""
+    if simulated():
+        return lambda arguments: arguments
+    from numba.cuda.extending import intrinsic
 
-    mangled = f"{len(PACKAGE)}{PACKAGE}"
-    indexes.count_from_start(arrayobj, lambda _, builder: mangled in builder.function.name)
+    return cast(Callable[[Any], Any], intrinsic(lay_out))
 
 
 def device_view(array: Any) -> Any:

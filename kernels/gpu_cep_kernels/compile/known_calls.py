@@ -13,13 +13,13 @@ from typing import Any
 
 from numba.core import types
 
-# By a function's identity and its arguments' types; the function is kept, so that no other one has its identity.
-_known: dict[tuple[int, tuple[Any, ...]], tuple[Any, Any]] = {}
+# By the identities of a context and a function, and the arguments' types; both are kept, so that no others have their identities.
+_known: dict[tuple[int, int, tuple[Any, ...]], tuple[Any, Any, Any]] = {}
 
 
 @contextmanager
 def remembering(context: Any) -> Iterator[None]:
-    """Let a typing context of numba remember what calls of its own functions return, as long as the block runs."""
+    """Let a typing context of numba or numba-cuda remember what calls of its own functions return, as long as the block runs."""
     if "resolve_function_type" in vars(context):
         # within the types of a caller
         yield
@@ -29,13 +29,13 @@ def remembering(context: Any) -> Iterator[None]:
     def resolve_function_type(function: Any, arguments: Any, named: Mapping[str, Any]) -> Any:
         if named or not isinstance(function, types.Function):
             return standard(function, arguments, named)
-        key = id(function), tuple(arguments)
+        key = id(context), id(function), tuple(arguments)
         if key not in _known:
             signature = standard(function, arguments, named)
             if signature is None:
                 return None
-            _known[key] = function, signature
-        return _known[key][1]
+            _known[key] = context, function, signature
+        return _known[key][-1]
 
     context.resolve_function_type = resolve_function_type
     try:

@@ -16,6 +16,7 @@ from llvmlite.binding import Linkage, parse_assembly
 from numba.core import compiler, lowering, typed_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
+from numba.core.imputils import Registry
 from numba.np import arrayobj
 
 from gpu_cep_kernels.compile.elements import direct_access
@@ -138,13 +139,13 @@ class _UnoptimisedLibrary(JITCodeLibrary):
         self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *needed, library]))
 
 
-def _is_compiling(context: Any) -> bool:
+def _is_compiling(context: Any, builder: Any) -> bool:
     """Return whether code of this package is being generated."""
     return isinstance(context.active_code_library, _UnoptimisedLibrary)
 
 
-count_from_start(arrayobj, lambda context, _: _is_compiling(context))
-_ELEMENTS = direct_access(_is_compiling)
+count_from_start(arrayobj, _is_compiling)
+_ELEMENTS = direct_access(Registry("elements"), arrayobj, _is_compiling)
 
 
 class KernelLibrary(_UnoptimisedLibrary):
@@ -201,8 +202,19 @@ class TypeInference(typed_passes.NopythonTypeInference):
             return bool(super().run_pass(state))
 
 
-class _PlainLower(lowering.Lower):
-    """Generate LLVM code without what counts references: kernels and rules own no memory that a variable could let go."""
+class PlainVariables:
+    """Generate LLVM code without what counts references: kernels and rules own no memory that a variable could let go.
+
+    It is mixed into the class of numba, or of numba-cuda, that generates code.
+    """
+
+    _singly_assigned_vars: Any
+    _disable_sroa_like_opt: bool
+    _blk_local_varmap: dict[str, Any]
+    _alloca_var: Any
+    typeof: Any
+    builder: Any
+    getvar: Any
 
     def storevar(self, value: Any, name: str, argidx: int | None = None) -> None:
         """Let a variable have a value; what it had before is not looked at."""
@@ -214,6 +226,10 @@ class _PlainLower(lowering.Lower):
 
     def delvar(self, name: str) -> None:
         """Leave a variable that is no longer used as it is."""
+
+
+class _PlainLower(PlainVariables, lowering.Lower):
+    """Generate LLVM code for the CPU."""
 
 
 class _PlainLowering(typed_passes.NativeLowering):

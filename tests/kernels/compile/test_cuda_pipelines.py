@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -44,6 +44,23 @@ def increment(values: Any) -> None:
 def double(low: int, high: int, values: Any) -> None:
     for index in range(low, high):
         values[index] = _left(values[index]) + _right(values[index])
+
+
+class _Table(NamedTuple):
+    """Two columns that travel together."""
+
+    prices: Any
+    counts: Any
+
+
+@jit.rule
+def _price(table: _Table, row: int) -> float:
+    return table.prices[row]
+
+
+def price(low: int, high: int, table: _Table, out: Any) -> None:
+    for row in range(low, high):
+        out[row] = _price(table, row)
 
 
 @pytest.fixture
@@ -92,6 +109,19 @@ def test_a_rule_that_is_reached_on_two_ways_is_compiled_once_and_held_once(kerne
     assert ".extern" not in text
     assert pipelines == ["CudaKernelCompiler"] * 5
     assert len(code) == len(set(code)) == 5
+
+
+def test_a_named_tuple_is_handed_on_by_address_and_its_elements_are_read_at_once(code):
+    for function in (price, _price.py_func):
+        function.__module__ = "gpu_cep_kernels.tried"
+    arguments = _Table(np.zeros(1), np.zeros(1, np.int64)), np.zeros(1)
+    text = ptx_of(jit.Kernel(price, True, ("out",), ()), numba.void(numba.int64, numba.typeof(arguments)), CAPABILITIES[-1])
+    assert "local" not in text
+    (rule,) = (module for module in code if "define linkonce_odr" in module and "6_price" in module.split("define", 1)[1].split("(", 1)[0])
+    body = rule.split("{\nentry:", 1)[1]
+    # the columns are no parameters, and no array is laid out to be indexed
+    assert "inserted.meminfo" not in body
+    assert "alloca {i8*" not in body
 
 
 def test_functions_of_others_are_compiled_as_numba_cuda_does(pipelines):
