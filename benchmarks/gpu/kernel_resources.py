@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import inspect
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from benchmarks.gpu import versus_cpu
 from benchmarks.gpu.device_code import CAPABILITIES, WHEELS, Capability, Resources, distinct_cases, forbidden, machine_code, ptx, types_of
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
-from gpu_cep_kernels.compile import entries, indexes, operations
+from gpu_cep_kernels.compile import entries
 from tests.kernel_cases import KernelCase
 
 PACKAGES = ("numba", *WHEELS)
 NAME = "kernel-resources"
+# The modules that say what code is generated.
+COMPILERS = ("bundles", "cuda_pipelines", "elements", "entries", "indexes", "known_calls", "operations", "pipelines")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def _compiled(case: KernelCase, capability: Capability) -> Resources:
 def key_of(case: KernelCase) -> str:
     """Return the digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
     versions = [package_version(package) for package in PACKAGES]
-    compiled_by = [inspect.getsource(module) for module in (entries, indexes, operations)]
+    compiled_by = [Path(entries.__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in COMPILERS]
     return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), versions, compiled_by)).encode()).hexdigest()[:32]
 
 
