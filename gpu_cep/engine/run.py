@@ -207,11 +207,15 @@ def _in_order(*counted: tuple[Indices, Indices]) -> tuple[Indices, Indices]:
 def _limited(run: EventRun, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches at each first event, which stands once in them, as far as the plan keeps these."""
     limit = run.plan.settings.limit_per_start
-    if limit is None:
-        return counts
-    kept = [(starts, np.minimum(totals, limit)) for starts, totals in counts]
-    run.profile.add("kept", sum(int(totals.sum()) for _, totals in kept))
+    kept = counts if limit is None else [(starts, np.minimum(totals, limit)) for starts, totals in counts]
+    _count_kept(run, lambda: sum(int(totals.sum()) for _, totals in kept))
     return kept
+
+
+def _count_kept(run: EventRun, number: Callable[[], int]) -> None:
+    """Add to the profile how many matches the plan keeps, if it may drop some, and no other run decides which."""
+    if not run.plan.settings.keeps_all and not run.plan.ends:
+        run.profile.add("kept", number())
 
 
 def _each_batch(
@@ -259,10 +263,9 @@ def _reported(
     if run.borders is not None:
         return settle_matches(run.plan, run.columns, ordered, matches, streams, run.borders)
     if run.ends != WHOLE:
-        kept = np.flatnonzero(are_reported(run.ends, ordered, matches))
-        matches, streams = matches.reorder(kept), streams[kept]
-    if not run.plan.settings.keeps_all:
-        run.profile.add("kept", len(matches))
+        reported = np.flatnonzero(are_reported(run.ends, ordered, matches))
+        matches, streams = matches.reorder(reported), streams[reported]
+    _count_kept(run, lambda: len(matches))
     return matches, streams, None
 
 

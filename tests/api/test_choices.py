@@ -131,18 +131,29 @@ def test_explain_shows_its_own_run_alone(query):
     assert profile.counts == {name: before.get(name, 0) + alone.counts.get(name, 0) for name in [*before, *alone.counts]}
 
 
-@pytest.mark.parametrize("output", ["matches", "count"])
+@pytest.mark.parametrize("output", ["matches", "count", "events"])
+@pytest.mark.parametrize("keys", [None, "k"])
 @pytest.mark.parametrize("keep", [{"after_match": "skip_past_last"}, {"after_match": "skip_to_next"}, {"limit_per_start": 2}, {}])
-def test_explain_says_how_many_matches_are_kept(tmp_path, keep, output):
-    events, path = pa.table({"ts": range(60), "type": list("ABB") * 20}), tmp_path / "events.parquet"
+def test_explain_says_how_many_matches_are_kept(tmp_path, keep, output, keys):
+    events, path = pa.table({"ts": range(60), "type": list("ABB") * 20, "k": [0, 0, 0, 1, 1, 1] * 10}), tmp_path / "events.parquet"
     parquet.write_table(events, path, row_group_size=6)
-    asked = {"strategy": "skip_till_any_match", **keep}
+    asked = {"strategy": "skip_till_any_match", "partition_by": keys, **keep}
     kept = cep.match(events, PATTERN, **asked).num_rows
-    for given, memory in ((events, None), (path, 2_000)):
+    for given, memory in ((events, None), (path, 4_000)):
         explained = cep.explain(given, PATTERN, output=output, memory=memory, run=True, **asked)
         assert explained.counts.get("kept") == (kept if keep else None)
         assert explained.counts["matches"] >= kept
         assert (" slices of time" in str(explained)) == (memory is not None)
+
+
+@pytest.mark.parametrize(("after_match", "counted"), [("skip_past_last", False), ("skip_to_next", True)])
+def test_a_stream_says_how_many_matches_are_kept_where_no_later_event_decides(after_match, counted):
+    profile, events = cep.Profile(), pa.table({"ts": range(60), "type": list("ABB") * 20})
+    kept = cep.match(events, PATTERN, after_match=after_match).num_rows
+    stream = cep.stream(PATTERN, events.schema, after_match=after_match, profile=profile)
+    found = [stream.push(events.slice(0, 30)), stream.push(events.slice(30)), stream.finish()]
+    assert sum(each.num_rows for each in found) == kept < profile.counts["matches"] + counted
+    assert profile.counts.get("kept") == (kept if counted else None)
 
 
 @pytest.mark.parametrize("unsound", [{"max_steps": "x"}, {"engine": "x"}, {"max_matches": -1}])

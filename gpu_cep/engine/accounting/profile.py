@@ -26,7 +26,9 @@ class Profile:
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
     * ``nodes``: nodes of NFA^b's buffer, if that ran;
     * ``matches`` that were found, and ``steps`` (those that ``max_steps`` bounds);
-    * ``kept``: matches that `after_match` or `limit_per_start` keep, if they may drop some;
+    * ``kept``: matches that `after_match` or `limit_per_start` keep, if they may drop some; in
+      streams this is not known of ``skip_past_last`` and of ``output="events"``, nor where Spark
+      cuts them into slices;
     * ``timeouts``: starts whose window ended without a match, where a stream returns these;
     * ``left``: candidate windows that a device left to the CPU, if it did;
     * ``rows`` and ``partitions``: those of MATCH_RECOGNIZE, in place of events and what follows.

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.profile import Profile, Unread
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.output.result_tables import plain_zeros
 from gpu_cep.engine.slices.disjoint import Held, Later, keys_of, take_decided
@@ -27,15 +27,17 @@ MATCH_ID, COUNT = "match_id", "count"
 def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None = None) -> Iterator[pa.Table]:
     """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
 
-    The rows of ``skip_past_last`` come with the slice by which they are certain, and `profile` receives how many matches
-    these are. Counts come once, at the end.
+    The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end. The `profile`
+    receives how many matches are kept, where runs over slices do not know it.
 
     Raises
     ------
     MatchLimitExceeded
         More matches are kept than the settings allow, or than a count can say.
     """
-    decided = _decided(sliced, found, profile or Unread()) if sliced.takes else (table for table, _ in found)
+    decided = _decided(sliced, found) if sliced.takes else (table for table, _ in found)
+    if profile is not None and sliced.plan.ends and not sliced.whole.settings.keeps_all:
+        decided = _counted(sliced, decided, profile)
     if sliced.totals:
         return iter([total_of(sliced, decided)])
     return _numbered(sliced, decided) if sliced.whole.settings.output == "events" else decided
@@ -66,16 +68,21 @@ def _by_stream(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
         raise MatchLimitExceeded(f"the result of {rows.num_rows:,} rows: {fault}; {LESS_MEMORY}") from fault
 
 
-def _decided(sliced: SlicedPlan, found: Iterable[Found], profile: Profile) -> Iterator[pa.Table]:
+def _counted(sliced: SlicedPlan, kept: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
+    """Give the tables of kept matches, and count these in the profile."""
+    for table in kept:
+        profile.add("kept", _number_of_matches(sliced, table))
+        yield table
+
+
+def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     """Give the matches that ``skip_past_last`` keeps, as soon as that is certain."""
     held: Held | None = None
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
-        number = _number_of_matches(sliced, taken)
-        profile.add("kept", number)
-        kept += number
+        kept += _number_of_matches(sliced, taken)
         if most is not None and kept > most:
             raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
         yield taken
@@ -86,7 +93,8 @@ def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
         return int(rows.column(sliced.count_column).to_numpy().sum())
     if sliced.whole.settings.output != "events":
         return int(rows.num_rows)
-    return int(_begins(rows.column(MATCH_ID).to_numpy()).sum())
+    streams, _ = number_streams(sliced.whole.query, keys_of(sliced, rows), rows.num_rows)
+    return int(_begins(rows.column(MATCH_ID).to_numpy(), streams).sum())
 
 
 def _numbered(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -129,10 +137,10 @@ def number_matches(sliced: SlicedPlan, before: Numbering | None, rows: pa.Table)
     return numbered, Numbering(every.take(firsts), counts + np.bincount(own[begins], minlength=len(firsts)))
 
 
-def _begins(ids: Indices, streams: Indices | None = None) -> npt.NDArray[np.bool_]:
-    """Return with which rows a match begins; the rows of a match are together."""
-    moved: npt.NDArray[np.bool_] = np.diff(ids, prepend=-1) != 0
-    return moved if streams is None else moved | (np.diff(streams, prepend=-1) != 0)
+def _begins(ids: Indices, streams: Indices) -> npt.NDArray[np.bool_]:
+    """Return with which rows a match begins, which has one of the `ids` in its stream; the rows of a match are together."""
+    begins: npt.NDArray[np.bool_] = (np.diff(ids, prepend=-1) != 0) | (np.diff(streams, prepend=-1) != 0)
+    return begins
 
 
 def total_of(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> pa.Table:
