@@ -139,6 +139,16 @@ def with_wide_codes(kind: pa.DataType) -> pa.DataType:
     return pa.dictionary(_WIDE_CODES, kind.value_type, kind.ordered) if narrow else kind
 
 
+def with_widest_codes(table: pa.Table) -> pa.Table:
+    """Return a table with the types of :func:`widen_schema`."""
+    for number, field in enumerate(table.schema):
+        kind = with_wide_codes(field.type)
+        # a cast of all columns would refuse NULLs where a field says that it has none
+        if kind != field.type:
+            table = table.set_column(number, field.with_type(kind), table.column(number).cast(kind))
+    return table
+
+
 def widen_schema(schema: pa.Schema) -> pa.Schema:
     """Return a schema whose dictionaries have codes for any number of values: those of many reads or pushes are joined."""
     return pa.schema([field.with_type(with_wide_codes(field.type)) for field in schema], schema.metadata)
