@@ -212,7 +212,8 @@ class EventColumns:
     def pieces(self, column: int) -> Pieces:
         """Return the column in its machine representation, as the pieces in which it came if these are long.
 
-        No chunks are joined then. A column that is computed, or is text, is one piece.
+        No chunks are joined then. Of text these are codes, in one piece unless all chunks have one dictionary. A column that is
+        computed is one piece.
         """
         if column not in self._pieces:
             self._pieces[column] = self._divide(column)

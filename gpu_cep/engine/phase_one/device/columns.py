@@ -74,7 +74,7 @@ class DeviceColumns:
         return self._present[column]
 
     def text_codes(self, column: int) -> Input:
-        """Return the codes (int32) of a text column for :meth:`EventColumns.text_values`.
+        """Return the codes (int32) of a text column for :meth:`TextColumns.values`.
 
         NULL has the code after the last value's.
         """
