@@ -129,12 +129,13 @@ def _one_piece(groups: RowGroups, why: str = "") -> Pieces:
     return Pieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
 
 
-def _in_one_piece(groups: RowGroups, turn: float, most: int, others: str) -> Pieces | None:
+def _in_one_piece(plan: AnyPlan, groups: RowGroups, turn: float, most: int, others: str) -> Pieces | None:
     """Return one piece if the `others`, which take the share `turn` of its time, take hardly less; None if they pay.
 
-    None, too, if all events are more than the `most` bytes that a worker may hold.
+    None, too, if all events are more than the `most` bytes that a worker may hold, or if rows are made of matches: that
+    may take longer than all else, and cores share it.
     """
-    if turn < HARDLY_LESS or int(groups.size.sum()) > most:
+    if plan.settings.output != "count" or turn < HARDLY_LESS or int(groups.size.sum()) > most:
         return None
     return _one_piece(groups, f", since {others} would take {turn:.2f} × its time")
 
@@ -144,9 +145,16 @@ def turn_of_buckets(plan: AnyPlan, cores: int) -> float:
 
     It is known where conditions between neighbours decide. Else matching is taken for all of it, as if reading took no time.
     """
-    if isinstance(plan, EventPlan) and "lift" in plan.pruning:
+    if isinstance(plan, EventPlan) and _neighbours_decide(plan):
         return (_SHARED_READING + _NEIGHBOURS / cores) / (1 + _NEIGHBOURS)
     return 1 / cores
+
+
+def _neighbours_decide(plan: EventPlan) -> bool:
+    """Return whether conditions between neighbours decide the matches: no event may repeat a variable or enter the next one."""
+    variables = plan.query.variables
+    repeated = [v for branch in plan.branches for v in branch.positives[:-1] if variables[v].minimum != variables[v].maximum]
+    return "lift" in plan.pruning and not repeated and all(branch.lifted is not None for branch in plan.branches)
 
 
 def wanted_pieces(rows: int, cores: int) -> int:
@@ -225,7 +233,7 @@ def _by_bucket(
     turns = max(1, -(-int(groups.size.sum()) // (cores * LARGER * most)))
     tasks = cores * turns
     refuse_readings(turns, cores, share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
-    alone = _in_one_piece(groups, turn_of_buckets(plan, cores), most, f"{tasks:,} by a hash of keys")
+    alone = _in_one_piece(plan, groups, turn_of_buckets(plan, cores), most, f"{tasks:,} by a hash of keys")
     if alone is not None:
         return alone
     everything = np.arange(len(groups))
@@ -253,7 +261,7 @@ def _by_time(
     reach = Reach(plan.query.window.length, looks_back(plan))
     cut = choose_cut(groups, reach, min(number, cores) if reads_outside else number, cores, most)
     turn = cut.longest_turn(cores) / int(groups.rows.sum())
-    alone = _in_one_piece(groups, turn, most, f"{len(cut.slices):,} slices of time")
+    alone = _in_one_piece(plan, groups, turn, most, f"{len(cut.slices):,} slices of time")
     if alone is not None:
         return alone
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))

@@ -82,19 +82,21 @@ def test_what_takes_longer_than_the_scan_is_refused(groups: RowGroups, window: i
 
 
 @pytest.mark.parametrize(
-    ("groups", "text", "cores", "told"),
+    ("groups", "text", "cores", "told", "output"),
     [
-        (10, "PATTERN SEQ(A a, B b) WITHIN 6000000", 2, "one piece, since 2 slices of time would take 0.80 × its time"),
-        (10, "PATTERN SEQ(A a, B b) WITHIN 4000000", 2, "2 slices of time, which read 1.40 × the rows"),
-        (10, RISES, 2, "one piece, since 2 by a hash of keys would take 0.86 × its time"),
-        (10, RISES, 8, "8 pieces by a hash of keys, which each read all rows"),
-        (20, RISES, 2, "2 pieces by a hash of keys, which each read all rows"),  # a worker may not hold all
-        (10, "PATTERN SEQ(A a, B b)", 2, "2 pieces by a hash of keys, which each read all rows"),
+        (10, "PATTERN SEQ(A a, B b) WITHIN 6000000", 2, "one piece, since 2 slices of time would take 0.80 × its time", "count"),
+        (10, "PATTERN SEQ(A a, B b) WITHIN 4000000", 2, "2 slices of time, which read 1.40 × the rows", "count"),
+        (10, RISES, 2, "one piece, since 2 by a hash of keys would take 0.86 × its time", "count"),
+        (10, f"{RISES[:-2].replace('b+)', 'b+, c)')} AND c.x > 0 }}", 2, "2 pieces by a hash of keys, which each read all rows", "count"),
+        (10, RISES, 8, "8 pieces by a hash of keys, which each read all rows", "count"),
+        (10, RISES, 2, "2 pieces by a hash of keys, which each read all rows", "matches"),
+        (20, RISES, 2, "2 pieces by a hash of keys, which each read all rows", "count"),  # a worker may not hold all
+        (10, "PATTERN SEQ(A a, B b)", 2, "2 pieces by a hash of keys, which each read all rows", "count"),
     ],
 )
-def test_one_task_reads_all_where_several_take_hardly_less_time(groups: int, text: str, cores: int, told: str) -> None:
+def test_one_task_reads_all_where_several_take_hardly_less_time(groups: int, text: str, cores: int, told: str, output: str) -> None:
     schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.float64(), "key": pa.int64()})
-    plan = make_plan(text, schema, *read_keywords({"partition_by": "key"}))
+    plan = make_plan(text, schema, *read_keywords({"partition_by": "key", "output": output}))
     held = in_order(groups)
     footers = Footers(held, (replace(held, earliest=0 * held.rows, latest=held.rows),), (), groups, int(held.rows.sum()))
     scan = FileScan(("a.parquet",), tuple(schema.names), schema, StructType(), {}, None)
