@@ -73,6 +73,7 @@ _BESIDE_FILES = {
     "Spark's scan and shuffle": "gpu_match by Spark's scan and shuffle",
     "bare hand-over": "bare hand-over of all rows",
     "match(path)": "match(path), no Spark",
+    "empty job": "a job of tasks that do nothing",
 }
 _SPARK_QUESTIONS = {"medical": "80 % noise", "medical_dense": "no noise"}
 _SPARK_WAYS = {
