@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS = 1_200
 # What pytest returns where tests failed, and where it found none to run.
 FAILED, NONE_FOUND = 1, 5
+# How a process ends that wrote where it must not.
+CRASHES = {-number: number.name for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -112,7 +115,7 @@ def plant(fault: Fault, tree: Path) -> None:
 
 
 def _first_failure(tree: Path, arguments: list[str]) -> str:
-    """Run pytest in a copy of the tree; returns the first test that fails, or that the tests do not end, empty if all pass."""
+    """Run pytest in a copy of the tree; returns the first test that fails, or how else the tests end, empty if all pass."""
     roots = os.pathsep.join(str(tree / root) for root in (".", "kernels", "spark_glue"))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--as-found", *arguments]
     environment = {**os.environ, "PYTHONPATH": roots}
@@ -122,6 +125,8 @@ def _first_failure(tree: Path, arguments: list[str]) -> str:
         return f"no end after {MOST_SECONDS} s"
     if run.returncode in (0, NONE_FOUND):
         return ""
+    if run.returncode in CRASHES:
+        return f"ended by {CRASHES[run.returncode]}"
     failures = [line for line in run.stdout.splitlines() if line.startswith(("FAILED ", "ERROR ")) and "::" in line]
     if run.returncode != FAILED or not failures:
         raise RuntimeError(f"pytest ended with {run.returncode}: {run.stdout[-2000:]}{run.stderr[-2000:]}")
