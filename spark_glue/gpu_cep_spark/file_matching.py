@@ -42,9 +42,10 @@ PORTION = 1 << 26
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """The files of a DataFrame, and the pieces in which tasks match them."""
+    """The files of a DataFrame, which of their events are wanted (None: all), and the pieces in which tasks match them."""
 
     scan: FileScan
+    wanted: Wanted | None
     footers: Footers
     pieces: Pieces
 
@@ -91,7 +92,8 @@ def find_pieces(job: Job, asked: Asked) -> Found:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     size = None if job.memory is None else job.memory // WORKING
     share = partial(_share_sent, job, wanted, scan)
-    return Found(scan, footers, divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=asked.slices is None))
+    pieces = divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=asked.slices is None)
+    return Found(scan, wanted, footers, pieces)
 
 
 def _share_sent(job: Job, wanted: Wanted | None, scan: FileScan) -> float:
@@ -161,9 +163,8 @@ def reading_of(query: NarrowQuery, found: Found) -> Reading:
     shares = tuple(
         pickle.dumps(_share(number, piece, scan, found.footers)) for number, piece in enumerate(found.pieces.pieces)
     )  # fmt: skip
-    wanted = wanted_events(plan, _named(scan))
     # what others must be near to may be in another share, and the driver has left out what is far from it
-    alone = None if wanted is None else wanted._replace(near=None)
+    alone = None if found.wanted is None else found.wanted._replace(near=None)
     return Reading(scan.schema, scan.columns, plan.query.timestamp, alone, scan.condition, shares)
 
 

@@ -99,7 +99,7 @@ SPARK = (
     Fault(
         "slices-of-spark-know-nothing-of-earlier-ones",
         "spark_glue/gpu_cep_spark/slices/cut.py",
-        "own = EACH * home + APART_BIT * (first == home).cast(\"long\") + OWN_BIT",
+        'own = EACH * home + APART_BIT * (first == home).cast("long") + OWN_BIT',
         "own = EACH * home + APART_BIT + OWN_BIT",
         ("tests/spark/slices/test_slices.py",),
     ),
@@ -169,8 +169,8 @@ SPARK = (
     Fault(
         "near-events-in-other-portions-are-not-read",
         "spark_glue/gpu_cep_spark/file_matching.py",
-        "None if wanted is None else wanted._replace(near=None)",
-        "wanted",
+        "None if found.wanted is None else found.wanted._replace(near=None)",
+        "found.wanted",
         ("tests/spark/files/test_buckets.py",),
     ),
     Fault(

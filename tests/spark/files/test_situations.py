@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 import gpu_cep as cep
 from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.keywords import read_keywords
 from gpu_cep_spark.file_matching import Found, reading_of
@@ -58,7 +59,8 @@ def pieces_of(path: Path, query: NarrowQuery, cores: int, size: int | None = Non
     groups = read_row_groups([fragment_of(str(path))], query.events, columns[plan.query.timestamp], columns)
     scan = FileScan((str(path),), columns, query.events, StructType(), {}, None)
     footers = Footers(groups, (), (fingerprint(str(path)),), len(groups), int(groups.rows.sum()))
-    return Found(scan, footers, file_pieces.divide(plan, scan, footers, (), Workers(cores, size), lambda: 1.0, whole=False))
+    pieces = file_pieces.divide(plan, scan, footers, (), Workers(cores, size), lambda: 1.0, whole=False)
+    return Found(scan, wanted_events(plan, query.events), footers, pieces)
 
 
 def found_in(path: Path, query: NarrowQuery, cores: int) -> tuple[list[str], int]:
