@@ -139,8 +139,8 @@ def with_wide_codes(kind: pa.DataType) -> pa.DataType:
     return pa.dictionary(_WIDE_CODES, kind.value_type, kind.ordered) if narrow else kind
 
 
-def with_widest_codes(table: pa.Table) -> pa.Table:
-    """Return a table with the types of :func:`widen_schema`."""
+def widen_table(table: pa.Table) -> pa.Table:
+    """Return a table whose dictionaries have codes for any number of values, as :func:`widen_schema` says."""
     for number, field in enumerate(table.schema):
         kind = with_wide_codes(field.type)
         # a cast of all columns would refuse NULLs where a field says that it has none

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.engine.input.encodings import decode_table, plain_type, widen_codes, widen_schema, with_widest_codes
+from gpu_cep.engine.input.encodings import decode_table, plain_type, widen_schema, widen_table
 from gpu_cep.engine.input.event_files import EventFiles, find_files, folders_of, name_of_all, reading, shorten_name, split_suffix
 from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
@@ -149,7 +149,7 @@ def _pipe(found: EventFiles) -> Source:
     """Return what can be read only once, and so is read as a whole."""
     from pyarrow import parquet
 
-    held = widen_codes(parquet.read_table(found.files[0].open()))
+    held = widen_table(parquet.read_table(found.files[0].open()))
     return _source(found.name, held.schema, held.select)
 
 
@@ -161,7 +161,7 @@ def _data_set(data_set: Any) -> Source:
     schema = widen_schema(data_set.schema)
 
     def read(columns: list[str]) -> pa.Table:
-        return with_widest_codes(data_set.to_table(columns=columns))
+        return widen_table(data_set.to_table(columns=columns))
 
     return _source("Dataset", schema, read)
 

@@ -121,7 +121,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
         negated_chain=_negated_chain(branch, pattern, chain, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
-        of_singles=are_single(plan, branch),
+        of_singles=of_singles(plan, branch),
         reads_directly=_reads_directly(plan, branch),
         compared=compared,
         judged=judged,
@@ -156,7 +156,7 @@ def is_chain(plan: EventPlan, branch: PlannedBranch) -> bool:
     return (_negated_chain(branch, pattern, chain, conditions) if branch.negations else chain) is not None
 
 
-def are_single(plan: EventPlan, branch: PlannedBranch) -> bool:
+def of_singles(plan: EventPlan, branch: PlannedBranch) -> bool:
     """Return whether each positive variable of a branch binds one event in every match."""
     return all(plan.query.variables[v].minimum == plan.query.variables[v].maximum == 1 for v in branch.positives)
 

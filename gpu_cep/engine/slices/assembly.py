@@ -82,9 +82,10 @@ def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
     for table, end in found:
         before = Held(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
-        kept += _number_of_matches(sliced, taken)
-        if most is not None and kept > most:
-            raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
+        if most is not None:
+            kept += _number_of_matches(sliced, taken)
+            if kept > most:
+                raise MatchLimitExceeded(f"more than max_matches={most:,} matches")
         yield taken
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
-from gpu_cep.engine.lowering.pattern_tables import MatcherTables, are_single, is_chain
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain, of_singles
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
@@ -66,7 +66,7 @@ def walks_chains(plan: EventPlan) -> bool:
     if not judged or not asked or "ses_automaton" not in plan.contenders:
         return False
     (branch,) = plan.branches
-    followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and not branch.negations and are_single(plan, branch))
+    followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and not branch.negations and of_singles(plan, branch))
     return followed and not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
 
 
