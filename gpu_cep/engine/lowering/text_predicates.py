@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.input.buffers import text_buffers
+from gpu_cep.engine.input.buffers import TextBuffers, text_buffers
 from gpu_cep.engine.input.host_functions import is_member
 from gpu_cep.identity import Identity
 from gpu_cep_kernels.phase_one.constant_tables import ConstantTable, constant_table
@@ -111,12 +112,34 @@ def constants_of(predicates: Identity[Predicates]) -> TextConstants | None:
     return TextConstants(constant_table([constant.encode() for constant in constants]), values)
 
 
-def constant_codes(array: pa.Array, predicates: Predicates) -> tuple[Callable[[int, int], npt.NDArray[np.int32]], Values] | None:
+@dataclass(frozen=True, slots=True)
+class FoundCodes:
+    """The codes of a plain text column: for each row the number in `table` of the constant that it equals.
+
+    Row 0 is bit `first` of the text's bitmap. Codes are found when they are asked for.
+    """
+
+    table: ConstantTable
+    text: TextBuffers
+    first: int
+
+    def write(self, low: int, high: int, codes: npt.NDArray[Any]) -> None:
+        """Write the codes of a range of rows to an array of any type that holds them."""
+        offsets, validity = self.text.offsets[low : high + 1], self.text.validity
+        find_constants(0, high - low, offsets, self.text.bytes, validity, self.first + low, self.table, codes)
+
+    def load(self, low: int, high: int) -> npt.NDArray[np.int32]:
+        """Return the codes of a range of rows."""
+        codes = np.empty(high - low, np.int32)
+        self.write(low, high, codes)
+        return codes
+
+
+def constant_codes(array: pa.Array, predicates: Predicates) -> tuple[FoundCodes, Values] | None:
     """Return codes for a plain text column whose `predicates` only compare it with constants.
 
-    The result is a function that returns the codes of a range of rows, and the values of the codes:
-    those of :func:`constants_of`. No dictionary of the column is made. The result is None for a column
-    or a predicate of another kind.
+    With them come the values of the codes: those of :func:`constants_of`. No dictionary of the column
+    is made. The result is None for a column or a predicate of another kind.
     """
     if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
         return None
@@ -129,19 +152,12 @@ def find_texts(array: pa.Array, texts: Sequence[str]) -> Callable[[int, int], np
 
     Other text has the place behind the last of them, and NULL the one behind that.
     """
-    return _find_in(constant_table([each.encode() for each in texts]), array)
+    return _find_in(constant_table([each.encode() for each in texts]), array).load
 
 
-def _find_in(table: ConstantTable, array: pa.Array) -> Callable[[int, int], npt.NDArray[np.int32]]:
-    """Return a function that gives the number of the constant that each of a range of rows equals."""
-    text = text_buffers(array)
-
-    def of_block(low: int, high: int) -> npt.NDArray[np.int32]:
-        codes = np.empty(high - low, np.int32)
-        find_constants(0, high - low, text.offsets[low : high + 1], text.bytes, text.validity, array.offset + low, table, codes)
-        return codes
-
-    return of_block
+def _find_in(table: ConstantTable, array: pa.Array) -> FoundCodes:
+    """Return the codes of a plain text column by a table of constants."""
+    return FoundCodes(table, text_buffers(array), array.offset)
 
 
 def equality_constants(predicate: Bound) -> tuple[str, ...] | None:

@@ -6,7 +6,7 @@ Events without a label are dropped.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import run_program
-from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
+from gpu_cep.engine.lowering.text_predicates import FoundCodes, Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (
     Coded,
     CodeMask,
@@ -82,17 +82,10 @@ class HostBlock:
         nulls = self.columns.null_mask(column)
         return None if nulls is None else (~nulls[self.low : self.high]).view(np.uint8)
 
-    def label_codes(self, column: int, codes: _FoundCodes | _KnownCodes) -> Array:
+    def label_codes(self, column: int, codes: FoundCodes | _KnownCodes) -> Array:
         """Return the block's rows of `codes`, which stand for the values of a text column."""
         loaded: Array = codes.load(self.low, self.high)
         return loaded
-
-
-@record()
-class _FoundCodes:
-    """Codes of a text column that a function computes for a range of rows."""
-
-    load: Callable[[int, int], npt.NDArray[np.int32]]
 
 
 @record()
@@ -112,7 +105,7 @@ class HostLabelEngine:
     events: EventColumns
     place: Place = HOST
 
-    def label_codes(self, planned: CodeProperty) -> tuple[_FoundCodes | _KnownCodes, Values]:
+    def label_codes(self, planned: CodeProperty) -> tuple[FoundCodes | _KnownCodes, Values]:
         """Return codes for the values of a text column, and the values that the codes stand for.
 
         If all predicates compare with constants, values other than these share one code.
@@ -120,8 +113,7 @@ class HostLabelEngine:
         if not self.events.texts.has_dictionary(planned.column):
             found = constant_codes(self.events.arrow(planned.column), planned.predicates)
             if found is not None:
-                of_block, values = found
-                return _FoundCodes(of_block), values
+                return found
         codes, values = self.events.texts.label_codes(planned.column)
         return _KnownCodes(codes), values
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.failures import note_kernel
-from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, HostRows, NoDevice
+from gpu_cep_kernels.device.interface import Array, DeviceUnavailable, HostArray, HostRows, NoDevice, rows_of
 from gpu_cep_kernels.device.launches import Launches
 from gpu_cep_kernels.device.rmm_pool import adopt_pool, current_pool, pool_bytes
 from gpu_cep_kernels.device.staging import Staging
@@ -84,7 +84,7 @@ class CudaDevice:
     def upload(self, array: HostArray) -> Array:
         """Return a copy of a host array on the card, by way of pinned memory."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        (copy,) = self.upload_rows([HostRows(lambda low, high: flat[low:high], 0, flat.size, flat.dtype)])
+        (copy,) = self.upload_rows([rows_of(flat, 0, flat.size, flat.dtype)])
         return copy.reshape(array.shape)
 
     def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:

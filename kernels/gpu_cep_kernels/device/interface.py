@@ -19,18 +19,41 @@ Array = Any  # of the device: numpy.ndarray or cupy.ndarray
 HostArray = npt.NDArray[Any]
 # Gives the rows [low, high) of a column on the host; any thread may call it.
 Block = Callable[[int, int], HostArray]
+# Writes the rows [low, high) of a column to a host array of as many values; any thread may call it.
+Write = Callable[[int, int, HostArray], None]
 
 
 class HostRows(NamedTuple):
-    """Describe what is copied to a device: the rows [low, high) that ``block(low, high)`` gives, as an array of type `kind`.
+    """Describe what is copied to a device: the rows [low, high) of what `write` writes, as an array of type `kind`.
 
-    The values fit that type. What a block has given may be reused at once.
+    They are written part by part, in any order, to where the device reads them.
     """
 
-    block: Block
+    write: Write
     low: int
     high: int
     kind: np.dtype[Any]
+
+
+def write_block(block: Block) -> Write:
+    """Return a function that copies what `block` gives, converted to the type of the array that it is written to."""
+
+    def write(low: int, high: int, into: HostArray) -> None:
+        np.copyto(into, block(low, high), casting="unsafe")
+
+    return write
+
+
+def rows_of(column: HostArray, low: int, high: int, kind: np.dtype[Any]) -> HostRows:
+    """Return the rows [low, high) of a host array as what is copied to a device."""
+    return HostRows(write_block(lambda begin, end: column[begin:end]), low, high, kind)
+
+
+def written(rows: HostRows) -> HostArray:
+    """Return the rows as an array on the host."""
+    found: HostArray = np.empty(rows.high - rows.low, rows.kind)
+    rows.write(rows.low, rows.high, found)
+    return found
 
 
 class DeviceUnavailable(Exception):
@@ -106,7 +129,7 @@ class Device(Place, Protocol):
     simulated: bool
 
     def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:
-        """Return rows of several columns, copied together; blocks give them part by part, in any order. An error of a block is raised."""
+        """Return rows of several columns, copied together; an error that is raised while they are written is raised here."""
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Return a context: calls in it run in this lane.

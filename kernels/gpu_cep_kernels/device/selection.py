@@ -15,7 +15,7 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import Kernel, simulated
 from gpu_cep_kernels.device.cuda_device import CudaDevice, count_devices
 from gpu_cep_kernels.device.failures import DeviceLost
-from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray, HostRows
+from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable, HostArray, HostRows, written
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class SimulatedDevice:
 
     def upload_rows(self, asked: Sequence[HostRows]) -> list[Array]:
         """Return copies, each made at once."""
-        return [self.upload(rows.block(rows.low, rows.high).astype(rows.kind, copy=False)) for rows in asked]
+        return [self.upload(written(rows)) for rows in asked]
 
     def lane(self, number: int | None) -> AbstractContextManager[Any]:
         """Do nothing: in the simulator lanes never overlap."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.launch import available_threads, blocks, spread
-from gpu_cep_kernels.device.interface import Array, HostArray, HostRows
+from gpu_cep_kernels.device.interface import Array, HostArray, HostRows, written
 
 # Of fewer bytes the driver makes the copies alone: it stages them itself, and no other thread is waited for.
 _STAGED = 1 << 20
@@ -51,14 +51,14 @@ class Staging:
     def upload(self, asked: Sequence[HostRows], targets: Sequence[Array]) -> None:
         """Copy rows to arrays on the card, which have as many values, in the order of the current stream's work.
 
-        Values are converted while they are staged.
+        They are written to where the card reads them.
         """
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream()
 
         def copy(rows: HostRows, target: Array, low: int, high: int) -> None:
             with self._buffer() as buffer:
                 part = buffer.part(rows.kind, high - low)
-                np.copyto(part, rows.block(rows.low + low, rows.low + high), casting="unsafe")
+                rows.write(rows.low + low, rows.low + high, part)
                 place = target.data.ptr + low * part.itemsize
                 runtime.memcpyAsync(place, part.ctypes.data, part.nbytes, runtime.memcpyHostToDevice, stream.ptr)
                 buffer.copied.record(stream)
@@ -68,7 +68,7 @@ class Staging:
             self._spread(copy, [(rows, target, *span) for rows, target in pairs for span in _parts(target)])
             return
         for rows, target in pairs:
-            given = np.ascontiguousarray(rows.block(rows.low, rows.high), rows.kind)
+            given = written(rows)
             runtime.memcpyAsync(target.data.ptr, given.ctypes.data, given.nbytes, runtime.memcpyHostToDevice, stream.ptr)
 
     def download(self, source: Array) -> HostArray:

@@ -71,18 +71,18 @@ def arrays(draw):
 )
 def test_codes_tell_apart_what_predicates_do(array, named, data):
     predicates = [PREDICATES[name](texts) for name, texts in named]
-    of_block, values = constant_codes(array, tuple((predicate, 1) for predicate, _ in predicates))
+    found, values = constant_codes(array, tuple((predicate, 1) for predicate, _ in predicates))
     low = data.draw(st.integers(0, len(array)))
     high = data.draw(st.integers(low, len(array)))
-    codes = of_block(low, high)
+    codes = found.load(low, high)
     for predicate, truth in predicates:
         assert truth_table(predicate, values)[codes].tolist() == [TRUTH[truth(row)] for row in array.to_pylist()[low:high]]
 
 
 @pytest.mark.parametrize("array", [pa.array([], pa.string()), pa.nulls(3, pa.string()), pa.array(["", ""]), pa.array([None, "x"]).slice(2)])
 def test_arrays_with_hardly_a_buffer(array):
-    of_block, values = constant_codes(array, ((PREDICATES["in"](["x", ""])[0], 1),))
-    assert [(["x", ""] + [None] * 2)[code] for code in of_block(0, len(array))] == array.to_pylist()
+    found, values = constant_codes(array, ((PREDICATES["in"](["x", ""])[0], 1),))
+    assert [(["x", ""] + [None] * 2)[code] for code in found.load(0, len(array))] == array.to_pylist()
     assert values.to_pylist()[:2] == ["x", ""]
 
 

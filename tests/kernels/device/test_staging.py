@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpu_cep_kernels.device import staging
-from gpu_cep_kernels.device.interface import HostRows
+from gpu_cep_kernels.device.interface import HostRows, rows_of, write_block
 from gpu_cep_kernels.device.staging import Staging
 
 
@@ -102,7 +102,7 @@ def card(monkeypatch):
 
 def upload(copying, array, target):
     """Copy one array to the card."""
-    copying.upload([HostRows(lambda low, high: array[low:high], 0, array.size, target.dtype)], [target])
+    copying.upload([rows_of(array, 0, array.size, target.dtype)], [target])
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 49, 50, 51, 99, 100, 101, 1000])
@@ -164,7 +164,7 @@ def test_every_thread_that_copies_uses_the_card(card):
         callers.add((5, get_ident()))
         return np.arange(low, high)
 
-    copying.upload([HostRows(block, 0, 1000, target.dtype)], [target])
+    copying.upload([HostRows(write_block(block), 0, 1000, target.dtype)], [target])
     # a thread may find no part left
     assert callers
     assert callers <= card.users
@@ -183,7 +183,7 @@ def test_the_first_error_of_a_block_is_raised_and_no_buffer_is_lost(card):
 
     for _ in range(THREADS + 2):
         with pytest.raises(ValueError, match=r"^row 500$"):
-            copying.upload([HostRows(block, 0, 1000, target.dtype)], [target])
+            copying.upload([HostRows(write_block(block), 0, 1000, target.dtype)], [target])
     upload(copying, np.arange(1000), target)
     card.finish()
     assert np.array_equal(target.held, np.arange(1000))
@@ -193,7 +193,7 @@ def test_columns_travel_together_from_their_own_rows_on(card):
     copying, whole = Staging(card, 0), np.arange(900)
     spans = [(0, 0, np.int64), (100, 101, np.uint8), (7, 500, np.float64), (300, 600, np.int32)]
     targets = [CardArray(np.zeros(high - low, kind)) for low, high, kind in spans]
-    asked = [HostRows(lambda low, high: whole[low:high] % 200, low, high, np.dtype(kind)) for low, high, kind in spans]
+    asked = [HostRows(write_block(lambda low, high: whole[low:high] % 200), low, high, np.dtype(kind)) for low, high, kind in spans]
     copying.upload(asked, targets)
     card.finish()
     for (low, high, _), target in zip(spans, targets, strict=True):

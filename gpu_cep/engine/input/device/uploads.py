@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.machine_values import BEYOND_INT64
 from gpu_cep.errors import EventError
-from gpu_cep_kernels.device.interface import Array, Block, Device, HostArray, HostRows
+from gpu_cep_kernels.device.interface import Array, Device, HostArray, HostRows, Write, rows_of
 from gpu_cep_kernels.device.primitives import any_set
 
 DType = np.dtype[Any]
@@ -134,7 +134,7 @@ class HostBits:
 class HostBlocks:
     """Values that a function computes on the host for ranges of rows; they travel as `kind`, in which they fit."""
 
-    of_block: Block
+    write: Write
     kind: DType
 
     @property
@@ -142,7 +142,7 @@ class HostBlocks:
         return self.kind.itemsize
 
     def travelling(self, low: int, high: int) -> list[HostRows]:
-        return [HostRows(self.of_block, low, high, self.kind)]
+        return [HostRows(self.write, low, high, self.kind)]
 
     def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
         return copies[0]
@@ -299,11 +299,6 @@ class Mapped:
 
     def loaded(self, copies: Sequence[Array], low: int, high: int) -> Array:
         return self.table[self.codes.loaded(copies, low, high)]
-
-
-def rows_of(column: HostArray, low: int, high: int, kind: DType) -> HostRows:
-    """Return the rows [low, high) of a host array as what is copied to a device."""
-    return HostRows(lambda begin, end: column[begin:end], low, high, kind)
 
 
 def _unpack_bits(device: Device, packed: Array, skipped: int, count: int) -> Array:

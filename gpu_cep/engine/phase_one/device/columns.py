@@ -20,7 +20,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
-from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.interface import Device, write_block
 
 __all__ = ["DeviceColumns", "Input", "numbers", "presence"]
 
@@ -91,9 +91,8 @@ class DeviceColumns:
         if self.columns.resident(planned.column) is None:
             codes = constant_codes(self.columns.arrow(planned.column), planned.predicates)
             if codes is not None:
-                of_block, values = codes
-                kind = _code_type(len(values) + 1)
-                return HostBlocks(of_block, kind), values
+                found, values = codes
+                return HostBlocks(found.write, _code_type(len(values) + 1)), values
         values = self.columns.texts.values(planned.column)
         codes_of_values = self._narrow_codes(planned.column, _code_type(len(values) + 1))
         return codes_of_values or self.text_codes(planned.column), values
@@ -177,7 +176,7 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
         return HostNumbers(device, _values(array, stored), kind)
     # decimals, dates in milliseconds, and integers that may not fit
     kind = _INT32 if pa.types.is_date64(arrow) else _INT64
-    return HostBlocks(lambda low, high: machine_values(array.slice(low, high - low), name), kind)
+    return HostBlocks(write_block(lambda low, high: machine_values(array.slice(low, high - low), name)), kind)
 
 
 def presence(device: Device, array: pa.Array) -> Input | None:
@@ -187,7 +186,7 @@ def presence(device: Device, array: pa.Array) -> Input | None:
     validity = array.buffers()[0]
     if validity is not None:
         return HostBits(device, buffer_values(validity, np.uint8), array.offset, _UINT8)
-    return HostBlocks(lambda low, high: _validity(array.slice(low, high - low)), _UINT8)
+    return HostBlocks(write_block(lambda low, high: _validity(array.slice(low, high - low))), _UINT8)
 
 
 def _validity(array: pa.Array) -> npt.NDArray[np.uint8]:
