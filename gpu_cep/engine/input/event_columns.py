@@ -98,8 +98,9 @@ class EventColumns:
     def prepare(self, wanted: Iterable[int], in_pieces: Iterable[int], keys: Iterable[int], threads: int) -> None:
         """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time.
 
-        Columns that are read `in_pieces` are joined only if they must be.
+        Columns that are read `in_pieces` are joined only if they must be. From now on so many threads encode a text column.
         """
+        self.texts.use_threads(threads)
         encoded = {column: self.texts.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
         loads = {**dict.fromkeys(in_pieces, self._load), **dict.fromkeys([*keys, *wanted], self.arrow), **encoded}
         plain = [column for column in loads if column < len(self.query.schema.attributes) and self.resident(column) is None]

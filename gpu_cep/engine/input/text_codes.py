@@ -9,15 +9,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.engine.input.buffers import buffer_values, text_buffers
+from gpu_cep.engine.input.buffers import buffer_values, new_values, text_buffers
 from gpu_cep.engine.input.few_texts import MOST, FewTexts, ascend, few_are_distinct, few_texts
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.records import record
+from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.phase_one.text import hash_texts
 
 # NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
 _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
 
+# Rows of plain text that are looked at before threads encode parts of it, and the most distinct values among them. With more,
+# to encode the values of all parts once again takes as long as to encode the text.
+_SAMPLED, _REPEATED = 1 << 16, 1 << 12
 # Values from which to compare a dictionary with another takes longer than to ask where it lies.
 _LARGE = 1 << 12
 
@@ -42,10 +46,32 @@ class SharedDictionary:
     places: dict[int, npt.NDArray[np.int32]]
 
 
-def encode_text(array: pa.Array) -> Codes:
-    """Return the codes of a text array for its own dictionary."""
+def encode_text(array: pa.Array, threads: int = 1) -> Codes:
+    """Return the codes of a text array for its own dictionary; `threads` threads encode plain text of few distinct values.
+
+    The values of plain text stand in the order in which they first occur.
+    """
+    spans = slices(len(array), threads)
+    if len(spans) > 1 and not pa.types.is_dictionary(array.type) and len(array.slice(0, _SAMPLED).unique()) <= _REPEATED:
+        return _encode_parts(array, spans, threads)
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     return Codes(codes_of(encoded, pa.int32()), encoded.dictionary)
+
+
+def _encode_parts(array: pa.Array, spans: Sequence[tuple[int, int]], threads: int) -> Codes:
+    """Return the codes of plain text, of which each part is encoded by itself."""
+    parts = spread(lambda span: array.slice(span[0], span[1] - span[0]).dictionary_encode(), spans, threads)
+    # a value is first in the first part that has it, where it first occurs there
+    merged = pa.concat_arrays([part.dictionary for part in parts]).dictionary_encode()
+    places = np.split(merged.indices.to_numpy(), np.cumsum([len(part.dictionary) for part in parts])[:-1])
+    codes = new_values(len(array), np.int32)
+
+    def write(number: int) -> None:
+        place_of_code = np.append(places[number], np.int32(len(merged.dictionary)))
+        np.take(place_of_code, codes_of(parts[number], pa.int32()), out=codes[slice(*spans[number])], mode="clip")
+
+    spread(write, range(len(spans)), threads)
+    return Codes(codes, merged.dictionary)
 
 
 def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:

@@ -24,8 +24,9 @@ _CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
 
 @dataclass(slots=True, eq=False)
 class EncodedTexts:
-    """Keep what is encoded of text columns, by number: what :class:`TextColumns` returns for them."""
+    """Keep what is encoded of text columns, by number: what :class:`TextColumns` returns for them; `threads` threads encode one."""
 
+    threads: int = 1
     codes: dict[int, Codes] = field(default_factory=dict)
     pieces: dict[int, Pieces] = field(default_factory=dict)
     long_chunks: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
@@ -42,6 +43,12 @@ class TextColumns(NamedTuple):
 
     columns: EventColumns
     kept: EncodedTexts
+
+    def use_threads(self, threads: int) -> None:
+        """Let so many threads encode a column from now on; for all queries, if the columns are shared."""
+        for columns in (self.columns, self.columns.shared):
+            if columns is not None:
+                columns.texts.kept.threads = threads
 
     def codes(self, column: int) -> Codes:
         """Return a text column's codes."""
@@ -143,7 +150,10 @@ class TextColumns(NamedTuple):
         """Return codes for the column's own dictionary."""
         if column not in self.kept.own:
             elsewhere = self._elsewhere(column)
-            self.kept.own[column] = encode_text(self.columns.arrow(column)) if elsewhere is None else elsewhere._encode_own(column)
+            if elsewhere is None:
+                self.kept.own[column] = encode_text(self.columns.arrow(column), self.kept.threads)
+            else:
+                self.kept.own[column] = elsewhere._encode_own(column)
         return self.kept.own[column]
 
     def _elsewhere(self, column: int) -> TextColumns | None:
