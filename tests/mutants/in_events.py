@@ -257,6 +257,13 @@ TEXT = (
         ("tests/engine/lowering/test_constant_codes.py", CONFORMANCE),
     ),
     Fault(
+        "parts-of-text-have-another-null",
+        "gpu_cep/engine/input/text_codes.py",
+        "np.append(places[number], np.int32(len(merged.dictionary)))",
+        "np.append(places[number], np.int32(len(places[number])))",
+        ("tests/engine/input/test_text_codes.py",),
+    ),
+    Fault(
         "constants-on-the-left-forgotten",
         "gpu_cep/engine/lowering/text_predicates.py",
         " | (Constant(value=value), Field())):\n",
