@@ -285,4 +285,11 @@ KERNELS = (
         "min(end, path.cut.state[CutState.LAST])",
         ("tests/engine/matchers/automaton/test_chains.py",),
     ),
+    Fault(
+        "buffer-is-filled-while-a-card-reads-it",
+        "kernels/gpu_cep_kernels/device/staging.py",
+        "                        buffer.copied.synchronize()\n",
+        "",
+        ("tests/kernels/device/test_staging.py",),
+    ),
 )

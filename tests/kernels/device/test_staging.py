@@ -91,11 +91,10 @@ THREADS = 3
 
 @pytest.fixture
 def card(monkeypatch):
-    """A card that stages 64 bytes or more, 400 bytes or 100 values at a time, and has a buffer more than threads."""
+    """A card that stages 64 bytes or more, 400 bytes or 100 values at a time."""
     monkeypatch.setattr(staging, "_STAGED", 64)
     monkeypatch.setattr(staging, "_BUFFER", 400)
     monkeypatch.setattr(staging, "_MOST_VALUES", 100)
-    monkeypatch.setattr(staging, "_SPARE", 1)
     monkeypatch.setattr(staging, "available_threads", lambda: 4)
     return Card()
 
@@ -113,7 +112,7 @@ def test_arrays_come_back_as_they_went(card, size):
     card.finish()
     assert np.array_equal(target.held, given)
     assert np.array_equal(copying.download(target), given)
-    assert card.pinned == ((THREADS + 1) * 400 if given.nbytes >= 64 else 0)
+    assert card.pinned == ((THREADS + 1) * 2 * 400 if given.nbytes >= 64 else 0)
 
 
 def test_values_are_converted_while_they_are_staged(card):
