@@ -25,8 +25,8 @@ from gpu_cep_kernels.device.interface import Device
 
 # Share of the free memory that a run takes; the rest is for what allocators lose between arrays.
 MEMORY_SHARE = 0.8
-# Rows of a chunk: enough to keep a card busy, few enough that copies of the next overlap with its kernels.
-LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 25, 1 << 8
+# Rows of a chunk. Threads that copy wait for each other where one ends: many chunks take longer than overlapping kernels save.
+LARGEST_CHUNK, SMALLEST_CHUNK = 1 << 26, 1 << 8
 # Rows of a chunk of events that lie on the card: kernels number them in 32 bits.
 _MOST_ROWS = 1 << 30
 SMALLEST_BATCH = 1 << 8
