@@ -148,14 +148,14 @@ KERNELS = (
     Fault(
         "neighbour-on-the-right-is-the-event-itself",
         "kernels/gpu_cep_kernels/phase_one/neighbour_conditions.py",
-        "base + begin - conditions.back[c, 1]\n",
-        "base + begin\n",
+        "conditions.back[c, 1] - base\n",
+        "-base\n",
         ("tests/conformance/test_neighbours.py",),
     ),
     Fault(
         "null-neighbour-on-the-right-compares",
         "kernels/gpu_cep_kernels/phase_one/neighbour_conditions.py",
-        "        _mask_nulls(nulls[right_begin:right_end], np.uint64(1) << np.uint64(right), others, judged)\n",
+        "        _mask_nulls(begin, end, nulls, other_lag, np.uint64(1) << np.uint64(right), others, words)\n",
         "",
         ("tests/conformance/test_neighbours.py",),
     ),

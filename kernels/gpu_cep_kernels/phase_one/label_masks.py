@@ -20,10 +20,8 @@ from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 @kernel(writes=("labels",))
 def mask_by_code(low: int, high: int, codes: Any, table: Any, labels: Any) -> None:
     """Judge properties of a coded column: ``labels[e] &= table[codes[e]]``; the table holds a label word for each code."""
-    values, words = codes[low:high], labels[low:high]
-    for e in range(values.size):
-        # unsigned, so that as an index it needs no test for its sign
-        words[e] &= table[np.uint64(values[e])]
+    for e in range(low, high):
+        labels[e] &= table[codes[e]]
 
 
 @kernel(writes=("labels",))
@@ -33,46 +31,43 @@ def mask_by_packed_code(low: int, high: int, codes: Any, entries: Any, bits: int
     No label has a bit beyond the first `bits`. Nothing is looked up, so the loop is
     vectorised.
     """
-    values, words = codes[low:high], labels[low:high]
-    for e in range(values.size):
-        words[e] &= entries >> np.uint64(values[e] * bits)
+    for e in range(low, high):
+        labels[e] &= entries >> np.uint64(codes[e] * bits)
 
 
 @rule
-def _mask_where(comparison: int, values: Any, constant: Any, others: Any, words: Any) -> None:
+def _mask_where(comparison: int, low: int, high: int, column: Any, constant: Any, others: Any, labels: Any) -> None:
     """Judge one property by one comparison: where it fails, only the bits of `others` stay.
 
-    Each word is written, so nothing branches on values, and the loop is vectorised.
+    Each label is written, so nothing branches on values, and the loop is vectorised.
     """
-    for e in range(values.size):
-        words[e] = words[e] if compare(comparison, values[e], constant) else words[e] & others
+    for e in range(low, high):
+        labels[e] = labels[e] if compare(comparison, column[e], constant) else labels[e] & others
 
 
 @kernel(writes=("labels",))
 def mask_by_comparison(low: int, high: int, column: Any, comparison: int, constant: Any, others: Any, labels: Any) -> None:
     """Judge the property ``column φ constant``: where it fails, only the bits of `others` may stay."""
-    values, words = column[low:high], labels[low:high]
     # a loop for each comparison, so that none tests which one it is for every event
     if comparison == EQ:
-        _mask_where(EQ, values, constant, others, words)
+        _mask_where(EQ, low, high, column, constant, others, labels)
     elif comparison == NE:
-        _mask_where(NE, values, constant, others, words)
+        _mask_where(NE, low, high, column, constant, others, labels)
     elif comparison == LT:
-        _mask_where(LT, values, constant, others, words)
+        _mask_where(LT, low, high, column, constant, others, labels)
     elif comparison == LE:
-        _mask_where(LE, values, constant, others, words)
+        _mask_where(LE, low, high, column, constant, others, labels)
     elif comparison == GT:
-        _mask_where(GT, values, constant, others, words)
+        _mask_where(GT, low, high, column, constant, others, labels)
     else:
-        _mask_where(GE, values, constant, others, words)
+        _mask_where(GE, low, high, column, constant, others, labels)
 
 
 @kernel(writes=("labels",))
 def mask_by_truth(low: int, high: int, truth: Any, others: Any, labels: Any) -> None:
     """Apply a property that was decided before: where `truth` (uint8) is 0, only the bits of `others` may stay."""
-    values, words = truth[low:high], labels[low:high]
-    for e in range(values.size):
-        words[e] = words[e] & others if values[e] == 0 else words[e]
+    for e in range(low, high):
+        labels[e] = labels[e] & others if truth[e] == 0 else labels[e]
 
 
 @sequential(writes=("rows", "kept"))

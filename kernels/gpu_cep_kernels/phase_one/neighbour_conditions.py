@@ -51,66 +51,65 @@ class NeighbourProgram(NamedTuple):
 
 
 @rule
-def _mask_where(comparison: int, left: Any, right: Any, others: Any, words: Any) -> None:
-    """Judge one comparison of two columns; each word is written, so that the loop is vectorised."""
-    for e in range(words.size):
-        words[e] = words[e] if compare(comparison, left[e], right[e]) else words[e] & others
+def _mask_where(comparison: int, begin: int, end: int, left: Any, lag: int, right: Any, other_lag: int, others: Any, words: Any) -> None:
+    """Judge one comparison of two columns for the events [begin, end); each word is written, so that the loop is vectorised.
+
+    What is compared for event e stands in row ``e - lag`` of the left column, and in row ``e - other_lag`` of the right one.
+    """
+    for e in range(begin, end):
+        words[e] = words[e] if compare(comparison, left[e - lag], right[e - other_lag]) else words[e] & others
 
 
 @rule
-def _mask_compared(comparison: int, left: Any, right: Any, others: Any, words: Any) -> None:
-    """Judge a comparison of two columns by a loop of its own, so that none tests which one it is for every event."""
+def _mask_compared(comparison: int, begin: int, end: int, left: Any, lag: int, right: Any, other_lag: int, others: Any, words: Any) -> None:
+    """Do as :func:`_mask_where`; each comparison has a loop of its own, so that none tests which one it is for every event."""
     if comparison == EQ:
-        _mask_where(EQ, left, right, others, words)
+        _mask_where(EQ, begin, end, left, lag, right, other_lag, others, words)
     elif comparison == NE:
-        _mask_where(NE, left, right, others, words)
+        _mask_where(NE, begin, end, left, lag, right, other_lag, others, words)
     elif comparison == LT:
-        _mask_where(LT, left, right, others, words)
+        _mask_where(LT, begin, end, left, lag, right, other_lag, others, words)
     elif comparison == LE:
-        _mask_where(LE, left, right, others, words)
+        _mask_where(LE, begin, end, left, lag, right, other_lag, others, words)
     elif comparison == GT:
-        _mask_where(GT, left, right, others, words)
+        _mask_where(GT, begin, end, left, lag, right, other_lag, others, words)
     else:
-        _mask_where(GE, left, right, others, words)
+        _mask_where(GE, begin, end, left, lag, right, other_lag, others, words)
 
 
 @rule
-def _mask_nulls(nulls: Any, columns: Any, others: Any, words: Any) -> None:
-    """Deny what reads NULL: a word with a bit of `columns` in its word of `nulls`."""
-    for e in range(words.size):
-        words[e] = words[e] & others if nulls[e] & columns else words[e]
+def _mask_nulls(begin: int, end: int, nulls: Any, lag: int, columns: Any, others: Any, words: Any) -> None:
+    """Deny what reads NULL: an event e in [begin, end) with a bit of `columns` in ``nulls[e - lag]``."""
+    for e in range(begin, end):
+        words[e] = words[e] & others if nulls[e - lag] & columns else words[e]
 
 
 @kernel(writes=("labels",))
 def mask_by_columns(low: int, high: int, left: Any, right: Any, comparison: int, others: Any, labels: Any) -> None:
     """Judge ``left[e] φ right[e]`` for each event e."""
-    _mask_compared(comparison, left[low:high], right[low:high], others, labels[low:high])
+    _mask_compared(comparison, low, high, left, 0, right, 0, others, labels)
 
 
 @kernel(writes=("labels",))
 def mask_by_nulls(low: int, high: int, nulls: Any, columns: Any, others: Any, labels: Any) -> None:
     """Deny what reads NULL: an event with a bit of `columns` in its word of `nulls`."""
-    _mask_nulls(nulls[low:high], columns, others, labels[low:high])
+    _mask_nulls(low, high, nulls, 0, columns, others, labels)
 
 
 @rule
 def _judge_comparison(c: int, begin: int, end: int, base: int, conditions: NeighbourComparisons, bank: ColumnBank, words: Any) -> None:
     """Judge condition c for the events [begin, end); nothing stands so far before the others as it reads."""
     left, right, others = conditions.columns[c, 0], conditions.columns[c, 1], words.dtype.type(conditions.others[c])
-    left_begin, right_begin = base + begin - conditions.back[c, 0], base + begin - conditions.back[c, 1]
-    left_end, right_end = left_begin + end - begin, right_begin + end - begin
-    judged = words[begin:end]
+    lag, other_lag = conditions.back[c, 0] - base, conditions.back[c, 1] - base
     is_float = conditions.means[c] == BY_FLOATS
     if is_float:
-        lefts, rights = bank.floats[left, left_begin:left_end], bank.floats[right, right_begin:right_end]
-        _mask_compared(conditions.comparison[c], lefts, rights, others, judged)
+        _mask_compared(conditions.comparison[c], begin, end, bank.floats[left], lag, bank.floats[right], other_lag, others, words)
     else:
-        int_lefts, int_rights = bank.ints[left, left_begin:left_end], bank.ints[right, right_begin:right_end]
-        _mask_compared(conditions.comparison[c], int_lefts, int_rights, others, judged)
+        _mask_compared(conditions.comparison[c], begin, end, bank.ints[left], lag, bank.ints[right], other_lag, others, words)
     nulls = bank.float_nulls if is_float else bank.int_nulls
     if nulls.size > 0:
-        _mask_nulls(nulls[left_begin:left_end], np.uint64(1) << np.uint64(left), others, judged)
-        _mask_nulls(nulls[right_begin:right_end], np.uint64(1) << np.uint64(right), others, judged)
+        _mask_nulls(begin, end, nulls, lag, np.uint64(1) << np.uint64(left), others, words)
+        _mask_nulls(begin, end, nulls, other_lag, np.uint64(1) << np.uint64(right), others, words)
 
 
 @kernel(writes=("enters", "repeats"))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.rules.tables import Places
 
@@ -71,9 +69,8 @@ def scatter_times(rows: Any, base: int, destinations: Any, times: Any, out: Any)
 @kernel(writes=("out",))
 def put(low: int, high: int, destinations: Any, values: Any, out: Any) -> None:
     """``out[destinations[j]] = values[j]``."""
-    places, picked = destinations[low:high], values[low:high]
-    for j in range(picked.size):
-        out[places[j]] = picked[j]
+    for j in range(low, high):
+        out[destinations[j]] = values[j]
 
 
 @sequential(writes=())
@@ -105,10 +102,8 @@ def order_faults_of_streams(streams: Any, times: Any, last: Places) -> int:
 @kernel(writes=("out",))
 def gather(low: int, high: int, rows: Any, base: int, column: Any, out: Any) -> None:
     """``out[j] = column[rows[j] - base]``; the column's first row is number `base`."""
-    picked, targets = rows[low:high], out[low:high]
-    for j in range(picked.size):
-        # unsigned, so that as an index it needs no test for its sign
-        targets[j] = column[np.uint64(picked[j] - base)]
+    for j in range(low, high):
+        out[j] = column[rows[j] - base]
 
 
 @kernel(writes=("out",))
@@ -123,9 +118,8 @@ def gather_there(low: int, high: int, rows: Any, base: int, column: Any, out: An
 @kernel(writes=("out",))
 def scatter(low: int, high: int, rows: Any, base: int, destinations: Any, column: Any, out: Any) -> None:
     """``out[destinations[j]] = column[rows[j] - base]``; the column's first row is number `base`."""
-    picked, places = rows[low:high], destinations[low:high]
-    for j in range(picked.size):
-        out[places[j]] = column[np.uint64(picked[j] - base)]
+    for j in range(low, high):
+        out[destinations[j]] = column[rows[j] - base]
 
 
 @rule

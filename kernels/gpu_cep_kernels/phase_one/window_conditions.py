@@ -148,27 +148,26 @@ def chain_windows(
     after, occurrence = next_events
     variables = pattern.order.size
     tied = exact and after.size > 0
-    begins, latest = starts[low:high], earliest[variables, low:high]
-    for w in range(begins.size):
-        latest[w] = begins[w]
+    latest = earliest[variables]
+    for w in range(low, high):
+        latest[w] = starts[w]
     for place in range(variables):
         v = pattern.order[place]
-        found = earliest[v, low:high]
-        for w in range(begins.size):
-            found[w] = begins[w]
+        found = earliest[v]
+        for w in range(low, high):
+            found[w] = starts[w]
         for k in range(pattern.direct_first[v], pattern.direct_first[v + 1]):
-            preceding = earliest[pattern.direct[k], low:high]
-            for w in range(begins.size):
+            preceding = earliest[pattern.direct[k]]
+            for w in range(low, high):
                 found[w] = max(found[w], first_behind(after, preceding[w]))
-        for w in range(begins.size):
+        for w in range(low, high):
             event = occurrence[v, found[w]]
-            while tied and event < limits.stream_end[begins[w]] and _still_taken(event, v, next_events, pattern):
+            while tied and event < limits.stream_end[starts[w]] and _still_taken(event, v, next_events, pattern):
                 event = occurrence[v, event + 1]
             found[w] = event
             latest[w] = max(latest[w], event)
-    held = holds[low:high]
-    for w in range(begins.size):
-        held[w] = is_in_window(begins[w], latest[w], limits)
+    for w in range(low, high):
+        holds[w] = is_in_window(starts[w], latest[w], limits)
 
 
 @sequential(writes=("earliest", "kept"))

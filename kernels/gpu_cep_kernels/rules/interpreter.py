@@ -185,8 +185,8 @@ def float_result(code: int, left: float, right: float) -> tuple[float, bool]:
 
 
 @rule
-def _combine_ints(code: int, left: Any, right: Any, out: Any, failed: Any) -> None:
-    for e in range(out.size):
+def _combine_ints(code: int, low: int, high: int, left: Any, right: Any, out: Any, failed: Any) -> None:
+    for e in range(low, high):
         out[e], _, wrapped = int_result(code, left[e], right[e])
         failed[e] |= wrapped
 
@@ -194,32 +194,30 @@ def _combine_ints(code: int, left: Any, right: Any, out: Any, failed: Any) -> No
 @kernel(writes=("out", "failed"))
 def combine_ints(low: int, high: int, code: int, left: Any, right: Any, out: Any, failed: Any) -> None:
     """``out[e]``: the sum, difference or product of two int64, whatever is NULL; ``failed[e]`` is set where it overflows."""
-    lefts, rights, results, faults = left[low:high], right[low:high], out[low:high], failed[low:high]
     # a loop for each operation, so that none tests which one it is for every event
     if code == Op.ADD_INT:
-        _combine_ints(Op.ADD_INT, lefts, rights, results, faults)
+        _combine_ints(Op.ADD_INT, low, high, left, right, out, failed)
     elif code == Op.SUB_INT:
-        _combine_ints(Op.SUB_INT, lefts, rights, results, faults)
+        _combine_ints(Op.SUB_INT, low, high, left, right, out, failed)
     else:
-        _combine_ints(Op.MUL_INT, lefts, rights, results, faults)
+        _combine_ints(Op.MUL_INT, low, high, left, right, out, failed)
 
 
 @rule
-def _combine_floats(code: int, left: Any, right: Any, out: Any) -> None:
-    for e in range(out.size):
+def _combine_floats(code: int, low: int, high: int, left: Any, right: Any, out: Any) -> None:
+    for e in range(low, high):
         out[e], _ = float_result(code, left[e], right[e])
 
 
 @kernel(writes=("out",))
 def combine_floats(low: int, high: int, code: int, left: Any, right: Any, out: Any) -> None:
     """``out[e]``: the sum, difference or product of two float64, whatever is NULL."""
-    lefts, rights, results = left[low:high], right[low:high], out[low:high]
     if code == Op.ADD_FLOAT:
-        _combine_floats(Op.ADD_FLOAT, lefts, rights, results)
+        _combine_floats(Op.ADD_FLOAT, low, high, left, right, out)
     elif code == Op.SUB_FLOAT:
-        _combine_floats(Op.SUB_FLOAT, lefts, rights, results)
+        _combine_floats(Op.SUB_FLOAT, low, high, left, right, out)
     else:
-        _combine_floats(Op.MUL_FLOAT, lefts, rights, results)
+        _combine_floats(Op.MUL_FLOAT, low, high, left, right, out)
 
 
 @rule
