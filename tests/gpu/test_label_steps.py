@@ -32,7 +32,7 @@ CONDITIONS = {
     "codes": "a.type = 'A' AND b.type <> 'A' AND b.s IN ('s1', 's2', 's3') AND c.s LIKE '%4'",
     "comparisons": "a.x > 3 AND a.x <= 12 AND b.x <> 7 AND a.y = 0.5 AND c.y < 1 AND c.x IS NULL",
     "programs": "a.x * 2 + a.y > 3 AND (b.type = 'B' OR b.x > 4) AND (c.y > 0.5 OR c.s < c.type)",
-    "keys": "[y] AND a.x > 3",
+    "keys": "[x] AND a.y < 1",
 }
 
 

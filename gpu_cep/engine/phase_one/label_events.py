@@ -23,11 +23,11 @@ from gpu_cep.engine.lowering.programs import run_program
 from gpu_cep.engine.lowering.text_predicates import FoundCodes, Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (
     Coded,
-    CodeMask,
     Compared,
     ComparisonMask,
     Comparisons,
     LabelSteps,
+    Mask,
     label_steps,
     others_at_null,
 )
@@ -117,7 +117,7 @@ class HostLabelEngine:
         codes, values = self.events.texts.label_codes(planned.column)
         return _KnownCodes(codes), values
 
-    def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
+    def code_mask(self, table: Words, word: Word) -> tuple[Mask, tuple[Array, ...]]:
         """Return a function that ANDs each label with ``table[code]``, and the arrays that it holds.
 
         A small table is packed into one number.
@@ -142,6 +142,10 @@ class HostLabelEngine:
                 mask_by_truth(0, len(present), present, at_null, labels)
 
         return mask, tuple(comparisons)
+
+    def truth_mask(self, word: Word) -> tuple[Mask, tuple[Array, ...]]:
+        """Return a function that clears each label for which a uint8 is 0."""
+        return lambda truth, labels: mask_by_truth(0, len(truth), truth, word.kind(0), labels), ()
 
     def tests_key(self, column: int) -> bool:
         """Return whether a stream key is NULL or may be NaN in some event."""

@@ -29,7 +29,6 @@ from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Place, to_device
 from gpu_cep_kernels.device.primitives import any_set
-from gpu_cep_kernels.phase_one.label_masks import mask_by_truth
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
@@ -81,8 +80,8 @@ class Comparisons(NamedTuple):
     others: Words
 
 
-# Clears bits of labels: (codes, labels) → None.
-CodeMask = Callable[[Array, Array], None]
+# Clears bits of labels: (what decides, for each label, labels) → None.
+Mask = Callable[[Array, Array], None]
 # The same: (values, where they are not NULL, labels) → None.
 ComparisonMask = Callable[[Array, Array | None, Array], None]
 
@@ -104,7 +103,7 @@ class LabelEngine(Protocol):
         Values may share a code if all predicates of the property agree on them.
         """
 
-    def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
+    def code_mask(self, table: Words, word: Word) -> tuple[Mask, tuple[Array, ...]]:
         """Return a function that ANDs each label with ``table[code]``, and the arrays that it holds."""
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
@@ -112,6 +111,9 @@ class LabelEngine(Protocol):
 
         A comparison with NULL fails.
         """
+
+    def truth_mask(self, word: Word) -> tuple[Mask, tuple[Array, ...]]:
+        """Return a function that clears each label for which a uint8 is 0, and the arrays that it holds."""
 
     def tests_key(self, column: int) -> bool:
         """Return whether a stream key is NULL or NaN in some event, as far as is known."""
@@ -293,18 +295,18 @@ def others_at_null(comparisons: Comparisons) -> np.unsignedinteger[Any]:
 
 def _key_step(column: int, engine: LabelEngine, word: Word) -> Step:
     """Build the step that clears the labels of events whose key is NULL or NaN: it equals no key."""
-    place, nobody = engine.place, word.kind(0)
+    mask, tables = engine.truth_mask(word)
     is_float = engine.events.type(column).kind is Kind.FLOAT
 
     def clear(block: Block, labels: Array) -> None:
         present = block.present(column)
         if present is not None:
-            place.launch(mask_by_truth, len(block), present, nobody, labels)
+            mask(present, labels)
         if is_float:
             values = block.values(column)
-            place.launch(mask_by_truth, len(block), (values == values).view(np.uint8), nobody, labels)
+            mask((values == values).view(np.uint8), labels)
 
-    return Step(clear, row_bytes=_KEY, columns=(column,))
+    return Step(clear, tables, row_bytes=_KEY, columns=(column,))
 
 
 def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> Step:

@@ -25,7 +25,7 @@ from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, KeptKey, KeySpan, span_of_groups
 from gpu_cep.engine.phase_one.device.tiles import groups_of, numbers_before, tiles_of
-from gpu_cep.engine.phase_one.label_steps import Coded, CodeMask, Compared, ComparisonMask, Comparisons, LabelSteps, Step, label_steps
+from gpu_cep.engine.phase_one.label_steps import Coded, Compared, ComparisonMask, Comparisons, LabelSteps, Mask, Step, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.compile.launch import blocks
@@ -74,11 +74,10 @@ class DeviceLabelEngine:
         """Return codes for the values of a text column, and the values that the codes stand for."""
         return self.columns.label_codes(planned)
 
-    def code_mask(self, table: Words, word: Word) -> tuple[CodeMask, tuple[Array, ...]]:
+    def code_mask(self, table: Words, word: Word) -> tuple[Mask, tuple[Array, ...]]:
         """Return a function that ANDs each label with ``table[code]``, and the table on the device."""
-        held = self.place.upload(table)
-        tests = _no_tests(self.place.xp, 0, word.kind(~word.kind(0)))._replace(table=held)
-        return lambda codes, labels: self._judge(codes.size, tests._replace(codes=codes), labels), (held,)
+        tests = _no_tests(self.place.xp, 0, word.kind(~word.kind(0)))._replace(table=self.place.upload(table))
+        return lambda codes, labels: self._judge(codes.size, tests._replace(codes=codes), labels), (tests.table,)
 
     def comparison_mask(self, comparisons: Comparisons) -> tuple[ComparisonMask, tuple[Array, ...]]:
         """Return a function that clears the bits of failed comparisons, and the arrays that it holds.
@@ -90,10 +89,14 @@ class DeviceLabelEngine:
         tests = _no_tests(self.place.xp, 0, kind(~kind(0)))._replace(comparisons=operators, constants=constants, others=others)
 
         def mask(values: Array, present: Array | None, labels: Array) -> None:
-            known = tests.present if present is None else present
-            self._judge(values.size, tests._replace(column=values, present=known), labels)
+            self._judge(values.size, tests._replace(column=values, present=tests.present if present is None else present), labels)
 
         return mask, held
+
+    def truth_mask(self, word: Word) -> tuple[Mask, tuple[Array, ...]]:
+        """Return a function that clears each label for which a uint8 is 0, and what is left of it."""
+        tests = _no_tests(self.place.xp, 0, word.kind(~word.kind(0)))._replace(others=self.place.xp.zeros(1, word.kind))
+        return lambda truth, labels: self._judge(truth.size, tests._replace(present=truth), labels), (tests.others,)
 
     def _judge(self, size: int, tests: LabelTests, labels: Array) -> None:
         """Clear the bits of labels of `size` events that fail `tests`; behind them there may be labels of no event."""
