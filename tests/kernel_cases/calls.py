@@ -33,7 +33,8 @@ class KernelCase:
     ``make(size, random, slots)`` gives arguments for about `size` events,
     windows or matches, equal ones for equal states of `random`; scratch has
     so many slots. `reads` are the arrays of which it reads every sector of
-    memory, or nearly; there are none if the case is not for timing.
+    memory, or nearly; there are none if the case is not for timing on a card, which
+    may not run the kernel at all.
     ``table.column`` is a part of a parameter.
     """
 

@@ -56,7 +56,7 @@ def _hashed(size: int, random: Random, slots: int, kind: Any, texts: str) -> Cal
 
 
 TEXT_CASES: tuple[KernelCase, ...] = (
-    *cases(text.find_constants, _rows, _LAYOUTS, ("offsets", "text", "validity")),
-    *cases(text.hash_texts, _hashed, {texts: {"kind": kind, "texts": texts} for texts, kind in _KINDS.items()}, ("offsets", "text")),
+    *cases(text.find_constants, _rows, _LAYOUTS),
+    *cases(text.hash_texts, _hashed, {texts: {"kind": kind, "texts": texts} for texts, kind in _KINDS.items()}),
     *cases(text.place_constants, _placing, {texts: {"texts": texts} for texts in _TEXTS}),
 )

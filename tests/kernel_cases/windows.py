@@ -125,7 +125,7 @@ _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 
 WINDOW_CASES: tuple[KernelCase, ...] = (
     *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "limits.clock", "limits.stream_end")),
-    *cases(windows.mark_crowded, _crowded, _CLOCKS, ("limits.clock", "limits.stream_end")),
+    *cases(windows.mark_crowded, _crowded, _CLOCKS),
     *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS),
     *cases(
         window_conditions.labels_overlap,
@@ -133,7 +133,7 @@ WINDOW_CASES: tuple[KernelCase, ...] = (
         {"uint8": {"word": np.uint8, "exclusive": True}, "uint64": {"word": np.uint64, "exclusive": False}},
     ),
     *cases(window_conditions.select_starts, _starts, _WORDS),
-    *cases(window_conditions.summary_statistics, _statistics, _TIES, ("starts", "ends", "next_events.occurrence", "counts")),
+    *cases(window_conditions.summary_statistics, _statistics, _TIES),
     *cases(window_conditions.judge_windows, _judgement, _TIES, ("starts", "ends", "next_events.occurrence", "counts")),
     *cases(
         window_conditions.chain_windows,
@@ -144,5 +144,5 @@ WINDOW_CASES: tuple[KernelCase, ...] = (
     *cases(window_conditions.keep_windows, _keeping, {"": {}}),
     *cases(direct.count_bindings, _binding_counts, _CLOCKS, ("starts", "earliest")),
     *cases(direct.bind_events, _bound_events, {"": {}}, ("offsets", "counts", "earliest")),
-    *cases(direct.bind_singles, _bound_singles, {"": {}}, ("earliest",)),
+    *cases(direct.bind_singles, _bound_singles, {"": {}}),
 )
