@@ -316,8 +316,8 @@ DEVICE = (
     Fault(
         "falls-across-tiles-are-not-seen",
         "kernels/gpu_cep_kernels/phase_one/label_tiles.py",
-        "(np.uint32(0xFFFFFFFE) << np.uint32(place))), later)",
-        "(np.uint32(0xFFFFFFFE) << np.uint32(place))), NOWHERE)",
+        "if rest != 0 else _first_kept(tile + 1, end, bits)",
+        "if rest != 0 else NOWHERE",
         (TILES,),
     ),
     Fault(

@@ -31,6 +31,10 @@ from gpu_cep_kernels.rules.scalars import EQ, GE, GT, LE, LT, NE, compare
 
 # The rows of spans: the least and the greatest key of the kept events, and whether some key is less than one before it.
 SPANNED = LEAST, GREATEST, FALLS = tuple(range(3))
+# Events whose keys a thread loads before it compares any.
+_AT_ONCE = 4
+# The bits of a tile's events that come behind its first four.
+_FURTHER = 0xFFFFFFF0
 _FIRST, _LAST = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
 
 
@@ -218,56 +222,60 @@ def mark_kept(low: int, high: int, keeps_all: bool, labels: Any, packed: Any, pa
 
 
 @rule
-def _word_from(begin: int, tile: int, bits: Any) -> Any:
-    """Return the word of a tile; that of one before tile `begin` is 0."""
-    word = bits[max(tile, begin)]
-    return word if tile >= begin else np.uint32(0)
+def _first_kept(tile: int, end: int, bits: Any) -> int:
+    """Return the first event that is kept of the tiles [tile, end), or NOWHERE."""
+    while tile < end and bits[tile] == 0:
+        tile += 1
+    return tile * TILE + first_place(bits[tile]) if tile < end else NOWHERE
 
 
 @rule
-def _first_of(tile: int, word: Any, later: int) -> int:
-    """Return the first event of a tile with its bit in its word, or else `later`."""
-    own = tile * TILE + first_place(word)
-    return own if word != 0 else later
+def _kept_behind(first: int, end: int, word: Any, bits: Any) -> int:
+    """Return the first event that is kept behind four of a tile, from `first` on, and before tile `end`, or NOWHERE.
+
+    `word` is that of their tile.
+    """
+    tile, rest = tile_of(first), np.uint32(word & (np.uint32(_FURTHER) << np.uint32(place_of(first))))
+    return tile * TILE + first_place(rest) if rest != 0 else _first_kept(tile + 1, end, bits)
 
 
 @rule
-def _span_event(tile: int, place: int, word: Any, later: int, keys: Any, span: Span) -> Span:
-    """Return a span with the event at a place of a tile, if it is kept; the next kept event behind the tile is `later`."""
-    kept, event = has_bit(word, place), tile * TILE + place
-    following = _first_of(tile, np.uint32(word & (np.uint32(0xFFFFFFFE) << np.uint32(place))), later)
-    compared = kept & (following != NOWHERE)
-    # what is not asked for is that of event 0, so that no load waits behind a branch
-    own, after = np.int64(keys[event if kept else 0]), np.int64(keys[following if compared else 0])
-    falls = np.int64(compared) & np.int64(after < own)
-    return Span(min(span.least, own if kept else _LAST), max(span.greatest, own if kept else _FIRST), span.falls | falls)
+def _span_four(first: int, end: int, bits: Any, keys: Any, span: Span) -> Span:
+    """Return a span with those of four events from `first` on that are kept; the tiles of their group end before tile `end`."""
+    word = bits[tile_of(first)]
+    own = np.uint32(word >> np.uint32(place_of(first))) & ~np.uint32(_FURTHER)
+    if own == 0:
+        return span
+    # one that is not kept stands for the one before it, so that no load waits behind a branch
+    one = first + first_place(own)
+    two = first + 1 if own & np.uint32(2) else one
+    three = first + 2 if own & np.uint32(4) else two
+    four = first + 3 if own & np.uint32(8) else three
+    behind = _kept_behind(first, end, word, bits)
+    key, second, third, fourth, after = (
+        np.int64(keys[one]), np.int64(keys[two]), np.int64(keys[three]), np.int64(keys[four]),
+        np.int64(keys[behind if behind != NOWHERE else four]),
+    )  # fmt: skip
+    falls = (second < key) | (third < second) | (fourth < third) | (after < fourth)
+    least, greatest = min(min(key, second), min(third, fourth)), max(max(key, second), max(third, fourth))
+    return Span(min(span.least, least), max(span.greatest, greatest), span.falls | np.int64(falls))
 
 
 @kernel(writes=("spans",))
 def span_lanes(low: int, high: int, bits: Any, keys: Any, spans: Any) -> None:
     """Write each lane's column of `spans`, from the keys of its kept events; ``bits[t]``, uint32, says which are kept.
 
-    Lane ``g * TILE + place`` has the events at a place in the tiles of group g, so that threads side by side read keys
-    side by side. A key falls if that of the next kept event of the group is less.
+    Lane ``g * TILE + k`` has every 32nd four events of group g, from the k-th four on, so that threads side by side read
+    keys side by side. A key falls if that of the next kept event of the group is less.
     """
     for i in range(low, high):
-        begin, place, later = tile_of(i) * GROUP, place_of(i), NOWHERE
-        tile = end_of_group(tile_of(i), bits.size) - 1
+        group = tile_of(i)
+        end = end_of_group(group, bits.size)
         span = Span(np.int64(_LAST), np.int64(_FIRST), np.int64(0))
-        while tile >= begin:
-            # four at a time: their words are loaded together, and then their keys
-            last, third, second, first = (
-                _word_from(begin, tile, bits), _word_from(begin, tile - 1, bits),
-                _word_from(begin, tile - 2, bits), _word_from(begin, tile - 3, bits),
-            )  # fmt: skip
-            behind_third = _first_of(tile, last, later)
-            behind_second = _first_of(tile - 1, third, behind_third)
-            behind_first = _first_of(tile - 2, second, behind_second)
-            span = _span_event(tile, place, last, later, keys, span)
-            span = _span_event(tile - 1, place, third, behind_third, keys, span)
-            span = _span_event(tile - 2, place, second, behind_second, keys, span)
-            span = _span_event(tile - 3, place, first, behind_first, keys, span)
-            tile, later = tile - 4, _first_of(tile - 3, first, behind_first)
+        first = group * GROUP * TILE + _AT_ONCE * place_of(i)
+        while first < end * TILE:
+            span = _span_four(first, end, bits, keys, span)
+            first += _AT_ONCE * TILE
         spans[LEAST, i], spans[GREATEST, i], spans[FALLS, i] = span.least, span.greatest, span.falls
 
 
