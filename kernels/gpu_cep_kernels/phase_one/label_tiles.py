@@ -112,8 +112,10 @@ def _present(first: int, count: int, width: int, tests: LabelTests) -> Any:
     """Return the bits that stay of `count` events from `first` on: at a NULL those of no comparison."""
     full = tests.others.dtype.type(~tests.others.dtype.type(0))
     at_null = full
-    for t in range(tests.others.size):
+    t = 0
+    while t < tests.others.size:
         at_null &= tests.others[t]
+        t += 1
     labels = np.uint64(0)
     for k in range(count):
         labels |= np.uint64(full if tests.present[first + k] != 0 else at_null) << np.uint64(k * width)
@@ -156,8 +158,11 @@ def _judge(first: int, count: int, width: int, tests: LabelTests) -> Any:
         labels &= _coded(first, count, width, tests)
     if tests.present.size > 0:
         labels &= _present(first, count, width, tests)
-    for t in range(tests.comparisons.size):
+    t = 0
+    # no range: on a card its iterator takes a third as many instructions as judging codes
+    while t < tests.comparisons.size:
         labels &= _compared(first, count, width, t, tests)
+        t += 1
     return labels
 
 
@@ -193,18 +198,29 @@ def judge_further(low: int, high: int, size: int, tests: LabelTests, packed: Any
 
 
 @rule
+def _labelled_in(pack: int, width: int, own: Any) -> Any:
+    """Return the bits of the events of a pack that have a label of `width` bits in the word `own`.
+
+    Its labels lie side by side in words of 64 bits.
+    """
+    if width == BYTE:
+        return nonzero_bytes(own[pack])
+    per_word, bits = 64 // width, np.uint64(0)
+    for place in range(0, PACK, per_word):
+        index = (pack * PACK + place) // per_word
+        # the last events may end before their pack does
+        bits |= nonzero_lanes(own[index] if index < own.size else np.uint64(0), width) << np.uint64(place)
+    return bits
+
+
+@rule
 def _labelled_bits(pack: int, width: int, packed: Any) -> Any:
     """Return the bits of the events of a pack that have a label of `width` bits in some word."""
-    per_word, bits = 64 // width, np.uint64(0)
-    for w in range(packed.shape[0]):
-        own = packed[w]
-        if width == BYTE:
-            bits |= nonzero_bytes(own[pack])
-        else:
-            for place in range(0, PACK, per_word):
-                index = (pack * PACK + place) // per_word
-                # the last events may end before their pack does
-                bits |= nonzero_lanes(own[index] if index < own.size else np.uint64(0), width) << np.uint64(place)
+    bits, w = _labelled_in(pack, width, packed[0]), 1
+    # no range: on a card its iterator takes more instructions than one word
+    while w < packed.shape[0]:
+        bits |= _labelled_in(pack, width, packed[w])
+        w += 1
     return bits
 
 
