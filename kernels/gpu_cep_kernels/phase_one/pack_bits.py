@@ -29,12 +29,26 @@ def byte_of(word: Any, place: int) -> Any:
 
 
 @rule
-def label_block(first: int, count: int, place: int, labels: Any) -> Any:
-    """Return a block: byte k is that of the label of event ``first + k`` from bit `place` on, and 0 from `count` on."""
-    block = np.uint64(0)
-    for k in range(count):
-        block |= byte_of(labels[first + k], place) << np.uint64(BYTE * k)
-    return block
+def labels_of(first: int, count: int, labels: Any) -> Any:
+    """Return the labels of eight events from `first` on; from `count` on they are 0."""
+    none = labels.dtype.type(0)
+    return (
+        labels[first] if count > 0 else none, labels[first + 1] if count > 1 else none,
+        labels[first + 2] if count > 2 else none, labels[first + 3] if count > 3 else none,
+        labels[first + 4] if count > 4 else none, labels[first + 5] if count > 5 else none,
+        labels[first + 6] if count > 6 else none, labels[first + 7] if count > 7 else none,
+    )  # fmt: skip
+
+
+@rule
+def label_block(place: int, labels: Any) -> Any:
+    """Return a block: byte k is that of label k of eight from bit `place` on."""
+    first, second, third, fourth, fifth, sixth, seventh, eighth = labels
+    low = byte_of(first, place) | (byte_of(second, place) << np.uint64(8)) | (byte_of(third, place) << np.uint64(16))
+    low |= byte_of(fourth, place) << np.uint64(24)
+    high = byte_of(fifth, place) | (byte_of(sixth, place) << np.uint64(8)) | (byte_of(seventh, place) << np.uint64(16))
+    high |= byte_of(eighth, place) << np.uint64(24)
+    return low | (high << np.uint64(32))
 
 
 @rule

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.compile.operations import count_ones
-from gpu_cep_kernels.phase_one.pack_bits import BYTE, byte_of, label_block, label_width, nonzero_bytes, repeated, transposed
+from gpu_cep_kernels.phase_one.pack_bits import BYTE, byte_of, label_block, label_width, labels_of, nonzero_bytes, repeated, transposed
 from gpu_cep_kernels.phase_one.placed_events import begin_bits, changes
 from gpu_cep_kernels.phase_one.tiles import (
     GROUP,
@@ -94,14 +94,18 @@ def _write_bits(pack: int, first: int, count: int, batch: BatchColumns, packs: A
     rows, width = packs.shape[0], label_width(batch.labels)
     begins, starts = begin_bits(first, count, batch.streams), np.uint64(0)
     later = begins | _later_bits(first, count, batch.times)
-    for w in range(batch.labels.shape[0]):
+    w = 0
+    # no range: on a card its iterator takes registers
+    while w < batch.labels.shape[0]:
+        # labels are loaded once: what is stored may change what is loaded, for all the compiler knows
+        labels, wanted = labels_of(first, count, batch.labels[w]), batch.wanted[w]
         for place in range(0, width, BYTE):
             variable = w * LABEL_BITS + place
             if variable < rows + BEGIN:
-                # labels are loaded once for eight variables: what is stored may change what is loaded, for all the compiler knows
-                block = label_block(first, count, place, batch.labels[w])
-                starts |= nonzero_bytes(block & repeated(byte_of(batch.wanted[w], place)))
+                block = label_block(place, labels)
+                starts |= nonzero_bytes(block & repeated(byte_of(wanted, place)))
                 _write_variables(pack, transposed(block), variable, packs)
+        w += 1
     packs[rows + BEGIN, pack], packs[rows + LATER, pack] = begins, later
     packs[rows + START, pack] = starts & _owned_bits(first, batch.owned)
 

@@ -45,7 +45,7 @@ def test_a_block_has_a_byte_of_each_label(word, data, count):
     assert width == 8 * np.dtype(word).itemsize
     place = data.draw(st.sampled_from(range(0, width, pack_bits.BYTE)))
     labels = data.draw(st.lists(st.integers(0, np.iinfo(word).max), min_size=10, max_size=10))
-    block = int(pack_bits.label_block(2, count, place, np.array(labels, word)))
+    block = int(pack_bits.label_block(place, pack_bits.labels_of(2, count, np.array(labels, word))))
     assert list(block.to_bytes(8, "little")) == [label >> place & 0xFF for label in labels[2 : 2 + count]] + [0] * (8 - count)
 
 
