@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.phase_one.device.tiles import firsts_behind, numbers_before
+from gpu_cep.engine.phase_one.device.tiles import firsts_behind, numbers_before, parts_of
 from gpu_cep_kernels.labels_decide import direct
 from gpu_cep_kernels.phase_one import label_tiles, placed_events, window_tiles
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
@@ -191,7 +191,7 @@ def _filling(size: int, random: Random, slots: int, *, code: Any, time: Any, wor
         np.zeros((len(bits) + window_tiles.BEGIN, size + 2), np.int32), np.zeros(numbers[1], np.int64),
         np.zeros(numbers[0], np.int32), np.zeros(numbers[0], np.int32),
     )  # fmt: skip
-    return Call(TILE * (-(-size // (4 * TILE))), (table, carried, found))
+    return Call((len(table) - 1) * parts_of(size), (table, carried, found))
 
 
 def _totals(size: int, random: Random, slots: int) -> Call:

@@ -330,8 +330,8 @@ DEVICE = (
     Fault(
         "next-stream-is-sought-from-the-event-itself",
         "kernels/gpu_cep_kernels/phase_one/window_tiles.py",
-        "_write_firsts(e, 1, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)",
-        "_write_firsts(e, 0, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)",
+        "_write_firsts(event, 1, size, table[row], carried[row], found.stream_end)",
+        "_write_firsts(event, 0, size, table[row], carried[row], found.stream_end)",
         (TILES,),
     ),
     Fault(

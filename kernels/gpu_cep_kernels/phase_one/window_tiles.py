@@ -198,67 +198,119 @@ def _first_from(event: int, skipped: int, entry: Any, later: Any) -> Any:
 
 
 @rule
+def _four_entries(tile: int, entries: Any) -> Any:
+    """Return the entries of a tile and of the next three; behind the last tile they are its own."""
+    last = entries.size - 1
+    return entries[tile], entries[min(tile + 1, last)], entries[min(tile + 2, last)], entries[min(tile + 3, last)]
+
+
+@rule
 def _write_firsts(event: int, skipped: int, size: int, entries: Any, carried: Any, firsts: Any) -> None:
     """Write the first events of a row from ``event + skipped`` on, and so for the events at its place in the next three tiles."""
-    tile, later = tile_of(event), min(carried[group_of(event)], np.int32(size))
+    later = min(carried[group_of(event)], np.int32(size))
     second, third, last = event + TILE, event + 2 * TILE, event + 3 * TILE
-    if last < size:
-        # all is loaded before one is stored: for all that the compiler knows, what is stored may change what is loaded
-        own, next_one, next_two, next_three = entries[tile], entries[tile + 1], entries[tile + 2], entries[tile + 3]
-        firsts[event] = _first_from(event, skipped, own, later)
+    # all is loaded before one is stored: for all that the compiler knows, what is stored may change what is loaded
+    own, next_one, next_two, next_three = _four_entries(tile_of(event), entries)
+    firsts[event] = _first_from(event, skipped, own, later)
+    if second < size:
         firsts[second] = _first_from(second, skipped, next_one, later)
+    if third < size:
         firsts[third] = _first_from(third, skipped, next_two, later)
+    if last < size:
         firsts[last] = _first_from(last, skipped, next_three, later)
-    else:
-        for e in range(event, size, TILE):
-            firsts[e] = _first_from(e, skipped, entries[tile_of(e)], later)
 
 
 @rule
-def _number_before(event: int, entry: Any, carried: Any) -> int:
-    """Return how many events of a row come before one; `entry` is that of its tile."""
-    return _number_of(entry) + carried[group_of(event)] + bits_before(_word_of(entry), place_of(event))
+def _number_before(event: int, entry: Any, carried: int) -> int:
+    """Return how many events of a row come before one.
+
+    `entry` is that of its tile, and `carried` their number in the groups before its own.
+    """
+    return _number_of(entry) + carried + bits_before(_word_of(entry), place_of(event))
 
 
 @rule
-def _fill_starts(event: int, table: Any, carried: Any, found: WindowColumns) -> None:
+def _write_start(event: int, starts: Any, streams: Any, before: int, streams_before: int, found: WindowColumns) -> None:
     """Write an event that starts windows, and the stream that begins with it."""
-    rows, tile, place = table.shape[0], tile_of(event), place_of(event)
-    streams, starts = table[rows + STREAMS, tile], table[rows + STARTS, tile]
-    begins, wanted = found.begins.size > 0 and has_bit(_word_of(streams), place), has_bit(_word_of(starts), place)
+    begins, wanted = has_bit(_word_of(streams), place_of(event)), has_bit(_word_of(starts), place_of(event))
     if begins or wanted:
-        start = _number_before(event, starts, carried[rows + STARTS])
+        start = _number_before(event, starts, before)
         if wanted:
             found.starts[start] = event
         if begins:
-            stream = _number_before(event, streams, carried[rows + STREAMS])
+            stream = _number_before(event, streams, streams_before)
             found.begins[stream] = event
             found.first_starts[stream] = start
 
 
+@rule
+def _fill_starts(event: int, table: Any, carried: Any, found: WindowColumns) -> None:
+    """Write what starts and begins at an event, and at its place in the next three tiles."""
+    rows, tile, group = table.shape[0], tile_of(event), group_of(event)
+    before, streams_before = carried[rows + STARTS, group], carried[rows + STREAMS, group]
+    own, next_one, next_two, next_three = _four_entries(tile, table[rows + STARTS])
+    streams, stream_one, stream_two, stream_three = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
+    if found.begins.size > 0:
+        streams, stream_one, stream_two, stream_three = _four_entries(tile, table[rows + STREAMS])
+    _write_start(event, own, streams, before, streams_before, found)
+    # a tile has no bit behind the last event
+    tiles = table.shape[1]
+    if tile + 1 < tiles:
+        _write_start(event + TILE, next_one, stream_one, before, streams_before, found)
+    if tile + 2 < tiles:
+        _write_start(event + 2 * TILE, next_two, stream_two, before, streams_before, found)
+    if tile + 3 < tiles:
+        _write_start(event + 3 * TILE, next_three, stream_three, before, streams_before, found)
+
+
+@rule
+def _row_and_event(index: int, quads: Any) -> Any:
+    """Return the row and the first event of an index; threads side by side are of one row."""
+    # 32 bits are divided in a quarter of the time that 64 take
+    quad = np.uint32(index // TILE)
+    return np.int64(quad // quads), 4 * TILE * np.int64(quad % quads) + place_of(index)
+
+
+@rule
+def _fill_row(row: int, event: int, size: int, table: Any, carried: Any, found: WindowColumns) -> None:
+    """Write what a row finds for an event, and for those at its place in the next three tiles.
+
+    The row STREAMS stands for itself and for the one behind it, STARTS.
+    """
+    variables = found.occurrence.shape[0]
+    if row < variables:
+        _write_firsts(event, 0, size, table[row], carried[row], found.occurrence[row])
+    elif row == table.shape[0] + ENDS:
+        _write_firsts(event, 1, size, table[row], carried[row], found.stream_end)
+    elif row == table.shape[0] + TIE_ENDS:
+        if found.after.size > 0:
+            _write_firsts(event, 1, size, table[row], carried[row], found.after)
+    else:
+        _fill_starts(event, table, carried, found)
+
+
+@rule
+def _fill_ends(size: int, found: WindowColumns) -> None:
+    """Write what stands behind the last event."""
+    for v in range(found.occurrence.shape[0]):
+        found.occurrence[v, size] = found.occurrence[v, size + 1] = size
+    if found.after.size > 0:
+        found.after[size] = size
+
+
 @kernel(writes=("found",))
 def fill_windows(low: int, high: int, table: Any, carried: Any, found: WindowColumns) -> None:
-    """Write what is found for each event; an index is a place in four tiles, one behind the other.
+    """Write what is found for each event.
+
+    An index is a row, but the last, and a place in four tiles, one behind the other.
 
     ``table[row, t]`` is what :func:`fold_bits` writes. ``carried[row, g]`` is the first event in the groups behind group g, or
     the number of events in those before it.
     """
-    size, rows, variables = found.stream_end.size, table.shape[0], found.occurrence.shape[0]
+    size, quads = found.stream_end.size, np.uint32((table.shape[1] + 3) // 4)
     for i in range(low, high):
-        e = 4 * i - 3 * place_of(i)
-        if e < size:
-            v = 0
-            # no range: its iterator takes more instructions than the search
-            while v < variables:
-                _write_firsts(e, 0, size, table[v], carried[v], found.occurrence[v])
-                v += 1
-            _write_firsts(e, 1, size, table[rows + ENDS], carried[rows + ENDS], found.stream_end)
-            if found.after.size > 0:
-                _write_firsts(e, 1, size, table[rows + TIE_ENDS], carried[rows + TIE_ENDS], found.after)
-            for own in range(e, min(e + 4 * TILE, size), TILE):
-                _fill_starts(own, table, carried, found)
+        row, event = _row_and_event(i, quads)
+        if event < size:
+            _fill_row(row, event, size, table, carried, found)
         if i == 0:
-            for v in range(variables):
-                found.occurrence[v, size] = found.occurrence[v, size + 1] = size
-            if found.after.size > 0:
-                found.after[size] = size
+            _fill_ends(size, found)

@@ -21,6 +21,11 @@ def groups_of(size: int) -> int:
     return -(-tiles_of(size) // GROUP)
 
 
+def parts_of(size: int) -> int:
+    """Return how many places in four tiles, one behind the other, so many events make."""
+    return TILE * -(-tiles_of(size) // 4)
+
+
 def numbers_before(numbers: npt.NDArray[Any]) -> Indices:
     """Return for each group the sum of the numbers of the groups before it."""
     before: Indices = np.cumsum(numbers, dtype=np.int64) - numbers

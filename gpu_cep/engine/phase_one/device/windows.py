@@ -13,13 +13,12 @@ from gpu_cep.engine.events.label_words import words_for
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
-from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, tiles_of
+from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numbers_before, parts_of, tiles_of
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
 from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
-from gpu_cep_kernels.phase_one.tiles import TILE
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.phase_one.window_tiles import (
     BEGIN,
@@ -92,7 +91,7 @@ def windows_on_device(query: DevicePattern, batch: Batch, source: EventSource, d
         found = device.download(groups)
     with profile.stage("occurrences"):
         filled = _room(query, device, size, found)
-        device.launch(fill_windows, TILE * -(-size // (4 * TILE)), table, device.upload(_carried(found)), filled)
+        device.launch(fill_windows, (rows - 1) * parts_of(size), table, device.upload(_carried(found)), filled)
     with profile.stage("starts"):
         starts, first_starts = filled.starts, filled.first_starts
         if query.own != WHOLE:
