@@ -20,6 +20,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.narrowing.pushdown import quote
+from gpu_cep_spark.tasks.packed_rows import PACKED, unpack
 from gpu_cep_spark.tasks.results import RESULT_ROWS
 
 OVERFLOW = "a stream has more than 2**63 - 1 matches"
@@ -36,11 +37,12 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     return counts.groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
 
 
-def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0) -> DataFrame:
+def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0, packed: bool = False) -> DataFrame:
     """Return the result for whole streams, with columns called `names`.
 
     `found` are the rows that slices gave, and `plan` is the plan of the slices, which numbers them
-    for ``output="events"``. The first `beside` columns, too, tell results apart.
+    for ``output="events"``. The first `beside` columns, too, tell results apart. The rows of
+    settled matches may be `packed`.
     """
     given, of_streams = found.columns, stream_columns(plan)
     # columns are renamed by number, since Spark does not tell names apart that differ in case alone
@@ -50,7 +52,7 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, bes
     if plan.ends and output == "count" and of_streams:
         return _count_disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams]).toDF(*names)
     if plan.ends:
-        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams])
+        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams], packed=packed)
     if output == "count":
         counts = numbered.select(*keys, places["count"])
         return total_counts(counts, keys).toDF(*names)
@@ -67,12 +69,17 @@ def stream_columns(plan: Plan) -> tuple[int, ...]:
     return tuple(key for key in plan.query.partition_by if key != plan.slice_key)
 
 
-def _disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
-    """Return the matches that ``skip_past_last`` keeps.
+def _disjoint(found: DataFrame, plan: Plan, keys: list[int], *, packed: bool) -> DataFrame:
+    """Return the matches that ``skip_past_last`` keeps, without their ends.
 
-    The matches of one stream are shuffled into one partition for that.
+    The matches of one stream are shuffled into one partition for that. Packed ones are settled, and go to any.
     """
-    return _by_stream(found, keys).mapInArrow(partial(take_matches, plan, tuple(keys)), found.schema)
+    behind = ENDS + PACKED * packed
+    shown = StructType(found.schema.fields[:-behind])
+    if not packed:
+        return _by_stream(found, keys).mapInArrow(partial(take_matches, plan, tuple(keys)), shown)
+    # of unsettled matches the number that spreads packed rows is NULL
+    return _by_stream(found, [*keys, len(found.columns) - PACKED]).mapInArrow(partial(take_packed, plan, tuple(keys)), shown)
 
 
 def _count_disjoint(found: DataFrame, plan: Plan, keys: list[int]) -> DataFrame:
@@ -92,7 +99,7 @@ def _by_stream(found: DataFrame, keys: list[int]) -> DataFrame:
 
 
 def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of the matches that ``skip_past_last`` keeps, from batches of whole streams.
+    """Give the rows of the matches that ``skip_past_last`` keeps, without their ends, from batches of whole streams.
 
     Matches are taken in order of completion; a match is kept if it begins behind the last one kept.
 
@@ -108,7 +115,7 @@ def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordB
     unsettled: list[pa.RecordBatch] = []
     for batch in batches:
         settled = batch.column(batch.num_columns - 1).is_null()
-        yield batch.filter(settled)
+        yield batch.filter(settled).select(range(batch.num_columns - ENDS))
         unsettled.append(batch.filter(pc.invert(settled)))
     if not unsettled:
         return
@@ -116,7 +123,17 @@ def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordB
     streams = _stream_numbers(plan, table.select(keys))
     first_time, first_place, last_time, last_place = (values.to_numpy() for values in table.columns[-ENDS:])
     taken = choose_disjoint(streams, (first_time, first_place), (last_time, last_place))
-    yield from table.filter(pa.array(taken)).to_batches()
+    yield from table.filter(pa.array(taken)).select(range(table.num_columns - ENDS)).to_batches()
+
+
+def take_packed(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the same rows as :func:`take_matches` from batches with the columns of packed rows behind those that it takes."""
+    unsettled: list[pa.RecordBatch] = []
+    for batch in batches:
+        plain, settled = unpack(batch, ENDS)
+        yield from settled
+        unsettled.append(plain)
+    yield from take_matches(plan, keys, unsettled)
 
 
 def count_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -124,7 +141,7 @@ def count_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.Record
 
     Of each row the column before the ends says for how many matches it stands.
     """
-    taken = [batch.select([*keys, batch.num_columns - ENDS - 1]) for batch in take_matches(plan, keys, batches)]
+    taken = [batch.select([*keys, batch.num_columns - 1]) for batch in take_matches(plan, keys, batches)]
     if not taken:
         return
     rows = pa.Table.from_batches(taken)

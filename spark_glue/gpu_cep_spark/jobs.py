@@ -21,6 +21,7 @@ from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.reports.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.tasks.handshake import make_stage
+from gpu_cep_spark.tasks.packed_rows import add_packed_columns
 from gpu_cep_spark.tasks.row_worker import RowWork
 from gpu_cep_spark.tasks.worker import Work
 
@@ -56,8 +57,9 @@ class Job:
         *,
         sliced: bool,
         files: Reading | None = None,
+        packs: bool = False,
     ) -> DataFrame:
-        """Return the rows of schema `result` that workers find.
+        """Return the rows of schema `result` that workers find; those of settled matches are packed if it `packs`.
 
         The partitions of `given` hold the events, or, of `files`, the numbers of what tasks read themselves.
         """
@@ -65,13 +67,15 @@ class Job:
         if files is None:
             warn_of_types(given, events.names, returned)
         keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
-        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files)
+        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files, packs=packs)
         return run_stage(given, work, self.zone, self.report)
 
 
 def run_stage(given: DataFrame, work: Work | RowWork, zone: str, report: RunReport | None) -> DataFrame:
     """Return the rows that workers find in the partitions of `given`; `report` receives their figures."""
     returned = spark_schema(work.result)
+    if isinstance(work, Work) and work.packs:
+        returned = add_packed_columns(returned)
     if report is None:
         return given.mapInArrow(make_stage(replace(work, result=batch_schema(returned, zone))), returned)
     reported, figures = add_figures_column(returned)

@@ -305,5 +305,6 @@ def _in_slices(job: Job, slicing: Slicing) -> DataFrame:
     keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
     cut = in_slices(narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
     shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
-    found = job.match(shuffled, sliced.plan, sliced.sent, codes, answer_schema(sliced.plan, sliced.schema), sliced=True)
-    return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names)
+    packed = sliced.packs
+    found = job.match(shuffled, plan, sliced.sent, codes, answer_schema(plan, sliced.schema), sliced=True, packs=packed)
+    return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names, packed=packed)

@@ -74,6 +74,11 @@ class SlicedQuery:
         plan = _plan_with(query, schema, numbers, ends)
         return cls(replace(plan, slice_key=len(query.events) if numbers else None), schema, query.events)
 
+    @property
+    def packs(self) -> bool:
+        """Return whether results have a row or more for each match, of which slices settle most."""
+        return bool(self.plan.ends) and self.plan.settings.output != "count"
+
 
 def time_kind(plan: Plan) -> Kind:
     """Return the kind of type that the timestamps have."""

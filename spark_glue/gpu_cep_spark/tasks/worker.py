@@ -29,7 +29,8 @@ from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
 from gpu_cep_spark.slices.marks import OWN_BIT
 from gpu_cep_spark.slices.own_rows import separate_own_rows, with_number, with_positions
-from gpu_cep_spark.tasks.results import Tables, in_batches, results_of_task
+from gpu_cep_spark.tasks.packed_rows import PACKED, pack_settled
+from gpu_cep_spark.tasks.results import Tables, as_promised, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
 from gpu_cep_spark.tasks.worker_memory import bytes_of_events, tasks_at_once
 
@@ -60,6 +61,8 @@ class Work:
         Whether the last row of the result holds figures for a report, in the last column.
     files
         How to read the events from files; a partition then holds the numbers of what to read. None: it holds the events.
+    packs
+        Whether the rows of settled matches are packed; the columns of packed rows are then the last ones of `result` but for figures.
     """
 
     plan: AnyPlan
@@ -72,6 +75,7 @@ class Work:
     sliced: bool = False
     reports: bool = False
     files: Reading | None = None
+    packs: bool = False
 
 
 class Part(NamedTuple):
@@ -100,7 +104,17 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 def _find(work: Work, batches: Iterable[pa.RecordBatch], context: TaskContext | None, profile: Profile) -> Tables:
     """Give the matches of a partition in tables that fit in Spark's batches."""
     with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
-        yield from _matches(work, context, _time_reading(parts, profile), profile)
+        found = _matches(work, context, _time_reading(parts, profile), profile)
+        yield from _packed(work, context, found) if work.packs else found
+
+
+def _packed(work: Work, context: TaskContext | None, found: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Give the matches with those packed that the task has settled."""
+    given = pa.schema(list(work.result)[: len(work.result) - work.reports])
+    own = pa.schema(list(given)[:-PACKED])
+    rows = (as_promised(table, own) for table in found)
+    # a match's two ends are as many columns each
+    return pack_settled(rows, given, 2 * len(work.plan.ends), 0 if context is None else context.partitionId())
 
 
 def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:

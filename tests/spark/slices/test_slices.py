@@ -106,20 +106,21 @@ def test_matches_past_the_last_event_of_the_one_before(spark: SparkSession, name
     assert kept[0] > kept[1]
 
 
-def test_slices_settle_what_lies_far_from_their_borders(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("output", ["count", "matches"])
+def test_slices_settle_what_lies_far_from_their_borders(spark: SparkSession, output: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[int] = []
 
-    def counting(found: DataFrame, *rest: Any) -> DataFrame:
+    def counting(found: DataFrame, *rest: Any, **named: Any) -> DataFrame:
         sent.append(found.count())
-        return assemble(found, *rest)
+        return assemble(found, *rest, **named)
 
     monkeypatch.setattr(matching, "assemble", counting)
     query, table = "PATTERN SEQ(A a, B b) WITHIN 5", streams(900, seed=6).set_column(0, "ts", pa.array(range(900)))
-    options = {"after_match": "skip_past_last", "ties": "position", "order_by": "n", "output": "count"}
+    options = {"after_match": "skip_past_last", "ties": "position", "order_by": "n", "output": output}
     found = cep.gpu_match(spark.createDataFrame(table), query, slices=100, **options).toArrow()
     wanted = cep.match(table, query, **options)
     assert as_set(found) == as_set(wanted)
-    assert 2 * sent[0] < wanted["count"][0].as_py()
+    assert 2 * sent[0] < (wanted["count"][0].as_py() if output == "count" else wanted.num_rows)
 
 
 @pytest.mark.parametrize(("slices", "prune", "missing"), [(WINDOW, True, None), (None, False, np.nan)])
