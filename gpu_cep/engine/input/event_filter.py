@@ -59,7 +59,8 @@ def _near(plan: Plan, schema: pa.Schema) -> Near | None:
     if all(len(own) < 2 for own in branches):
         return None
     conditions = {number: known[number] for number in sorted(set(chain.from_iterable(branches)))}
-    return Near(schema.names[plan.query.timestamp], window.length, conditions, branches)
+    # a variable that is negated has events that matter, too
+    return Near(schema.names[plan.query.timestamp], window.length, conditions, branches, len(conditions) == len(plan.query.variables))
 
 
 def event_filter(plan: Plan, schema: pa.Schema) -> Expression | None:

@@ -118,8 +118,11 @@ def _of_file(
     footer, numbers = fragment.metadata, [group.id for group in fragment.row_groups]
     held = [footer.row_group(number) for number in numbers]
     rows = np.array([group.num_rows for group in held], np.int64)
-    leaves = list(_leaves(footer.schema, read))
-    size = np.array([sum(_size(group.column(place), width) for place, width in leaves) for group in held], np.int64)
+    size = np.zeros(len(rows), np.int64)
+    for place, width in _leaves(footer.schema, read):
+        flat = footer.schema.column(place).max_repetition_level == 0
+        # each row has one value, which chunks would tell more slowly
+        size += width * rows if flat and width is not None else np.array([_size(group.column(place), width) for group in held], np.int64)
     earliest, latest, known, missing = _bounds(footer, held, rows, timestamp, kind)
     return RowGroups(np.full(len(rows), file), np.array(numbers, np.int64), rows, size, earliest, latest, known, missing)
 

@@ -13,13 +13,14 @@ class Near(NamedTuple):
     """Where events matter: at most `length` ticks of the column `timestamp` from an event of each variable of some branch.
 
     `conditions` has for some variables, by their numbers, what their events satisfy; `branches` has for each branch the numbers of those
-    that it binds.
+    that it binds. All wanted events satisfy one of the conditions if they are `complete`.
     """
 
     timestamp: str
     length: int | float
     conditions: Mapping[int, dataset.Expression]
     branches: tuple[tuple[int, ...], ...]
+    complete: bool = False
 
 
 class Wanted(NamedTuple):

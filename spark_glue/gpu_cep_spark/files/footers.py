@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
 # Of more files a job reads the footers, so many in each task.
 MOST_ON_DRIVER, IN_ONE_TASK = 512, 128
-# So many row groups of a file tell first whether a condition rules out any: to judge all by some conditions takes longer than to read them.
-SAMPLED = 32
+# So many row groups of a file tell first whether a condition rules out any, a few of them before the others: to judge all by some
+# conditions takes longer than to read them.
+SAMPLED, FIRST = 32, 4
 # A footer ends with its length in four bytes, and four bytes that say what kind of file it is.
 _TAIL = 8
 
@@ -181,20 +182,32 @@ def _wanted(
     """
     if wanted is None or not ParquetFiles(scan.schema, (fragment,)).all_timed(wanted):
         return fragment, None
-    judged = _Judged.of(fragment, scan.schema)
-    held = judged.held(wanted.condition, scan.schema.names)
-    if held is None:
+    judged, near = _Judged.of(fragment, scan.schema), wanted.near
+    if near is not None and near.complete:
+        # to judge by the condition of all wanted events, too, would tell nothing more
+        holds = _held_by_each(judged, near.conditions, scan.schema.names)
+        if holds is None:
+            return fragment, None
+        held: Marks = np.logical_or.reduce(list(holds.values()))
+        return judged.those(held).fragment, {number: marks[held] for number, marks in holds.items()}
+    every = judged.held(wanted.condition, scan.schema.names)
+    if every is None:
         return fragment, None
-    left = judged if held.all() else _Judged.of(fragment.subset(row_group_ids=judged.numbers[held].tolist()), scan.schema)
-    return left.fragment, None if wanted.near is None else _held_by_each(left, wanted.near.conditions)
+    left = judged.those(every)
+    return left.fragment, None if near is None else _held_by_each(left, near.conditions, ())
 
 
-def _held_by_each(judged: _Judged, conditions: Mapping[int, dataset.Expression]) -> Mapping[int, Marks] | None:
-    """Return for each variable which row groups may have an event of it; variables with equal conditions are judged once."""
+def _held_by_each(
+    judged: _Judged, conditions: Mapping[int, dataset.Expression], columns: Sequence[str]
+) -> Mapping[int, Marks] | None:  # fmt: skip
+    """Return for each variable which row groups may have an event of it; variables with equal conditions are judged once.
+
+    None: some of `columns` are cast, which may be an error, so that all are needed.
+    """
     found: dict[int, Marks] = {}
     for number, condition in conditions.items():
         same = next((known for known in found if conditions[known].equals(condition)), None)
-        marks = judged.held(condition, ()) if same is None else found[same]
+        marks = judged.held(condition, columns) if same is None else found[same]
         if marks is None:
             return None
         found[number] = marks
@@ -202,31 +215,40 @@ def _held_by_each(judged: _Judged, conditions: Mapping[int, dataset.Expression])
 
 
 class _Judged(NamedTuple):
-    """Row groups of a file, with their numbers, and some of them by which a condition is tried (None: they are few)."""
+    """Row groups of a file, with their numbers, and some of them by which a condition is tried one after the other (none: they are few)."""
 
     fragment: dataset.ParquetFileFragment
     schema: pa.Schema
     numbers: npt.NDArray[np.int64]
-    sample: dataset.ParquetFileFragment | None
+    samples: tuple[dataset.ParquetFileFragment, ...]
 
     @classmethod
     def of(cls, fragment: dataset.ParquetFileFragment, schema: pa.Schema) -> _Judged:
         """Return the row groups with a sample; it is drawn, since row groups at regular distances may be alike."""
         numbers = np.array([group.id for group in fragment.row_groups], np.int64)
         if len(numbers) < 2 * SAMPLED:
-            return cls(fragment, schema, numbers, None)
-        drawn = np.sort(np.random.default_rng(0).choice(numbers, SAMPLED, replace=False))
-        return cls(fragment, schema, numbers, fragment.subset(row_group_ids=drawn.tolist()))
+            return cls(fragment, schema, numbers, ())
+        drawn = np.random.default_rng(0).choice(numbers, SAMPLED, replace=False)
+        samples = (fragment.subset(row_group_ids=np.sort(part).tolist()) for part in np.split(drawn, [FIRST]))
+        return cls(fragment, schema, numbers, tuple(samples))
+
+    def those(self, held: Marks) -> _Judged:
+        """Return some of the row groups."""
+        return self if held.all() else _Judged.of(self.fragment.subset(row_group_ids=self.numbers[held].tolist()), self.schema)
 
     def held(self, condition: dataset.Expression, columns: Sequence[str]) -> Marks | None:
         """Return which row groups may have an event for which a condition is true; all if it rules out none of the sample.
 
         None: some of `columns` are cast, which may be an error, so that all are needed.
         """
-        if self.sample is not None and (kept := self._kept(self.sample, condition, columns)) is not None and len(kept) == SAMPLED:
+        if self.samples and all(self._keeps_all(sample, condition, columns) for sample in self.samples):
             return np.ones(len(self.numbers), np.bool_)
         kept = self._kept(self.fragment, condition, columns)
         return None if kept is None else np.isin(self.numbers, kept)
+
+    def _keeps_all(self, sample: dataset.ParquetFileFragment, condition: dataset.Expression, columns: Sequence[str]) -> bool:
+        kept = self._kept(sample, condition, columns)
+        return kept is not None and len(kept) == sample.num_row_groups
 
     def _kept(self, fragment: dataset.ParquetFileFragment, condition: dataset.Expression, columns: Sequence[str]) -> list[int] | None:
         (kept,) = ParquetFiles(self.schema, (fragment,)).kept_groups(columns, Wanted(condition, None, {}))

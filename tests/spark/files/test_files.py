@@ -253,6 +253,15 @@ def test_row_groups_far_from_rare_events_are_left_out(spark: SparkSession, tmp_p
     assert len(pieces_of(frame, "PATTERN SEQ(A a, B b) WITHIN 1").footers.groups) == 40
 
 
+@pytest.mark.parametrize(("query", "groups"), [("SEQ(A a, NOT C c, R r)", [4, 5, 6]), ("SEQ(A a, R r)", [4, 6]), ("SEQ(A a, C c)", [4, 5])])
+def test_row_groups_of_negated_events_are_kept(spark: SparkSession, tmp_path: Path, query: str, groups: list[int]) -> None:
+    types = np.array(["D"] * 400)
+    types[40:70] = ["A"] * 10 + ["C"] * 10 + ["R"] * 10
+    table = in_order().set_column(1, "type", pa.array(types)).set_column(0, "ts", pa.array(range(400)))
+    frame = spark.read.parquet(write(table, tmp_path / "t", files=1, group=10))
+    assert pieces_of(frame, f"PATTERN {query} WITHIN 30").footers.groups.group.tolist() == groups
+
+
 def test_nothing_is_found_where_all_row_groups_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
     for options in ({"output": "count"}, {"output": "count", "partition_by": "s"}, {}):

@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from gpu_cep.engine.input import parquet_files
 from gpu_cep.engine.input.wanted_events import Near, Wanted
-from gpu_cep_spark.files.footers import SAMPLED, read_footers
+from gpu_cep_spark.files.footers import FIRST, SAMPLED, read_footers
 from gpu_cep_spark.files.scans import FileScan
 from gpu_cep_spark.schemas import arrow_schema
 
@@ -39,25 +39,35 @@ def scan_of(path: Path) -> FileScan:
     return FileScan((str(path),), ("ts", "n"), arrow_schema(TYPES, "UTC"), TYPES, {}, None)
 
 
-def wanted(*conditions: Expression, length: int = 3) -> Wanted:
-    near = Near("ts", length, dict(enumerate(conditions)), (tuple(range(len(conditions))),))
+def wanted(*conditions: Expression, length: int = 3, complete: bool = False) -> Wanted:
+    near = Near("ts", length, dict(enumerate(conditions)), (tuple(range(len(conditions))),), complete)
     return Wanted(reduce(or_, conditions), "ts", {}, near)
 
 
-def test_conditions_that_rule_out_no_row_group_are_judged_by_a_sample(tmp_path: Path, judged: list[int]) -> None:
-    found = read_footers(None, scan_of(tmp_path / "a.parquet"), "ts", (), wanted(*(field("n") == number for number in range(3))))
+@pytest.mark.parametrize("complete", [False, True])
+def test_conditions_that_rule_out_no_row_group_are_judged_by_a_sample(tmp_path: Path, complete: bool, judged: list[int]) -> None:
+    conditions = [field("n") == number for number in range(3)]
+    found = read_footers(None, scan_of(tmp_path / "a.parquet"), "ts", (), wanted(*conditions, complete=complete))
     assert len(found.groups) == GROUPS
-    assert judged == [SAMPLED] * 4
+    # the condition of all events is judged only where others do not tell as much
+    assert judged == [FIRST, SAMPLED - FIRST] * (3 if complete else 4)
 
 
 def test_equal_conditions_are_judged_once(tmp_path: Path, judged: list[int]) -> None:
     read_footers(None, scan_of(tmp_path / "a.parquet"), "ts", (), wanted(field("n") == 1, field("n") == 1, field("n") == 1))
-    assert judged == [SAMPLED] * 2
+    assert judged == [FIRST, SAMPLED - FIRST] * 2
 
 
+def test_a_few_row_groups_tell_that_all_must_be_judged(tmp_path: Path, judged: list[int]) -> None:
+    found = read_footers(None, scan_of(tmp_path / "a.parquet"), "ts", (), Wanted(field("ts") < 9, "ts", {}))
+    assert len(found.groups) == 3
+    assert judged == [FIRST, GROUPS]
+
+
+@pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("low", [0, 800, 1200, 1590])
-def test_what_is_left_out_is_exact_where_conditions_rule_out_some(tmp_path: Path, low: int) -> None:
-    asked = wanted(field("n") == 1, field("ts") >= low)
+def test_what_is_left_out_is_exact_where_conditions_rule_out_some(tmp_path: Path, low: int, complete: bool) -> None:
+    asked = wanted(field("n") == 1, field("ts") >= low, complete=complete)
     found = read_footers(None, scan_of(tmp_path / "a.parquet"), "ts", (), asked)
     # near the first one, so is the row group before
     assert found.groups.group.tolist() == list(range(max(0, (low - 3) // ROWS), GROUPS))
