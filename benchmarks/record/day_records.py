@@ -38,7 +38,8 @@ def earlier(path: Path, where: Mapping[str, str], alike: Collection[str]) -> Rec
         return None
     record: Record = pages.read(path)
     known = record["environment"]
-    other = [f"{each} {known[each]}" for each in alike if known[each] != where[each]]
+    # older records do not tell what has become a choice since
+    other = [f"{each} {known.get(each, 0)}" for each in alike if known.get(each) != where[each]]
     if other:
         raise RecordError(f"today's record was made with {', '.join(other)}; move it away, or add --no-record")
     return record

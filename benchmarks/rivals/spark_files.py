@@ -4,9 +4,10 @@
 [--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``: each way's
 seconds and, per question, how many times as long as reading the files the others take, by the clock and in the CPU time of all processes.
 A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of another number than usual
-has it in its name. Of the questions of ``--unordered``, the events are also written in random order, so that each core must read all of
-them, or Spark. A run adds its questions to the record of its day, and is refused if it would leave less in it.
-The page tells which ways failed.
+has it in its name. Before a question's first run, each way answers it some times over a small share of the events, since Java compiles
+what runs often: a session that has worked for minutes is as warm, and one that asks once is not. Of the questions of ``--unordered``, the
+events are also written in random order, so that each core must read all of them, or Spark. A run adds its questions to the record of its
+day, and is refused if it would leave less in it. The page tells which ways failed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from itertools import product
@@ -46,6 +48,7 @@ from benchmarks.rivals.spark_records import (
     PATH,
     SHUFFLED,
     SQL,
+    WARM,
     WAYS,
     new_record,
     page_of,
@@ -57,6 +60,8 @@ from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 
 EVENTS, REPEATS, CORES = 10_000_000, 3, 2
+# How often each way answers a question over so small a share of the events before it is measured.
+WARM_RUNS, WARM_SHARE = 8, 100
 UNORDERED = ("next_kleene",)
 # Questions that are asked by name only: tasks cannot cut their streams by time, or SQL joins all pairs of events within windows.
 BY_NAME = {"sessions", "distant_next", "distant_any", "selective_prices", "situations_few", "situations_many", "situations_early"}
@@ -147,6 +152,15 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
     }
 
 
+def warm_up(asked: Asked, chosen: Collection[str]) -> None:
+    """Let the chosen ways answer a question some times, so that Java has compiled what runs often; a way that fails is left out."""
+    answers = ways(asked)
+    for way in (way for group in TOGETHER for way in group if way in answers and way in chosen):
+        with suppress(UnsupportedError, AnalysisException):
+            for _ in range(WARM_RUNS):
+                answers[way]()
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The least that each way took for a question, and the errors of the ways that failed."""
@@ -222,7 +236,8 @@ def ask(options: argparse.Namespace) -> dict[str, Measured]:
     try:
         for names, ways_of, unordered in ((options.kinds, chosen, False), (options.unordered, (AUTO, SHUFFLED), True)):
             for name in names:
-                with tempfile.TemporaryDirectory() as folder:
+                with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as small:
+                    warm_up(asked_of(name, max(10, options.events // WARM_SHARE), Path(small), spark, unordered=unordered), ways_of)
                     asked = asked_of(name, options.events, Path(folder), spark, unordered=unordered)
                     found[_title(name, unordered=unordered)] = measured(asked, options.repeats, ways_of)
     finally:
@@ -251,13 +266,13 @@ def main(argv: list[str]) -> int:
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
     where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores)}
+    where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
     name = f"{record_name(options.events)}-{slug(where['machine'])}-{where['day']}"
     path = RESULTS / f"{name}.json"
     before = None
     if not options.no_record:
         try:
-            before = earlier(path, where, (*PACKAGES, "cores"))
+            before = earlier(path, where, (*PACKAGES, "cores", WARM))
             refuse_losses(before, options.kinds, [WORDS[word] for word in options.ways])
         except RecordError as fault:
             print(fault, file=sys.stderr)

@@ -14,6 +14,8 @@ FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle
 EMPTY = "empty job"
 WAYS = (FILES, SHUFFLED, BARE, SQL, PATH, EMPTY)
 _COMPARED = (SHUFFLED, BARE, SQL, PATH)
+# The part of a record that says how often each way answers a question over few events before.
+WARM = "warm runs"
 # What gpu_match does by itself, of files in no order.
 AUTO = "scan='auto'"
 
@@ -52,11 +54,13 @@ def page_of(record: Record, group: int) -> str:
     questions: dict[str, dict[str, Taken]] = {
         name: {way: Taken(**spent) for way, spent in ways.items()} for name, ways in record["questions"].items()
     }
+    warm = f" after {where[WARM]} runs over a small share of the events, in which Java compiles" if WARM in where else ""
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Who reads Parquet under Spark, on {where['machine']}, {where['day']}",
         f"{versions}. {record['events']:,} events in Parquet in the order of time, in row groups of at most {group:,}; "
-        f"local[{where['cores']}]; matches are counted; seconds of the best of some warm runs, turn by turn. Ratios are times over those "
+        f"local[{where['cores']}]; matches are counted; seconds of the best of some warm runs, turn by turn{warm}. "
+        "Ratios are times over those "
         "of tasks that read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. "
         "The bare hand-over shuffles all rows by key to Python, which counts them. The empty job has as many tasks as cores, "
         "whose Python reads nothing; it is what Spark takes for itself, and beside match(path) the least that tasks could take. "

@@ -26,6 +26,7 @@ from benchmarks.rivals.spark_records import (
     PATH,
     SHUFFLED,
     SQL,
+    WARM,
     WAYS,
     new_record,
     page_of,
@@ -35,7 +36,7 @@ from benchmarks.rivals.spark_records import (
 from benchmarks.spark.keys import PACKAGES, Taken
 from gpu_cep.errors import Diagnostic, UnsupportedError
 
-WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", **dict.fromkeys(PACKAGES, "1")}
+WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", WARM: "8", **dict.fromkeys(PACKAGES, "1")}
 
 
 def record(found: dict[str, dict[str, Taken]], failed: dict[str, dict[str, str]] | None = None, **where: str) -> Record:
@@ -53,6 +54,7 @@ def test_the_page_says_what_was_measured() -> None:
     page = page_of(record({"runs": {FILES: Taken(2.0, 4.0)}, "mixed": {AUTO: Taken(2.0, 4.0), SHUFFLED: Taken(2.5, 2.0)}}), 40)
     assert "400 events" in page
     assert "of at most 40;" in page
+    assert "turn by turn after 8 runs over a small share of the events" in page
     assert "| runs | 2.00 |" in page
     assert "SQL / files" in page
     assert "| mixed | 2.00 | 2.50 | 0.8 / 2.0 |" in page
@@ -81,13 +83,18 @@ def test_a_run_that_would_leave_less_is_refused() -> None:
 
 
 def test_a_run_of_another_environment_is_refused(tmp_path: Path) -> None:
-    alike, path = (*PACKAGES, "cores"), tmp_path / "day.json"
+    alike, path = (*PACKAGES, "cores", WARM), tmp_path / "day.json"
     assert earlier(path, WHERE, alike) is None
     before = record({"funnel": {FILES: Taken(3.0, 4.0)}})
     pages.write(tmp_path, "day", "", before)
     assert earlier(path, WHERE | {"load": "9.0", "commit": "def"}, alike) == before
     with pytest.raises(RecordError, match="was made with pyarrow 1, cores 2; move it away"):
         earlier(path, WHERE | {"pyarrow": "2", "cores": "3"}, alike)
+    cold = record({"funnel": {FILES: Taken(3.0, 4.0)}})
+    del cold["environment"][WARM]
+    pages.write(tmp_path, "day", "", cold)
+    with pytest.raises(RecordError, match="was made with warm runs 0; move it away"):
+        earlier(path, WHERE, alike)
 
 
 def test_the_record_tells_which_way_failed() -> None:
@@ -113,7 +120,7 @@ def test_a_dozen_questions_are_asked_without_names() -> None:
 
 def test_nothing_is_measured_for_a_run_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(spark_files, "RESULTS", tmp_path)
-    versions = {each: package_version(each) for each in PACKAGES}
+    versions = {each: package_version(each) for each in PACKAGES} | {WARM: str(spark_files.WARM_RUNS)}
     name = f"spark-files-400-{slug(processor_name())}-{date.today().isoformat()}"
     pages.write(tmp_path, name, "", record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}}, **versions))
     assert spark_files.main(["--events", "400", "--kinds", "funnel", "--ways", "files"]) == 2
@@ -163,6 +170,9 @@ def test_a_way_that_fails_is_told_and_not_asked_again(monkeypatch: pytest.Monkey
 
     failing = {FILES: partial(fail, FILES, 9), SHUFFLED: partial(fail, SHUFFLED, 0), SQL: partial(fail, SQL, 2)}
     monkeypatch.setattr(spark_files, "ways", lambda _: failing)
+    spark_files.warm_up(SimpleNamespace(), (SHUFFLED,))
+    assert asked == [SHUFFLED]
+    asked.clear()
     found = spark_files.measured(SimpleNamespace(kind=SimpleNamespace(name="runs")), 2, (FILES, SHUFFLED, SQL))
     assert set(found.best) == {FILES}
     assert set(found.failed) == {SHUFFLED, SQL}
@@ -177,6 +187,7 @@ def test_a_run_adds_to_the_record_of_its_number_of_events(tmp_path: Path, monkey
     for number, kind in (("400", "funnel"), ("400", "robust"), ("500", "v_shape")):
         assert spark_files.main(["--events", number, "--kinds", kind, "--unordered"]) == 0
     held = {pages.read(path)["events"]: pages.read(path) for path in tmp_path.glob("*.json")}
+    assert held[400]["environment"][WARM] == str(spark_files.WARM_RUNS)
     assert list(held[400]["questions"]) == ["funnel", "robust"]
     assert list(held[500]["questions"]) == ["v_shape"]
     assert held[400]["failed"] == {"funnel": {SQL: "cannot"}, "robust": {SQL: "cannot"}}
