@@ -25,7 +25,7 @@ from gpu_cep_spark.files.key_buckets import Bucket
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.files.readings import refuse_readings
 from gpu_cep_spark.files.scans import FileScan
-from gpu_cep_spark.slices.choice import looks_back, reason_against_times
+from gpu_cep_spark.slices.choice import FEWEST_WINDOWS, looks_back, reason_against_times
 
 Numbers = npt.NDArray[np.int64]
 
@@ -118,6 +118,8 @@ def divide(
     try:
         return _by_time(plan, groups, (wanted, cores), most, share, whole=whole)
     except NoScanError as fault:
+        if not keys:
+            return _undivided(plan, groups, (cores, most), share, f"{fault}, and the query has no keys", whole=whole)
         try:
             return _by_bucket(plan, groups, keys, min(wanted, cores), most, share)
         except NoScanError as other:
@@ -225,10 +227,8 @@ def _by_bucket(
     Raises
     ------
     NoScanError
-        There are no keys, or Spark's shuffle takes less time.
+        Spark's shuffle takes less time.
     """
-    if not keys:
-        raise NoScanError("the query has no keys")
     # of rows without a column that is read, the sizes are 0
     turns = max(1, -(-int(groups.size.sum()) // (cores * LARGER * most)))
     tasks = cores * turns
@@ -239,6 +239,37 @@ def _by_bucket(
     everything = np.arange(len(groups))
     pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
     return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
+
+
+def _undivided(
+    plan: AnyPlan, groups: RowGroups, worker: tuple[int, int], share: Callable[[], float], fault: str, *, whole: bool
+) -> Pieces:  # fmt: skip
+    """Return one piece of all events, if Spark, too, would match them in one task; `fault` says in words why there are no more.
+
+    `worker` is how many tasks run at a time, and the most bytes that a slice may hold.
+
+    Raises
+    ------
+    NoScanError
+        Spark cuts the stream into slices, or its shuffle takes less time, or the events are more than a worker may hold.
+    """
+    (cores, most), size = worker, int(groups.size.sum())
+    if not _is_whole_anyway(plan, groups, whole=whole):
+        raise NoScanError(fault)
+    if size > LARGER * most:
+        raise NoScanError(f"{fault}; one task would hold {size:,} bytes, and may hold {LARGER * most:,}")
+    refuse_readings(1, cores, share(), f"{fault}; one task would read all rows")
+    return _one_piece(groups, f", since {fault}")
+
+
+def _is_whole_anyway(plan: AnyPlan, groups: RowGroups, *, whole: bool) -> bool:
+    """Return whether a stream without keys is in one task where Spark reads it, too: it is not cut, or its window is too long for that."""
+    if _reason_against_slices(plan, whole=whole) is not None:
+        return True
+    assert isinstance(plan.query.window, TimeWindow), "checked before"
+    held = groups.rows > 0
+    span = groups.latest[held].max().item() - groups.earliest[held].min().item()
+    return bool(FEWEST_WINDOWS * plan.query.window.length >= span)
 
 
 def _by_time(

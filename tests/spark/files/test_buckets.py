@@ -85,6 +85,16 @@ def test_keys_of_conditions(spark: SparkSession, tmp_path: Path) -> None:
         assert assert_same(frame, "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { [k] }", output=output)
 
 
+@pytest.mark.parametrize(("query", "options"), [(EVENTS, {}), (ENDLESS, {"output": "count"}), (QUERIES["next"], {"slices": None})])
+def test_one_task_reads_a_stream_without_keys(spark: SparkSession, tmp_path: Path, query: str, options: Any) -> None:
+    frame, report = frame_of(spark, tmp_path / "t", streams(90, 5)), cep.RunReport()
+    found = as_set(cep.gpu_match(frame, query, scan="files", report=report, **options).toArrow())
+    assert found == as_set(cep.gpu_match(frame, query, scan="spark", **options).toArrow())
+    assert found
+    assert "one piece, since" in report.scan
+    assert report.counts["tasks"] == 1
+
+
 def test_times_in_no_order_are_read_by_keys(spark: SparkSession, tmp_path: Path) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 3))
     assert assert_same(frame, QUERIES["next"], partition_by="s")
@@ -124,7 +134,6 @@ def test_files_without_any_column_that_is_read(spark: SparkSession, tmp_path: Pa
 
 def test_why_tasks_do_not_read_all(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 1))
-    assert "cannot be cut by times, its files are not clustered by a key, and the query has no keys" in reason(frame, EVENTS)
     monkeypatch.setattr(readings, "SCANNED", 0.5)
     monkeypatch.setattr(readings, "SHUFFLED", 1.6)
     told = "2 tasks by a hash of keys would each read all rows, and Spark's scan of all rows and shuffle of 46%"

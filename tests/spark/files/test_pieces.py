@@ -103,6 +103,34 @@ def test_one_task_reads_all_where_several_take_hardly_less_time(groups: int, tex
     assert divide(plan, scan, footers, ("key",), Workers(cores, None), lambda: 1.0, whole=False).told == told
 
 
+@pytest.mark.parametrize(
+    ("text", "ordered", "share", "told"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN 9500000", True, 0.1, "one piece, since times overlap so much"),
+        ("PATTERN SEQ(A a, B b) WITHIN 2600000", False, 0.1, "one piece, since its row groups can be cut into 1 slices of time only"),
+        ("PATTERN SEQ(A a, B b) WITHIN 9 EVENTS", True, 0.1, "one piece, since a window of events cannot be cut by times, and"),
+        ("PATTERN SEQ(A a, B b)", True, 0.1, "one piece, since a query without a window cannot be cut by times, and the query has no keys"),
+        # Spark cuts the stream
+        ("PATTERN SEQ(A a, B b) WITHIN 2400000", False, 1.0, None),
+        # and spreads its scan
+        ("PATTERN SEQ(A a, B b)", True, 0.05, None),
+    ],
+)
+def test_one_task_reads_a_stream_that_spark_would_not_cut_either(text: str, ordered: bool, share: float, told: str | None) -> None:
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string()})
+    plan = make_plan(text, schema, *read_keywords({}))
+    held = in_order(10) if ordered else replace(in_order(10), earliest=np.zeros(10, np.int64), latest=np.full(10, 10 * MILLION - 1))
+    footers = Footers(held, (), (), len(held), int(held.rows.sum()))
+    scan = FileScan(("a.parquet",), tuple(schema.names), schema, StructType(), {}, None)
+    if told is not None:
+        assert divide(plan, scan, footers, (), Workers(3, None), lambda: share, whole=False).told.startswith(told)
+        with pytest.raises(NoScanError, match="one task would hold 200,000,000 bytes, and may hold 4,000"):
+            divide(plan, scan, footers, (), Workers(3, 1_000), lambda: share, whole=False)
+        return
+    with pytest.raises(NoScanError, match="the query has no keys"):
+        divide(plan, scan, footers, (), Workers(3, None), lambda: share, whole=False)
+
+
 @examples(60, full=600)
 @given(st.integers(1, 30), st.integers(0, 40), st.booleans(), st.integers(1, 9), st.integers(1, 900))
 def test_slices_fit_and_are_read_sooner_than_by_the_scan(number: int, window: int, back: bool, cores: int, most: int) -> None:
