@@ -12,8 +12,8 @@ from gpu_cep_spark.tasks.results import as_promised, in_batches
 
 # The columns behind a row's own: a number that spreads packed rows over tasks, and the rows as bytes. One of them is NULL in each row.
 PACKED = 2
-# The bytes of rows that are packed together. Spark sends a worker batches of a few times as many.
-TOGETHER = 1 << 22
+# The bytes of rows that are packed together: so few that several tasks share the rows where they are worth it.
+TOGETHER = 1 << 20
 _NAMES = ("spread", "packed")
 
 
