@@ -62,7 +62,7 @@ FILES = (
         "True",
         _GROUPS,
     ),
-    Fault("missing-times-left-out", _PARQUET, "and known.null_count == 0", "", _GROUPS),
+    Fault("missing-times-left-out", "gpu_cep/engine/input/judged_groups.py", "and known.null_count == 0", "", _GROUPS),
     Fault("rows-numbered-as-read", _PARQUET, "np.flatnonzero(np.repeat(marks, sizes))", "None", _GROUPS),
     Fault(
         "numbers-of-events-with-a-time",

@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas, widen_schema
+from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
+from gpu_cep.engine.input.judged_groups import is_cast, is_never_null, kept_groups_of, not_ruled_out
 from gpu_cep.engine.input.near_groups import near_groups
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.engine.input.row_numbers import RowNumbers
@@ -94,7 +95,7 @@ class ParquetFiles:
 
     def all_timed(self, wanted: Wanted) -> bool:
         """Return whether statistics say that no event has to be read for want of a time."""
-        return wanted.timed is None or all(_never_null(fragment, wanted.timed) for fragment in self.fragments)
+        return wanted.timed is None or all(is_never_null(fragment, wanted.timed) for fragment in self.fragments)
 
     def compact(self, columns: Sequence[str]) -> ParquetFiles:
         """Return the same files, of which those of the columns come as dictionaries that are text which dictionaries make smaller."""
@@ -126,29 +127,36 @@ class ParquetFiles:
 
     def kept_groups(self, columns: Sequence[str], wanted: Wanted | None) -> Kept:
         """Return for each fragment the row groups that may have a wanted row; None for all."""
-        if wanted is None:
+        if wanted is None or not self.fragments:
             return [None] * len(self.fragments)
         each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
         if not self.all_timed(wanted):
             return [None] * len(self.fragments)
-        kept = [_kept(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
+        near = wanted.near
+        if near is not None and near.complete and not any(is_cast(fragment, self.schema, columns) for fragment in self.fragments):
+            # to judge a row group takes longer than all else here, and by the condition of all wanted events it would tell nothing more
+            holds = self._holds(self.fragments, near)
+            return self._kept_near(np.logical_or.reduce(list(holds.values())), holds, near)
+        kept = [kept_groups_of(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
         # files of which all is read may be an error
-        if not kept or wanted.near is None or any(own is None for own in kept):
+        if near is None or any(own is None for own in kept):
             return kept
-        return self._kept_near(kept, wanted.near)
-
-    def _kept_near(self, kept: Kept, near: Near) -> Kept:
-        """Return for each fragment those of the row groups that may have an event which bears on a match."""
-        groups = read_row_groups(self.fragments, self.schema, near.timestamp, ())
-        # the others have no event of any variable, and to judge a row group takes longer than all else here
+        # the others have no event of any variable
         left = [fragment.subset(row_group_ids=own) for fragment, own in zip(self.fragments, kept, strict=True)]
+        return self._kept_near(self.marks(kept), self._holds(left, near), near)
 
-        def held(condition: dataset.Expression) -> npt.NDArray[np.bool_]:
-            return self.marks([_not_ruled_out(fragment, condition, self.schema) for fragment in left])
+    def _holds(self, fragments: Sequence[dataset.ParquetFileFragment], near: Near) -> Mapping[int, npt.NDArray[np.bool_]]:
+        """Return for each variable which row groups may have an event of it, of some row groups of each fragment."""
+        return {
+            number: self.marks([not_ruled_out(fragment, condition, self.schema) for fragment in fragments])
+            for number, condition in near.conditions.items()
+        }
 
-        holds = {number: held(condition) for number, condition in near.conditions.items()}
+    def _kept_near(self, kept: npt.NDArray[np.bool_], holds: Mapping[int, npt.NDArray[np.bool_]], near: Near) -> Kept:
+        """Return for each fragment those of the row groups that are `kept` which may have an event that bears on a match."""
+        groups = read_row_groups(self.fragments, self.schema, near.timestamp, ())
         marks = near_groups(groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
-        marks &= self.marks(kept)
+        marks &= kept
         ends = np.cumsum([fragment.num_row_groups for fragment in self.fragments])[:-1]
         return [own[near].tolist() for own, near in zip(np.split(groups.group, ends), np.split(marks, ends), strict=True)]
 
@@ -351,43 +359,10 @@ def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Ite
             yield fragment.subset(row_group_ids=own)
 
 
-def _kept(
-    fragment: dataset.ParquetFileFragment, condition: dataset.Expression, schema: pa.Schema, columns: Sequence[str]
-) -> list[int] | None:
-    """Return the row groups for which statistics do not rule out the condition; None for all.
-
-    All of a file are read if Arrow casts some of its columns, which may be an error; one to wider codes is none.
-    """
-    own = widen_schema(fragment.physical_schema)
-    if any(name in own.names and own.field(name).type != schema.field(name).type for name in columns):
-        return None
-    return _not_ruled_out(fragment, condition, schema)
-
-
-def _not_ruled_out(fragment: dataset.ParquetFileFragment, condition: dataset.Expression, schema: pa.Schema) -> list[int]:
-    """Return the row groups of a fragment for which statistics do not rule out the condition."""
-    return [group.id for part in fragment.split_by_row_group(condition, schema=schema) for group in part.row_groups]
-
-
 def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> npt.NDArray[np.bool_]:
     """Return for each row group of a fragment whether it was read."""
     groups = [group.id for group in fragment.row_groups]
     return np.ones(len(groups), np.bool_) if kept is None else np.isin(groups, kept)
-
-
-def _never_null(fragment: dataset.ParquetFileFragment, column: str) -> bool:
-    """Return whether statistics say that no value of a column is NULL or NaN in any row group."""
-    metadata = fragment.metadata
-    place = next((number for number in range(metadata.num_columns) if metadata.schema.column(number).path == column), None)
-    if place is None or metadata.schema.column(place).physical_type in ("FLOAT", "DOUBLE", "FIXED_LEN_BYTE_ARRAY"):
-        # statistics do not count NaN
-        return False
-    return all(_is_complete(metadata.row_group(group.id).column(place).statistics) for group in fragment.row_groups)
-
-
-def _is_complete(known: parquet.Statistics | None) -> bool:
-    """Return whether statistics say that no value is NULL."""
-    return known is not None and bool(known.has_null_count) and known.null_count == 0
 
 
 def _is_compact(chunk: parquet.ColumnChunkMetaData) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from pyarrow.dataset import Expression, field
 from pyspark.sql.types import LongType, StructField, StructType
 
-from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input import judged_groups
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep_spark.files.footers import FIRST, SAMPLED, read_footers
 from gpu_cep_spark.files.scans import FileScan
@@ -27,8 +27,8 @@ TYPES = StructType([StructField("ts", LongType()), StructField("n", LongType())]
 def judged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of row groups of each judgement."""
     found: list[int] = []
-    judge = parquet_files._not_ruled_out
-    monkeypatch.setattr(parquet_files, "_not_ruled_out", lambda part, *told: found.append(part.num_row_groups) or judge(part, *told))
+    judge = judged_groups.not_ruled_out
+    monkeypatch.setattr(judged_groups, "not_ruled_out", lambda part, *told: found.append(part.num_row_groups) or judge(part, *told))
     return found
 
 
