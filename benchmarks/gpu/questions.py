@@ -67,6 +67,18 @@ _RISING = replace(
     name="stocks_rising",
     query="PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < last(b.price)",
 )
+# The same unless another event comes between, which a card rules out behind the runs.
+_UNBROKEN = replace(
+    WORKLOADS["stocks"],
+    name="stocks_unbroken",
+    query="PATTERN SEQ(A a, NOT(C n), B b+, C c) WHERE n.price > a.price AND b[i].price > b[i-1].price AND c.price < last(b.price)",
+)
+# A sequence of single variables whose runs step back, which a card follows, too.
+_ROBUST = replace(
+    WORKLOADS["stocks"],
+    name="stocks_robust",
+    query="PATTERN SEQ(A a, B b, C c) WHERE robust_skip_till_next_match { b.price > a.price AND c.price < b.price }",
+)
 # The same of neighbours, whose matches a card reads off lifted labels; rows of that kind are less rare than in ticks.
 _IN_A_ROW = replace(
     WORKLOADS["stocks"],
@@ -95,5 +107,5 @@ _RISE_FALL = _of_workload(
 )
 _APART = replace(_RISE_FALL, about=f'{_RISE_FALL.about}, `after_match="skip_past_last"`', after_match="skip_past_last")
 
-_OWN = (*map(_of_workload, (_RISING, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
+_OWN = (*map(_of_workload, (_RISING, _UNBROKEN, _ROBUST, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
 QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), *_OWN)}

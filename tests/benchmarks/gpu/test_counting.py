@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -67,25 +65,14 @@ def test_phase_one_takes_few_launches_waits_and_bytes():
     assert (found.calls, found.waits) == (recorded.calls, recorded.waits)
 
 
-RISING = QUESTIONS["stocks_rising"]
-
-
-def _negated(size):
-    """The text of RISING with a negation."""
-    return RISING.text(size).replace("A a,", "A a, NOT(C n),").replace("WHERE", "WHERE n.price > a.price AND")
-
-
-UNBROKEN = replace(RISING, text=_negated)
-
-
-@pytest.mark.parametrize("question", [RISING, UNBROKEN], ids=["rising", "negated"])
-def test_a_walk_through_windows_takes_few_launches_and_waits(question):
+@pytest.mark.parametrize("name", ["stocks_rising", "stocks_unbroken", "stocks_robust"])
+def test_a_walk_through_windows_takes_few_launches_and_waits(name):
     """They do not depend on the number of windows, but on that of pieces, of which there is one."""
     require_modules("cupy")
-    few, many = (traffic(question, size) for size in (50_000, 100_000))
-    negations = int(question is UNBROKEN)
+    few, many = (traffic(QUESTIONS[name], size) for size in (50_000, 100_000))
+    negations = int(name == "stocks_unbroken")
     assert "left" not in many.counts
-    assert 2 * few.counts["matches"] > many.counts["matches"] > few.counts["matches"] > 500
+    assert many.counts["matches"] > few.counts["matches"] > 500
     assert (few.calls, few.waits) == (many.calls, many.waits)
     assert few.calls <= MOST_WALKED_LAUNCHES + negations * MOST_NEGATED_LAUNCHES
     assert few.waits <= MOST_WALKED_WAITS + negations * MOST_NEGATED_WAITS
