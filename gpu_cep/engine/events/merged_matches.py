@@ -22,6 +22,22 @@ class MatchesOfSome(NamedTuple):
     variables: tuple[int, ...]
 
 
+def unite_matches(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
+    """Return the matches of all parts, each once: by first event, last event and bindings.
+
+    Those of each part are in this order, and no part has one twice.
+    """
+    if len(parts) == 1:
+        return parts[0].matches.widen(parts[0].variables, variables)
+    matches = merge_by_starts(parts, variables).sort_within_starts()
+    return matches if are_disjoint([part.variables for part in parts]) else matches.drop_repeated()
+
+
+def are_disjoint(bound: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether no two branches bind the same variables, so that no match is found twice."""
+    return len(set(bound)) == len(bound)
+
+
 def merge_by_starts(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
     """Return the matches of all parts, by first event, as matches of all of so many `variables`.
 

@@ -7,6 +7,9 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.records import record
 from gpu_cep_kernels.rules.tables import ColumnBank
 
+# For each branch of a plan the events that begin its candidate windows, ascending.
+Starts = tuple[Indices, ...]
+
 
 @record()
 class OrderedEvents:
@@ -19,8 +22,8 @@ class OrderedEvents:
     * `rows_ascend`: whether row numbers are known to ascend with time, whatever the streams.
 
     If windows were judged before, only the events of candidate windows are here.
-    `starts` are then the events that begin one (None: not judged yet). `positions`
-    are the positions that the events had among all (None: their own).
+    `starts` are then the events that begin one, for each branch (None: not judged
+    yet). `positions` are the positions that the events had among all (None: their own).
     """
 
     offsets: Indices
@@ -29,6 +32,6 @@ class OrderedEvents:
     rows: Array
     bank: ColumnBank
     keys_ordered: bool
-    starts: Indices | None = None
+    starts: Starts | None = None
     positions: Array | None = None
     rows_ascend: bool = False

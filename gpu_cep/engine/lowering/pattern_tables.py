@@ -49,6 +49,7 @@ _SPREADS = {Spread.ONCE: ONCE, Spread.SINGLY: SINGLY, Spread.CONSECUTIVELY: CONS
 class MatcherTables:
     """The tables of a branch that kernels read; variables are places in ``branch.variables``.
 
+    `number` is that of the branch among those of its plan.
     `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
     `chain` is what runs of a chain without negations judge; None if the branch is none.
     `negated_chain` is the same of a chain with negations that the ends of its bindings decide.
@@ -59,6 +60,7 @@ class MatcherTables:
     `by_columns`: whether each condition is judged by whole columns where it relates neighbours.
     """
 
+    number: int
     branch: PlannedBranch
     pattern: PatternTable
     conditions: ConditionTable
@@ -98,11 +100,12 @@ def _tables_of(plan: EventPlan) -> tuple[MatcherTables, ...]:
 
 def _build_tables(plan: EventPlan, columns: EventColumns | None) -> tuple[MatcherTables, ...]:
     """Return the tables; `columns` may be None if no condition reads text."""
-    return tuple(_branch_tables(plan, branch, columns) for branch in plan.branches)
+    return tuple(_branch_tables(plan, number, columns) for number in range(len(plan.branches)))
 
 
-def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns | None) -> MatcherTables:
-    """Return the tables of a branch."""
+def _branch_tables(plan: EventPlan, number: int, columns: EventColumns | None) -> MatcherTables:
+    """Return the tables of the branch of this number."""
+    branch = plan.branches[number]
     programs, spans = assemble([condition.program for condition in branch.conditions], tabulator(columns))
     conditions = _condition_table(branch, spans, _are_single(plan, branch))
     pattern = _pattern_table(plan, branch)
@@ -110,6 +113,7 @@ def _branch_tables(plan: EventPlan, branch: PlannedBranch, columns: EventColumns
     compared, judged = divide_lifted(branch, conditions)
     chain = _chain(branch, pattern, runs, conditions)
     return MatcherTables(
+        number=number,
         branch=branch,
         pattern=pattern,
         conditions=conditions,

@@ -9,7 +9,7 @@ import numpy as np
 from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
+from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
 from gpu_cep.engine.matchers.search import Matcher, Search, count_starts
 from gpu_cep.records import record
 
@@ -26,13 +26,13 @@ class Union:
 
     def find(self, batch: Batch) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
-        return self._merge(self._find_each(batch))
+        return unite_matches(self._find_each(batch), self._variables)
 
     def find_apart(self, batch: Batch) -> Matches | Alternatives:
         """Return the same matches; those of branches may stay apart if no two of them begin with one event."""
         parts = self._find_each(batch)
         apart = len(parts) > 1 and self._disjoint and may_stay_apart(parts, batch)
-        return Alternatives(tuple(parts), self._variables) if apart else self._merge(parts)
+        return Alternatives(tuple(parts), self._variables) if apart else unite_matches(parts, self._variables)
 
     def _find_each(self, batch: Batch) -> list[MatchesOfSome]:
         """Return the matches of each branch that start in the batch."""
@@ -41,13 +41,6 @@ class Union:
             MatchesOfSome(matcher.find(batch), search.tables.branch.positives)
             for matcher, search in zip(matchers, self.searches, strict=True)
         ]
-
-    def _merge(self, parts: list[MatchesOfSome]) -> Matches:
-        """Return the matches of all branches, each once."""
-        if len(parts) == 1:
-            return parts[0].matches
-        matches = merge_by_starts(parts, self._variables).sort_within_starts()
-        return matches if self._disjoint else matches.drop_repeated()
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
@@ -71,8 +64,8 @@ class Union:
 
     @property
     def _disjoint(self) -> bool:
-        """Return whether no two branches bind the same variables, so that no match is found twice."""
-        return len({search.tables.branch.positives for search in self.searches}) == len(self.searches)
+        """Return whether no match is found twice."""
+        return are_disjoint([search.tables.branch.positives for search in self.searches])
 
 
 def widen(matches: Matches, search: Search, variables: int) -> Matches:

@@ -17,7 +17,7 @@ from gpu_cep.engine.events.batches import window_end, window_length
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed, host_sequence
 from gpu_cep.engine.events.label_words import any_overlap
 from gpu_cep.engine.events.matches import Indices, Rows
-from gpu_cep.engine.events.ordered_events import OrderedEvents
+from gpu_cep.engine.events.ordered_events import OrderedEvents, Starts
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import load_bank
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, stream_begins
@@ -98,11 +98,11 @@ class EventSource(Protocol):
     def copy(self, events: Array) -> CopiedEvents:
         """Return some events on the host. Their numbers among all, at least one, lie on the device."""
 
-    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Starts | None) -> OrderedEvents:
         """Return copied events, part after part and stream after stream, as ordered events.
 
-        `starts` are the places among them of those that begin a candidate window. None: none is to
-        be searched, so that nobody asks for what conditions read.
+        `starts` are the places among them of those that begin candidate windows. None: none is to be
+        searched, so that nobody asks for what conditions read.
         """
 
 
@@ -213,7 +213,7 @@ class ResidentEvents:
         numbers = self.device.download(events) if self._counts_events else _NO_NUMBERS
         return CopiedEvents(PlacedEvents(*download_packed(self.device, buffer, layouts)), numbers)
 
-    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Starts | None) -> OrderedEvents:
         """Number the streams of the copied events alone."""
         copied = concatenate_copies([*parts, self._copy_none()]) if len(parts) != 1 else parts[0]
         return _as_ordered_events(self, _stream_offsets(copied.placed), copied, starts, _read_rows(copied, starts))
@@ -310,7 +310,7 @@ class SpilledEvents:
         numbers = self.device.download(events)
         return CopiedEvents(self._columns(numbers), numbers)
 
-    def ordered(self, parts: Sequence[CopiedEvents], starts: Indices | None) -> OrderedEvents:
+    def ordered(self, parts: Sequence[CopiedEvents], starts: Starts | None) -> OrderedEvents:
         """Find the streams by the numbers of the events."""
         copied = concatenate_copies([*parts, CopiedEvents(self._columns(slice(0, 0)), _NO_NUMBERS)])
         # streams ascend, so the events of earlier streams are those before the first one that is not among them
@@ -346,14 +346,14 @@ def _stream_offsets(placed: PlacedEvents) -> Indices:
     return _offsets(begins, len(placed.rows))
 
 
-def _read_rows(copied: CopiedEvents, starts: Indices | None) -> Rows:
+def _read_rows(copied: CopiedEvents, starts: Starts | None) -> Rows:
     """Return the rows of which conditions may read columns: none if no windows are to be searched."""
     rows: Rows = copied.placed.rows
     return rows[:0] if starts is None else rows
 
 
 def _as_ordered_events(
-    source: ResidentEvents | SpilledEvents, offsets: Indices, copied: CopiedEvents, starts: Indices | None, read: Rows
+    source: ResidentEvents | SpilledEvents, offsets: Indices, copied: CopiedEvents, starts: Starts | None, read: Rows
 ) -> OrderedEvents:  # fmt: skip
     """Return copied events of `source` as ordered events, numbered from 0; the bank has the rows `read`."""
     placed, counts = copied.placed, isinstance(source.plan.query.window, CountWindow)

@@ -131,7 +131,7 @@ def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, 
             copied += len(found.placed.rows)
             parts.append(found)
     with run.profile.stage("candidates back"):
-        return PhaseOne(source.ordered(parts, np.concatenate(starts)))
+        return PhaseOne(source.ordered(parts, (np.concatenate(starts),)))
 
 
 def _find_candidates_in_batch(

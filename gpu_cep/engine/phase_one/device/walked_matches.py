@@ -58,7 +58,7 @@ def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         events, matches, left = _unite(walked, query.variables)
         if len(left):
             run.profile.add("left", len(left))
-        ordered = source.ordered(events, left if len(left) else None)
+        ordered = source.ordered(events, (left,) if len(left) else None)
     if _are_counted(run):
         return PhaseOne(ordered, counted=(matches.first, np.ones(len(matches), np.int64)))
     return PhaseOne(ordered, found=matches)
