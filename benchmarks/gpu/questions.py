@@ -79,7 +79,13 @@ _ROBUST = replace(
     name="stocks_robust",
     query="PATTERN SEQ(A a, B b, C c) WHERE robust_skip_till_next_match { b.price > a.price AND c.price < b.price }",
 )
-# The same of neighbours, whose matches a card reads off lifted labels; rows of that kind are less rare than in ticks.
+# One of two sequences: a card follows the runs of each, and the host unites their matches.
+_EITHER = replace(
+    WORKLOADS["stocks"],
+    name="stocks_either",
+    query="PATTERN SEQ(A a, OR(B b, C d), C c) WHERE b.price > a.price AND d.price < a.price AND c.price < a.price",
+)
+# A rise of neighbours and a fall, whose matches a card reads off lifted labels; rows of that kind are less rare than in ticks.
 _IN_A_ROW = replace(
     WORKLOADS["stocks"],
     name="stocks_in_a_row",
@@ -107,5 +113,5 @@ _RISE_FALL = _of_workload(
 )
 _APART = replace(_RISE_FALL, about=f'{_RISE_FALL.about}, `after_match="skip_past_last"`', after_match="skip_past_last")
 
-_OWN = (*map(_of_workload, (_RISING, _UNBROKEN, _ROBUST, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
+_OWN = (*map(_of_workload, (_RISING, _UNBROKEN, _ROBUST, _EITHER, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
 QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), *_OWN)}

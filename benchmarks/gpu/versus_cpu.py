@@ -53,13 +53,13 @@ STAYS = {
     "functions such as `exp`, and those of `functions=`": "they are computed on the host, so that both engines have the same bits",
     "automata, lazy chain": (
         "they search from event to event through candidate windows, which are few as a rule. A card follows runs of sequences under "
-        "`skip_till_next_match` and judges NOT between them, reads contiguous matches off labels and takes those that do not overlap, "
-        "counts what labels decide under "
+        "`skip_till_next_match`, alternatives one by one, and judges NOT between them, reads contiguous matches off labels and takes "
+        "those that do not overlap, counts what labels decide under "
         '`skip_till_any_match`, and joins events for `algorithm="join_tree"`; '
         "it leaves windows to the CPU in which an event "
         f"leaves a choice. Whether a card pays there: {NOT_YET}"
     ),
-    "windows of patterns with several branches (OR, `?`, `*`), or with NOT elsewhere": (
+    "windows of other patterns with several branches (OR, `?`, `*`), or with NOT elsewhere": (
         "the matchers look beyond candidate windows, so that all kept events come back before windows are laid"
     ),
     "ordering, where the events that are kept do not fit the card": "they are sorted in the host's memory",

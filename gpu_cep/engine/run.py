@@ -18,6 +18,7 @@ from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.merged_matches import once_in_order
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_batches, matches_of, order_found
@@ -25,7 +26,7 @@ from gpu_cep.engine.events.runs import Runs, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
-from gpu_cep.engine.matchers.search import Search, searches
+from gpu_cep.engine.matchers.search import Search, count_starts, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_batch, settle_matches, take_runs_apart
@@ -157,15 +158,27 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
 
 def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts | OrderedMatches:
     """Return all matches, grouped by first event."""
-    if first.found is not None and not first.leaves_windows:
-        return first.found
+    if first.found is not None:
+        return _completed(run, first, first.found, choices)
+    return join_batches(_searched(run, first, choices), len(run.plan.query.positives), len(first.ordered.rows), run.threads)
+
+
+def _searched(run: EventRun, first: PhaseOne, choices: Choices) -> list[Matches | Alternatives]:
+    """Return the matches of each batch that matchers find in the windows that phase 1 leaves."""
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
-    found = _each_batch(run, first.ordered, find, _joining_device(run, first))
-    if first.found is None:
-        return join_batches(found, len(run.plan.query.positives), len(first.ordered.rows), run.threads)
-    both = concatenate_matches([first.found, *map(matches_of, found)], len(run.plan.query.positives), run.threads)
-    # a window is searched here or there, so that the matches of a start stay together
-    return both.reorder(np.argsort(both.first, kind="stable"))
+    return _each_batch(run, first.ordered, find, _joining_device(run, first))
+
+
+def _completed(run: EventRun, first: PhaseOne, found: Matches, choices: Choices) -> Matches:
+    """Return the matches `found` by a device, with those of the windows that it has left."""
+    if not first.leaves_windows:
+        return found
+    parts = [found, *map(matches_of, _searched(run, first, choices))]
+    both = concatenate_matches(parts, len(run.plan.query.positives), run.threads)
+    in_order = both.reorder(np.argsort(both.first, kind="stable"))
+    branches = [branch.positives for branch in run.plan.branches]
+    # a window of a branch is searched here or there, so that the matches of the only branch that begin with an event stay together
+    return in_order if len(branches) == 1 else once_in_order(in_order, branches)
 
 
 def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Union, batch: Batch) -> Matches | Alternatives:
@@ -193,6 +206,8 @@ def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indi
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None and not first.leaves_windows:
         return [first.counted]
+    if first.found is not None:
+        return [count_starts(_completed(run, first, first.found, choices))]
     counted = _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
     return counted if first.counted is None else [_in_order(first.counted, *counted)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from unittest.mock import patch
 
 import numpy as np
@@ -90,6 +90,10 @@ CASES = {
     "single variables, robustly": Case(
         "PATTERN SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x WITHIN 40", {"strategy": "robust_skip_till_next_match"}
     ),
+    "branches": Case(
+        "PATTERN SEQ(A a, OR(B b+, C c), OR(A d, B e)) WHERE b.x > a.x AND c.x > a.x AND d.x > a.x WITHIN 40", {"partition_by": "k"}
+    ),
+    "branches of the same variables": Case("PATTERN OR(SEQ(A a, B b, NOT(C n)), SEQ(A a, NOT(C m), B b)) WHERE b.x > a.x WITHIN 40"),
     "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
     "neighbours by programs": Case(
         "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",
@@ -183,7 +187,7 @@ def planned_memory(device, case, table):
 
     with patch.object(in_pieces, "memory_of", noted):
         run(case, table, engine="gpu")
-    return lambda size: DeviceMemory(size, seen[0].label, seen[0].variables, seen[0].keys)
+    return lambda size: replace(seen[0], bytes=size)
 
 
 @each_case

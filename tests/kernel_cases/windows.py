@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.labels_decide import direct
-from gpu_cep_kernels.phase_one import window_conditions, windows
+from gpu_cep_kernels.phase_one import branch_labels, window_conditions, windows
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.rules.tables import PatternTable
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
@@ -34,6 +34,12 @@ def _window_ends(size: int, random: Random, slots: int, **given: Any) -> Call:
 
 def _crowded(size: int, random: Random, slots: int, **given: Any) -> Call:
     return Call(size, (3, streams(size, random, **given).limits, np.zeros(size, np.bool_)))
+
+
+def _renumbered(size: int, random: Random, slots: int, word: Any, words: int) -> Call:
+    labels = np.stack([label_words(size, random, 8 * np.dtype(word).itemsize, word) for _ in range(words)])
+    variables = np.array([0, 2, 64 * words - 58, 1], np.uint64)
+    return Call(size, (variables, labels, np.zeros((1, size), np.uint8)))
 
 
 def _prefix_counts(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -126,6 +132,12 @@ _WORDS: Variants = {"uint8": {"word": np.uint8}, "uint64": {"word": np.uint64}}
 WINDOW_CASES: tuple[KernelCase, ...] = (
     *cases(windows.window_ends, _window_ends, _CLOCKS, ("starts", "inside", "limits.clock", "limits.stream_end")),
     *cases(windows.mark_crowded, _crowded, _CLOCKS),
+    *cases(
+        branch_labels.renumber_labels,
+        _renumbered,
+        {"uint8": {"word": np.uint8, "words": 1}, "uint64": {"word": np.uint64, "words": 2}},
+        ("labels",),
+    ),
     *cases(window_conditions.prefix_counts, _prefix_counts, _WORDS),
     *cases(
         window_conditions.labels_overlap,

@@ -29,8 +29,16 @@ def unite_matches(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
     """
     if len(parts) == 1:
         return parts[0].matches.widen(parts[0].variables, variables)
-    matches = merge_by_starts(parts, variables).sort_within_starts()
-    return matches if are_disjoint([part.variables for part in parts]) else matches.drop_repeated()
+    return once_in_order(merge_by_starts(parts, variables), [part.variables for part in parts])
+
+
+def once_in_order(matches: Matches, bound: Sequence[tuple[int, ...]]) -> Matches:
+    """Return the matches of branches, each once: by first event, in whose order they are, last event and bindings.
+
+    `bound` are the variables of each branch.
+    """
+    in_order = matches.sort_within_starts()
+    return in_order if are_disjoint(bound) else in_order.drop_repeated()
 
 
 def are_disjoint(bound: Sequence[tuple[int, ...]]) -> bool:

@@ -20,7 +20,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 
 from gpu_cep.engine.events.label_words import words_for
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.device.interface import Device
 
 # Share of the free memory that a run takes; the rest is for what allocators lose between arrays.
@@ -43,6 +43,8 @@ _PLACED = _KEPT + 4
 _ORDERING_KEY = 2 * (8 + 1)
 # Bytes per event of a batch: time, stream, its end, what follows, start, kept start, and scratch; and the places of one match of all.
 _WINDOWS = 8 + 4 + 4 + 4 + 8 + 8 + 6 * 8 + 2 * 8
+# Bytes per event and branch but the last: whether it is held, and its number in the batch.
+_HELD_OF_BRANCH = 8 + 1
 # Bytes per event and variable: next occurrence, earliest event, that of kept starts, count or slice of it.
 _PER_VARIABLE = 4 * 4
 # Bytes per event that a match binds, or that comes back: its place twice, or its place, time, row and stream.
@@ -87,14 +89,15 @@ class Labelling:
 class DeviceMemory:
     """The bytes that a run may take, and how many rows or events it may work on at a time.
 
-    `label` is the bytes of an event's label. `variables` and `keys` are the numbers of the query's
-    variables and stream keys.
+    `label` is the bytes of an event's label. `variables`, `keys` and `branches` are the numbers of the
+    query's variables, stream keys and branches.
     """
 
     bytes: int
     label: int = 8
     variables: int = 1
     keys: int = 0
+    branches: int = 1
 
     def chunk_rows(self, labelling: Labelling) -> int:
         """Return the rows of a chunk to be labelled; two chunks, one of them being copied, take a half.
@@ -140,7 +143,10 @@ class DeviceMemory:
 
         The events that only the batch's last windows reach count, too.
         """
-        return self._beside(resident * (_PLACED + self.label)) // (_WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables)
+        others = self.branches - 1
+        of_branches = others * _HELD_OF_BRANCH + (self.label if others else 0)
+        event = _WINDOWS + 3 * self.label + _PER_VARIABLE * self.variables + of_branches
+        return self._beside(resident * (_PLACED + self.label)) // event
 
     def _beside(self, held: int) -> int:
         """Return the bytes left for work while `held` bytes are in use."""
@@ -217,7 +223,8 @@ def memory_of(device: Device, plan: Plan) -> DeviceMemory:
     variables = len(plan.query.variables)
     words = words_for(variables)
     label = sum(word.all().nbytes for word in words)
-    return DeviceMemory(free if wanted is None else min(wanted, free), label, variables, len(plan.stream_keys))
+    branches = len(plan.branches) if isinstance(plan, EventPlan) else 1
+    return DeviceMemory(free if wanted is None else min(wanted, free), label, variables, len(plan.stream_keys), branches)
 
 
 def in_pieces(*sizes: int) -> int:

@@ -15,7 +15,7 @@ from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
 from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
@@ -57,15 +57,19 @@ _JUDGED, _PLACED, _NEGATED = 8, 8 + 2 * 8, 8 + 1
 def walks_chains(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
-    The pattern is a chain under skip-till-next-match, so that each start has one match at most.
+    Each branch is a chain under skip-till-next-match, so that each start has one match of it at most.
     Negations may rule it out. Under robust skip-till-next-match its variables bind one event each,
     and nothing is negated. No condition calls a function of the CPU.
     """
-    judged = len(plan.branches) == 1 and not {"summary", "chain"}.isdisjoint(plan.pruning)
+    judged = not {"summary", "chain"}.isdisjoint(plan.pruning)
     asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
     if not judged or not asked or "ses_automaton" not in plan.contenders:
         return False
-    (branch,) = plan.branches
+    return all(_is_walked(plan, branch) for branch in plan.branches)
+
+
+def _is_walked(plan: EventPlan, branch: PlannedBranch) -> bool:
+    """Return whether a card walks through the candidate windows of a branch."""
     followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and not branch.negations and of_singles(plan, branch))
     return followed and not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
 

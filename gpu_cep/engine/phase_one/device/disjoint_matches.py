@@ -33,9 +33,12 @@ def begins_stream(source: EventSource, batch: Batch) -> bool:
 
 
 def decides_alone(plan: EventPlan, source: EventSource, batch: Batch) -> bool:
-    """Return whether the matches that start in a batch say which of them are taken, since no others of their stream come before."""
+    """Return whether a branch's matches that start in a batch say which of them are taken.
+
+    No others of their stream come before, nor does another branch have any.
+    """
     # with derived keys, matches of several streams here are in one of `partition_by`
-    return not plan.derived and begins_stream(source, batch)
+    return len(plan.branches) == 1 and not plan.derived and begins_stream(source, batch)
 
 
 def disjoint_matches(device: Device, first: Array, last: Array, *, alone: bool) -> Array:

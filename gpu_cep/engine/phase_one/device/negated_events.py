@@ -37,8 +37,8 @@ def events_before_matches(windows: DeviceWindows, branch: PlannedBranch) -> Arra
 
 
 def _looking_back(branch: PlannedBranch) -> list[int]:
-    """Return the query's numbers of the negated variables whose scopes begin before the match."""
-    return [branch.variables[negation.variable] for negation in branch.negations if not negation.after]
+    """Return the negated variables whose scopes begin before the match."""
+    return [negation.variable for negation in branch.negations if not negation.after]
 
 
 def negations_on_device(
@@ -47,7 +47,7 @@ def negations_on_device(
     """Return the negations over the events `held` of a batch, as kernels read them; events are numbered among these."""
     xp, branch = device.xp, query.tables.branch
     labels = xp.ascontiguousarray(xp.take(windows.labels, held, axis=1))
-    places = [xp.flatnonzero(label_flags(labels, branch.variables[negation.variable])) for negation in branch.negations]
+    places = [xp.flatnonzero(label_flags(labels, negation.variable)) for negation in branch.negations]
     begins = stream_begins(device, source.streams(batch.low, batch.high))
     nothing = np.empty(0, np.int64)
     table = NegationTable(

@@ -25,7 +25,7 @@ from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, search_o
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     mark_covered,
-    pattern_on_device,
+    patterns_on_device,
     prune_on_device,
     windows_on_device,
 )
@@ -64,16 +64,16 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
             return found
     if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and walks_chains(plan))):
         return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
-    (tables,) = run.tables
-    query = pattern_on_device(plan, tables, run.own, source, run.device)
+    queries = patterns_on_device(plan, run.tables, run.own, source, run.device)
     try:
         batches = _batches(source, memory, memory.batch_events(source.resident))
     except TooLittleMemory:
         if plan.windows_suffice:
             raise
         return PhaseOne(source.whole())
+    query = queries[0]
     if not _is_direct(query, source):
-        searched = search_on_device(run, query, source, batches, memory)
+        searched = search_on_device(run, queries, source, batches, memory)
         if searched is not None:
             return searched
         return _find_candidates(run, query, source, batches) if plan.windows_suffice else PhaseOne(source.whole())
@@ -114,7 +114,7 @@ def _is_direct(query: DevicePattern, source: EventSource) -> bool:
     """Return whether every candidate window has one match, which its labels decide."""
     plan, tables = query.plan, query.tables
     # the events of matches that are read off are numbered batch by batch, not by their positions in streams
-    if not tables.reads_directly or tables.branch.negations or not plan.settings.keeps_all:
+    if len(plan.branches) > 1 or not tables.reads_directly or tables.branch.negations or not plan.settings.keeps_all:
         return False
     return labels_decide(tables.pattern, query.tied, source.has_overlap)
 

@@ -25,29 +25,33 @@ _BANK_SHARE = 4
 def searches_windows(plan: EventPlan) -> bool:
     """Return whether a device can find matches of `plan` behind phase 1, which the CPU can do, too.
 
-    Without conditions between bindings and negations labels decide the matches, as a rule. No window
-    is searched then if all are kept.
+    Without conditions between bindings and negations labels decide the matches of a single branch, as a
+    rule. No window is searched then if all are kept.
     """
-    walked = walks_chains(plan) and (_relates_events(plan) or not plan.settings.keeps_all)
+    walked = walks_chains(plan) and (len(plan.branches) > 1 or _relates_events(plan) or not plan.settings.keeps_all)
     return plan.contenders == JOINED or reads_lifted(plan) or walked or counts_by_states(plan)
 
 
 def _relates_events(plan: EventPlan) -> bool:
-    """Return whether the plan's branch has conditions between bindings or negations."""
+    """Return whether the plan's first branch has conditions between bindings or negations."""
     return bool(plan.branches[0].conditions or plan.branches[0].negations)
 
 
 def search_on_device(
-    run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory
+    run: DeviceRun, queries: tuple[DevicePattern, ...], source: EventSource, batches: list[Batch], memory: DeviceMemory
 ) -> PhaseOne | None:  # fmt: skip
-    """Return what is found, or counted, in the candidate windows of batches on the device; None if that is left to the CPU."""
+    """Return what is found, or counted, in the candidate windows of batches on the device; None if that is left to the CPU.
+
+    There is a query for each branch.
+    """
+    plan = queries[0].plan
     if not run.searches:
         return None
-    if counts_by_states(query.plan):
-        return count_on_device(run, query, source, batches, memory)
-    if not walks_chains(query.plan) or not holds_scopes(query.tables.branch, source, batches):
+    if counts_by_states(plan):
+        return count_on_device(run, queries[0], source, batches, memory)
+    if not walks_chains(plan) or not all(holds_scopes(query.tables.branch, source, batches) for query in queries):
         return None
-    return walk_on_device(run, query, source, batches, memory)
+    return walk_on_device(run, queries, source, batches, memory)
 
 
 def join_inputs(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> JoinInputs | None:

@@ -11,6 +11,8 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
+from gpu_cep.engine.events.ordered_events import Starts
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
@@ -32,52 +34,81 @@ from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import RunNumber
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
+
+_NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """The matches of a batch, which give events by their places in `events`.
+    """The matches of each branch in a batch, which give events by their places in `events`.
 
-    `left` are the places of the starts left to the CPU. `numbers` are those of the events among all.
-    Matches that are only counted bind no events.
+    `left` are the places of the starts left to the CPU, for each branch. `numbers` are those of the
+    events among all. Matches that are only counted bind no events.
     """
 
     events: CopiedEvents
     numbers: Indices
-    matches: Matches
+    matches: tuple[Matches, ...]
+    left: Starts
+
+
+@dataclass(frozen=True, slots=True)
+class _WalkedBranch:
+    """The matches of a branch in a batch, and the starts of windows left to the CPU, by the numbers of held events.
+
+    ``events[e]`` is the number of held event e in the batch; `used`: whether matches bind it, or it comes back with windows.
+    """
+
+    events: Array
+    used: Array
+    found: list[Matches]
     left: Indices
 
 
-def walk_on_device(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch], memory: DeviceMemory) -> PhaseOne:
-    """Return the matches that are found on the device, and the windows left to the CPU, with the events of both."""
-    tables = walk_tables(query.plan, query.tables, run.device)
-    walked = [found for batch in batches if (found := _walk_batch(run, query, source, batch, memory, tables)) is not None]
+def walk_on_device(
+    run: DeviceRun, queries: tuple[DevicePattern, ...], source: EventSource, batches: list[Batch], memory: DeviceMemory
+) -> PhaseOne:  # fmt: skip
+    """Return the matches that are found on the device, and the windows left to the CPU, with the events of both.
+
+    There is a query for each branch.
+    """
+    branches = [(query, walk_tables(query.plan, query.tables, run.device)) for query in queries]
+    walked = [found for batch in batches if (found := _walk_batch(run, branches, source, batch, memory)) is not None]
     with run.profile.stage("candidates back"):
-        events, matches, left = _unite(walked, query.variables)
-        if len(left):
-            run.profile.add("left", len(left))
-        ordered = source.ordered(events, (left,) if len(left) else None)
+        events, matches, left = _join_batches(walked, queries)
+        number = sum(map(len, left))
+        if number:
+            run.profile.add("left", number)
+        ordered = source.ordered(events, left if number else None)
     if _are_counted(run):
-        return PhaseOne(ordered, counted=(matches.first, np.ones(len(matches), np.int64)))
-    return PhaseOne(ordered, found=matches)
+        starts = matches[0].first if len(matches) == 1 else np.sort(np.concatenate([own.first for own in matches]))
+        return PhaseOne(ordered, counted=(starts, np.ones(len(starts), np.int64)))
+    parts = [MatchesOfSome(own, query.tables.branch.positives) for own, query in zip(matches, queries, strict=True)]
+    return PhaseOne(ordered, found=unite_matches(parts, len(run.plan.query.positives)))
 
 
 def _are_counted(run: DeviceRun) -> bool:
-    """Return whether matches are only counted; else the host counts those that `after_match` keeps."""
-    return run.plan.settings.output == "count" and run.plan.settings.keeps_all
+    """Return whether matches are only counted; else the host counts those that `after_match` keeps, each once."""
+    disjoint = are_disjoint([tables.branch.positives for tables in run.tables])
+    return run.plan.settings.output == "count" and run.plan.settings.keeps_all and disjoint
 
 
-def _unite(walked: list[_Walked], variables: int) -> tuple[list[CopiedEvents], Matches, Indices]:
-    """Return what was found in all batches, with each event once."""
-    if len(walked) <= 1:
-        left = walked[0].left if walked else np.empty(0, np.int64)
-        return [each.events for each in walked], concatenate_matches([each.matches for each in walked], variables), left
+def _join_batches(
+    walked: list[_Walked], queries: tuple[DevicePattern, ...]
+) -> tuple[list[CopiedEvents], tuple[Matches, ...], Starts]:  # fmt: skip
+    """Return what was found in all batches, with each event once: the matches of each branch, and its starts left to the CPU."""
+    if len(walked) == 1:
+        return [walked[0].events], walked[0].matches, walked[0].left
+    if not walked:
+        return [], tuple(concatenate_matches([], query.variables) for query in queries), tuple(_NONE for _ in queries)
     events, places = unite_copies([each.events for each in walked], [each.numbers for each in walked])
-    matches = [_renumber(each.matches, own) for each, own in zip(walked, places, strict=True)]
-    left = np.concatenate([own[each.left] for each, own in zip(walked, places, strict=True)])
-    return [events], concatenate_matches(matches, variables), left
+    parts = list(zip(walked, places, strict=True))
+    matches = [[_renumber(each.matches[branch], own) for each, own in parts] for branch in range(len(queries))]
+    left = [np.concatenate([own[each.left[branch]] for each, own in parts]) for branch in range(len(queries))]
+    joined = (concatenate_matches(own, query.variables) for own, query in zip(matches, queries, strict=True))
+    return [events], tuple(joined), tuple(left)
 
 
 def _renumber(matches: Matches, places: Indices) -> Matches:
@@ -100,21 +131,51 @@ def _hold(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batc
 
 
 def _walk_batch(
-    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables
+    run: DeviceRun, branches: list[tuple[DevicePattern, WalkTables]], source: EventSource, batch: Batch, memory: DeviceMemory
 ) -> _Walked | None:  # fmt: skip
-    """Return what is found in a batch; None if it has no candidate window."""
-    held = _hold(run, query, source, batch)
-    if held is None:
-        return None
-    device, used = run.device, run.device.xp.zeros(held.events.size, np.bool_)
-    found, left = _walk_windows(run, query, source, batch, memory, tables, held, used)
+    """Return what is found of each branch in a batch; None if that is nothing, and nothing is left to the CPU."""
+    walked = [_walk_branch(run, query, source, batch, memory, tables) for query, tables in branches]
     with run.profile.stage("candidates back"):
-        places = device.download(device.xp.cumsum(used, dtype=np.int32)).astype(np.int64) - 1
-        kept = held.events[device.xp.flatnonzero(used)] + batch.low
+        kept, places = _used_events(run.device, batch, walked)
         if not kept.size:
             return None
-        matches = concatenate_matches([_renumber(each, places) for each in found], query.variables)
-        return _Walked(source.copy(kept), device.download(kept), matches, places[left])
+        kept += batch.low
+        matches = [
+            concatenate_matches([_renumber(each, own) for each in part.found], query.variables)
+            for part, own, (query, _) in zip(walked, places, branches, strict=True)
+        ]
+        left = tuple(own[part.left] for part, own in zip(walked, places, strict=True))
+        return _Walked(source.copy(kept), run.device.download(kept), tuple(matches), left)
+
+
+def _used_events(device: Device, batch: Batch, walked: list[_WalkedBranch]) -> tuple[Array, list[Indices]]:
+    """Return the events of a batch that are used, and for each branch the place among these of each event that it uses."""
+    xp = device.xp
+    if len(walked) == 1:
+        (own,) = walked
+        return own.events[xp.flatnonzero(own.used)], [_places(device, xp.cumsum(own.used, dtype=np.int32))]
+    used = xp.zeros(batch.high - batch.low, np.bool_)
+    for own in walked:
+        used[own.events[xp.flatnonzero(own.used)]] = True
+    counted = xp.cumsum(used, dtype=np.int32)
+    return xp.flatnonzero(used), [_places(device, counted[own.events]) for own in walked]
+
+
+def _places(device: Device, counted: Array) -> Indices:
+    """Return the places of events of which each is counted together with those before it."""
+    places: Indices = device.download(counted).astype(np.int64) - 1
+    return places
+
+
+def _walk_branch(
+    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables
+) -> _WalkedBranch:  # fmt: skip
+    """Return what is found of a branch in a batch."""
+    held, xp = _hold(run, query, source, batch), run.device.xp
+    if held is None:
+        return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE)
+    used = xp.zeros(held.events.size, np.bool_)
+    return _WalkedBranch(held.events, used, *_walk_windows(run, query, source, batch, memory, tables, held, used))
 
 
 def _walk_windows(
@@ -132,7 +193,7 @@ def _walk_windows(
         used[:] = True
         return [], device.download(held.starts)
     found: list[Matches] = []
-    left = [np.empty(0, np.int64)]
+    left = [_NONE]
     with run.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
         rows = source.rows(batch.low, batch.high)[held.events]
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)

@@ -19,6 +19,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
 from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
+from gpu_cep_kernels.phase_one.branch_labels import renumber_labels
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.phase_one.window_tiles import (
     BEGIN,
@@ -37,10 +38,11 @@ from gpu_cep_kernels.rules.tables import PatternTable
 
 @record()
 class DevicePattern:
-    """A query's plan and tables, with the pattern's table on the device.
+    """A branch's plan and tables, with its pattern's table on the device.
 
-    `wanted` are the words of the variables whose events can start a match. `tied`: whether events of one
-    time are in no order, and there are some.
+    `wanted` are the words of the variables whose events can start a match, by the branch's numbers.
+    `renumbered` has the query's numbers of its variables (None: they are the branch's). `tied`: whether
+    events of one time are in no order, and there are some.
     """
 
     plan: EventPlan
@@ -48,6 +50,7 @@ class DevicePattern:
     pattern: PatternTable
     own: Own
     wanted: Array
+    renumbered: Array | None
     tied: bool
 
     @property
@@ -55,14 +58,34 @@ class DevicePattern:
         """Return the number of positive variables."""
         return len(self.tables.pattern.order)
 
+    def own_labels(self, labels: Array, device: Device) -> Array:
+        """Return labels of the query as labels of the branch, whose variables have its numbers."""
+        if self.renumbered is None:
+            return labels
+        words = words_for(len(self.tables.branch.variables))
+        own = device.xp.empty((len(words), labels.shape[1]), words[0].kind)
+        device.launch(renumber_labels, labels.shape[1], self.renumbered, labels, own)
+        return own
 
-def pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, source: EventSource, device: Device) -> DevicePattern:
-    """Return the pattern with its table on the device, to be searched for in the events of `source`."""
-    words = words_for(len(plan.query.variables))
-    wanted = np.array([word.own(int(tables.minimal)) for word in words], words[0].kind)
-    pattern, wanted = to_device(device, (tables.pattern, wanted))
-    tied = plan.query.ties == "strict" and source.has_ties()
-    return DevicePattern(plan, tables, pattern, own.on(device), wanted, tied)
+
+def patterns_on_device(
+    plan: EventPlan, tables: tuple[MatcherTables, ...], own: Own, source: EventSource, device: Device
+) -> tuple[DevicePattern, ...]:  # fmt: skip
+    """Return the patterns of all branches, with their tables on the device, to be searched for in the events of `source`."""
+    tied, there = plan.query.ties == "strict" and source.has_ties(), own.on(device)
+    return tuple(_pattern_on_device(plan, branch, there, device, tied=tied) for branch in tables)
+
+
+def _pattern_on_device(plan: EventPlan, tables: MatcherTables, own: Own, device: Device, *, tied: bool) -> DevicePattern:
+    """Return the pattern of a branch; `own` is on the device."""
+    branch = tables.branch
+    words = words_for(len(branch.variables))
+    minimal = sum(1 << v for v, before in enumerate(branch.before) if not before)
+    wanted = np.array([word.own(minimal) for word in words], words[0].kind)
+    variables = np.array(branch.variables, np.uint64)
+    same = branch.variables == tuple(range(len(plan.query.variables)))
+    pattern, wanted, variables = to_device(device, (tables.pattern, wanted, variables[:0] if same else variables))
+    return DevicePattern(plan, tables, pattern, own, wanted, None if same else variables, tied)
 
 
 @record()
@@ -80,6 +103,7 @@ def windows_on_device(query: DevicePattern, batch: Batch, source: EventSource, d
     """Return the windows of a batch (thesis Def. 4.3), and the starts of matches (Condition 5.2)."""
     xp, plan, size = device.xp, query.plan, batch.high - batch.low
     times, labels = source.part(batch.low, batch.high)
+    labels = query.own_labels(labels, device)
     streams = source.streams(batch.low, batch.high)
     columns = BatchColumns(streams, times if query.tied else times[:0], labels, query.wanted, batch.own - batch.low)
     with profile.stage("windows"):
