@@ -83,10 +83,24 @@ DEVICE = (
         (LIFTED,),
     ),
     Fault(
+        "matches-that-were-counted-do-not-come-back",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "    if not found.counted:\n        return found",
+        "    if found.meter:\n        return found",
+        (WALKS,),
+    ),
+    Fault(
+        "matches-that-come-back-are-counted-twice",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "found.meter.take_back()",
+        "found.meter.spend(0, 0, 0, int)",
+        (WALKS,),
+    ),
+    Fault(
         "windows-of-one-call-decide-alone",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        "alone=whole and decides_alone(plan, source, batch)",
-        "alone=decides_alone(plan, source, batch)",
+        "alone = high - low == size and not counted.left.size and decides_alone(query.plan, source, batch)",
+        "alone = decides_alone(query.plan, source, batch)",
         (WALKS,),
     ),
     Fault(
@@ -204,8 +218,8 @@ DEVICE = (
     Fault(
         "matches-that-two-branches-have-are-counted-twice",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        'run.plan.settings.output == "count" and run.plan.settings.keeps_all and disjoint',
-        'run.plan.settings.output == "count" and run.plan.settings.keeps_all',
+        "return are_disjoint([branch.positives for branch in plan.branches])",
+        "return True",
         (WALKS,),
     ),
     Fault(

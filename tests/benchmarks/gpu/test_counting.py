@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,6 +51,8 @@ MOST_LAUNCHES, MOST_WAITS, MOST_UPLOADS, MOST_BYTES = 16, 5, 9, 70
 MOST_WALKED_LAUNCHES, MOST_WALKED_WAITS, MOST_WALKED_UPLOADS = 68, 18, 13
 # What a negation adds.
 MOST_NEGATED_LAUNCHES, MOST_NEGATED_WAITS, MOST_NEGATED_UPLOADS = 17, 3, 1
+# What taking runs apart adds, in blocks of two sizes.
+MOST_KEPT_LAUNCHES, MOST_KEPT_WAITS = 18, 3
 # What another branch adds.
 MOST_EITHER_LAUNCHES, MOST_EITHER_WAITS, MOST_EITHER_UPLOADS = 61, 14, 4
 # What a question may take whose matches are read and taken apart there, its phase 1 included.
@@ -91,6 +95,18 @@ def test_taking_matches_apart_takes_few_launches_and_waits():
     assert few.waits == many.waits <= MOST_APART_WAITS
     assert few.uploads == many.uploads <= MOST_APART_UPLOADS
     assert "lift" in few.on_device
+
+
+def test_runs_that_must_not_overlap_are_counted_where_they_are_found():
+    """Of the others nothing comes back."""
+    require_modules("cupy")
+    question, size = QUESTIONS["stocks_rising"], 50_000
+    every, apart = traffic(question, size), traffic(replace(question, after_match="skip_past_last"), size)
+    assert 200 < apart.counts["kept"] == apart.counts["matches"] < every.counts["matches"]
+    assert apart.on_cpu == ()
+    assert apart.down < every.down
+    assert apart.calls <= every.calls + MOST_KEPT_LAUNCHES
+    assert apart.waits <= every.waits + MOST_KEPT_WAITS
 
 
 def test_events_of_candidate_windows_make_no_detour():

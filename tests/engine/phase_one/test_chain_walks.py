@@ -7,6 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -134,7 +135,7 @@ def test_scopes_that_begin_in_another_batch_are_left_to_the_cpu():
 
 
 @every_pair(
-    cut=[("s", 1_000, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)],
+    cut=[("s", 1_000, 1_000), ("s", 250, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)],
     text=[*QUERIES, "SEQ(A a, B b+, C c)", NEGATED[0], NEGATED_CHOICES[0], STEPPING_BACK[0], ALTERNATIVES[0], CHOOSING],
     after_match=["skip_past_last", "skip_to_next"],
     output=["indices", "count"],
@@ -154,6 +155,23 @@ def test_matches_that_must_not_overlap_are_walked_to(cut, text, after_match, out
     assert "occurrences" in profile.seconds
     assert profile.counts["matches"] > 1
     assert ("left" in profile.counts) == text.startswith((CHOICE, NEGATED_CHOICES[0], CHOOSING))
+
+
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+def test_matches_that_are_counted_come_back_where_another_batch_leaves_windows(after_match):
+    """They are counted once. The first stream has no event that is both a b and a C; windows of the second are left to the CPU."""
+    events = drawn_events(np.random.default_rng(7), 400)
+    decided = pc.and_(pc.equal(events["s"], "p"), pc.equal(events["type"].cast(pa.string()), "C"))
+    events = events.set_column(events.column_names.index("k"), "k", pc.if_else(decided, -9, events["k"]))
+    options, profiles = {"after_match": after_match}, (cep.Profile(), cep.Profile())
+    with device(pieces=Pieces(1, 1_000, 1_000, 250, 1_000, 1_000)):
+        found("gpu", events, f"{CHOICE} WITHIN 30", profile=profiles[0], **options)
+        most, options["output"] = profiles[0].counts["matches"], "count"
+        counted = found("gpu", events, f"{CHOICE} WITHIN 30", profile=profiles[1], max_matches=most, **options)
+    assert counted.equals(found("cpu", events, f"{CHOICE} WITHIN 30", **options))
+    assert profiles[1].counts == profiles[0].counts
+    assert counted.num_rows == 2
+    assert 0 < profiles[0].counts["left"] < profiles[0].counts["candidates"] // 2
 
 
 def test_the_matches_are_those_of_the_definition():

@@ -5,14 +5,19 @@ Windows in which an event leaves a choice, or whose runs go on for very long, ar
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from gpu_cep.engine.accounting.match_budget import Meter
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
 from gpu_cep.engine.events.ordered_events import Starts
+from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
@@ -42,16 +47,20 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _Walked:
-    """The matches of each branch in a batch, which give events by their places in `events`.
+    """The matches of each branch in a batch, which give events by their places in `events` (None: there are none).
 
     `left` are the places of the starts left to the CPU, for each branch. `numbers` are those of the
-    events among all. Matches that are only counted bind no events.
+    events among all. `counted`: matches bind no events, since they are only counted. `meter` and
+    `profile` have what the batch took.
     """
 
-    events: CopiedEvents
+    events: CopiedEvents | None
     numbers: Indices
     matches: tuple[Matches, ...]
     left: Starts
+    counted: bool
+    meter: Meter
+    profile: Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +68,30 @@ class _WalkedBranch:
     """The matches of a branch in a batch, and the starts of windows left to the CPU, by the numbers of held events.
 
     ``events[e]`` is the number of held event e in the batch; `used`: whether matches bind it, or it comes back with windows.
+    `counted`: as :class:`_Walked`.
     """
 
     events: Array
     used: Array
     found: list[Matches]
     left: Indices
+    counted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk through the windows of a batch, which reports to `meter` and `profile`; `counts`: it counts matches if it can."""
+
+    run: DeviceRun
+    source: EventSource
+    memory: DeviceMemory
+    batch: Batch
+    counts: bool
+    meter: Meter
+    profile: Profile
+
+
+Branches = list[tuple[DevicePattern, WalkTables]]
 
 
 def walk_on_device(
@@ -75,35 +102,71 @@ def walk_on_device(
     There is a query for each branch.
     """
     branches = [(query, walk_tables(query.plan, query.tables, run.device)) for query in queries]
-    walked = [found for batch in batches if (found := _walk_batch(run, branches, source, batch, memory)) is not None]
+    walked, counted = _walk_batches(run, branches, source, batches, memory)
     with run.profile.stage("candidates back"):
-        events, matches, left = _join_batches(walked, queries)
+        events, matches, left = _join_batches([found for found in walked if found.events is not None], queries)
         number = sum(map(len, left))
         if number:
             run.profile.add("left", number)
         ordered = source.ordered(events, left if number else None)
-    if _are_counted(run):
+    if counted:
         starts = matches[0].first if len(matches) == 1 else np.sort(np.concatenate([own.first for own in matches]))
         return PhaseOne(ordered, counted=(starts, np.ones(len(starts), np.int64)))
     parts = [MatchesOfSome(own, query.tables.branch.positives) for own, query in zip(matches, queries, strict=True)]
     return PhaseOne(ordered, found=unite_matches(parts, len(run.plan.query.positives)))
 
 
-def _are_counted(run: DeviceRun) -> bool:
-    """Return whether matches are only counted; else the host counts those that `after_match` keeps, each once."""
-    disjoint = are_disjoint([tables.branch.positives for tables in run.tables])
-    return run.plan.settings.output == "count" and run.plan.settings.keeps_all and disjoint
+def _may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> bool:
+    """Return whether the device may count the matches that are kept; else the host takes them from those that come back, each once."""
+    plan, settings = run.plan, run.plan.settings
+    assert isinstance(plan, EventPlan), "situations are not walked to"
+    if settings.output != "count":
+        return False
+    if settings.keeps_all:
+        return are_disjoint([branch.positives for branch in plan.branches])
+    if len(plan.branches) > 1 or plan.ends or run.own != WHOLE or run.ends != WHOLE:
+        return False
+    # each start has one match at most
+    return settings.after_match == "skip_to_next" or (keeps_disjoint(plan) and all(decides_alone(plan, source, each) for each in batches))
+
+
+def _walk_batches(
+    run: DeviceRun, branches: Branches, source: EventSource, batches: list[Batch], memory: DeviceMemory
+) -> tuple[list[_Walked], bool]:  # fmt: skip
+    """Return what is found in each batch, and whether matches are counted: in all of them, or in none."""
+
+    def walk(batch: Batch, counts: bool) -> _Walked:
+        return _walk_batch(_Walk(run, source, memory, batch, counts, Meter(run.budget), run.profile.apart()), branches)
+
+    counts = _may_count(run, source, batches)
+    walked = [walk(batch, counts) for batch in batches]
+    counted = counts and all(found.counted for found in walked)
+    if not counted:
+        # matches that were counted lack the events by which the host compares them with others
+        walked = [_again(found, partial(walk, batch, False)) for found, batch in zip(walked, batches, strict=True)]
+    for found in walked:
+        run.profile.merge(found.profile)
+    return walked, counted
+
+
+def _again(found: _Walked, walk: Callable[[], _Walked]) -> _Walked:
+    """Return what is found in a batch with the events that matches bind, after another `walk` if they are missing."""
+    if not found.counted:
+        return found
+    found.meter.take_back()
+    return walk()
 
 
 def _join_batches(
     walked: list[_Walked], queries: tuple[DevicePattern, ...]
 ) -> tuple[list[CopiedEvents], tuple[Matches, ...], Starts]:  # fmt: skip
-    """Return what was found in all batches, with each event once: the matches of each branch, and its starts left to the CPU."""
-    if len(walked) == 1:
-        return [walked[0].events], walked[0].matches, walked[0].left
-    if not walked:
+    """Return what was found in batches, with each event once: the matches of each branch, and its starts left to the CPU."""
+    copies = [each.events for each in walked if each.events is not None]
+    if len(copies) == 1:
+        return copies, walked[0].matches, walked[0].left
+    if not copies:
         return [], tuple(concatenate_matches([], query.variables) for query in queries), tuple(_NONE for _ in queries)
-    events, places = unite_copies([each.events for each in walked], [each.numbers for each in walked])
+    events, places = unite_copies(copies, [each.numbers for each in walked])
     parts = list(zip(walked, places, strict=True))
     matches = [[_renumber(each.matches[branch], own) for each, own in parts] for branch in range(len(queries))]
     left = [np.concatenate([own[each.left[branch]] for each, own in parts]) for branch in range(len(queries))]
@@ -116,36 +179,34 @@ def _renumber(matches: Matches, places: Indices) -> Matches:
     return Matches(places[matches.first], matches.counts, places[matches.events])
 
 
-def _hold(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> HeldWindows | None:
+def _hold(walk: _Walk, query: DevicePattern) -> HeldWindows | None:
     """Return the candidate windows of a batch with their events; None if there are none. All else of the batch is let go."""
-    windows = windows_on_device(query, batch, source, run.device, run.profile)
-    candidates = prune_on_device(query, windows, run.profile)
+    device, batch, source = walk.run.device, walk.batch, walk.source
+    windows = windows_on_device(query, batch, source, device, walk.profile)
+    candidates = prune_on_device(query, windows, walk.profile)
     if not candidates.starts.size:
         return None
     branch = query.tables.branch
-    with run.profile.stage("candidates"):
+    with walk.profile.stage("candidates"):
         held = hold_windows(windows, candidates, events_before_matches(windows, branch))
         if not branch.negations:
             return held
-        return replace(held, negations=negations_on_device(query, run.device, source, batch, windows, held.events))
+        return replace(held, negations=negations_on_device(query, device, source, batch, windows, held.events))
 
 
-def _walk_batch(
-    run: DeviceRun, branches: list[tuple[DevicePattern, WalkTables]], source: EventSource, batch: Batch, memory: DeviceMemory
-) -> _Walked | None:  # fmt: skip
-    """Return what is found of each branch in a batch; None if that is nothing, and nothing is left to the CPU."""
-    walked = [_walk_branch(run, query, source, batch, memory, tables) for query, tables in branches]
-    with run.profile.stage("candidates back"):
-        kept, places = _used_events(run.device, batch, walked)
-        if not kept.size:
-            return None
-        kept += batch.low
-        matches = [
+def _walk_batch(walk: _Walk, branches: Branches) -> _Walked:
+    """Return what is found of each branch in a batch."""
+    walked, device = [_walk_branch(walk, *branch) for branch in branches], walk.run.device
+    with walk.profile.stage("candidates back"):
+        kept, places = _used_events(device, walk.batch, walked)
+        kept += walk.batch.low
+        matches = tuple(
             concatenate_matches([_renumber(each, own) for each in part.found], query.variables)
             for part, own, (query, _) in zip(walked, places, branches, strict=True)
-        ]
+        )
         left = tuple(own[part.left] for part, own in zip(walked, places, strict=True))
-        return _Walked(source.copy(kept), run.device.download(kept), tuple(matches), left)
+        events, numbers = (walk.source.copy(kept), device.download(kept)) if kept.size else (None, _NONE)
+    return _Walked(events, numbers, matches, left, all(part.counted for part in walked), walk.meter, walk.profile)
 
 
 def _used_events(device: Device, batch: Batch, walked: list[_WalkedBranch]) -> tuple[Array, list[Indices]]:
@@ -167,74 +228,68 @@ def _places(device: Device, counted: Array) -> Indices:
     return places
 
 
-def _walk_branch(
-    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables
-) -> _WalkedBranch:  # fmt: skip
+def _walk_branch(walk: _Walk, query: DevicePattern, tables: WalkTables) -> _WalkedBranch:
     """Return what is found of a branch in a batch."""
-    held, xp = _hold(run, query, source, batch), run.device.xp
+    held, xp = _hold(walk, query), walk.run.device.xp
     if held is None:
-        return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE)
+        return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE, walk.counts)
     used = xp.zeros(held.events.size, np.bool_)
-    return _WalkedBranch(held.events, used, *_walk_windows(run, query, source, batch, memory, tables, held, used))
+    return _WalkedBranch(held.events, used, *_walk_windows(walk, query, tables, held, used))
 
 
 def _walk_windows(
-    run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory, tables: WalkTables, held: HeldWindows,
-    used: Array,
-) -> tuple[list[Matches], Indices]:  # fmt: skip
-    """Return the matches of a batch, and the starts of windows left to the CPU, by the numbers of held events.
+    walk: _Walk, query: DevicePattern, tables: WalkTables, held: HeldWindows, used: Array
+) -> tuple[list[Matches], Indices, bool]:  # fmt: skip
+    """Return the matches of a batch, the starts of windows left to the CPU, by the numbers of held events, and whether matches are counted.
 
     The events of both are marked as `used`.
     """
+    run, batch, source, memory = walk.run, walk.batch, walk.source, walk.memory
     device, size = run.device, int(held.starts.size)
     fixed, window, event = bytes_of_walk(query.tables, query.plan, device)
     at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
     if not at_once:
         used[:] = True
-        return [], device.download(held.starts)
+        return [], device.download(held.starts), walk.counts and query.plan.settings.keeps_all
     found: list[Matches] = []
-    left = [_NONE]
-    with run.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
+    left, counting = [_NONE], walk.counts
+    with walk.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
         rows = source.rows(batch.low, batch.high)[held.events]
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
         for low, high in blocks(0, size, at_once):
             counted = walks.count(low, high)
+            alone = high - low == size and not counted.left.size and decides_alone(query.plan, source, batch)
             if keeps_disjoint(query.plan):
-                counted = _take_apart(query.plan, source, batch, walks, counted)
-            _account(run, walks, counted)
-            found += _bring_back(run, walks, counted, max(1, memory.bound_events // 2), used)
+                counted = replace(counted, found=counted.found[disjoint_matches(device, *counted.ends(), alone=alone)])
+            counting &= query.plan.settings.keeps_all or alone
+            _account(walk, walks, counted, counting)
+            found += _bring_back(device, walks, counted, max(1, memory.bound_events // 2), used, counting)
             left.append(device.download(counted.windows.starts[counted.left]))
             _mark_windows(walks, counted, used)
-    return found, np.concatenate(left)
+    return found, np.concatenate(left), counting
 
 
-def _take_apart(plan: EventPlan, source: EventSource, batch: Batch, walks: ChainWalks, counted: CountedRuns) -> CountedRuns:
-    """Return what became of runs without the matches that are never taken where none may overlap another."""
-    whole = counted.windows.starts.size == walks.held.starts.size and not counted.left.size
-    kept = disjoint_matches(walks.device, *counted.ends(), alone=whole and decides_alone(plan, source, batch))
-    return replace(counted, found=counted.found[kept])
-
-
-def _account(run: DeviceRun, walks: ChainWalks, counted: CountedRuns) -> None:
-    """Report what runs found, and the steps that they made, to the budget; matches that are only counted hold no events."""
-    matches, counting = int(counted.found.size), _are_counted(run)
-    run.profile.add("matches", matches)
-    run.profile.add("steps", counted.steps)
+def _account(walk: _Walk, walks: ChainWalks, counted: CountedRuns, counting: bool) -> None:
+    """Report what runs found, and the steps that they made; matches that are only counted hold no events."""
+    matches = int(counted.found.size)
+    walk.profile.add("matches", matches)
+    walk.profile.add("steps", counted.steps)
     bound = 0 if counting or not matches else int(sum_as(np.int64, counted.runs.numbers[RunNumber.DEPTH][counted.found]))
 
     def start_of(match: int) -> int:
         return walks.start_of(counted, match)
 
-    run.budget.spend(matches, bound, counted.steps, start_of)
+    walk.meter.spend(matches, bound, counted.steps, start_of)
 
 
-def _bring_back(run: DeviceRun, walks: ChainWalks, counted: CountedRuns, most: int, used: Array) -> list[Matches]:
+def _bring_back(
+    device: Device, walks: ChainWalks, counted: CountedRuns, most: int, used: Array, counting: bool
+) -> list[Matches]:  # fmt: skip
     """Return the matches of counted runs on the host, and mark their events as `used`.
 
     Of matches that are only counted, these are the first ones.
     """
-    device = run.device
-    if _are_counted(run):
+    if counting:
         starts = counted.windows.starts[counted.found]
         used[starts] = True
         first = device.download(starts)
