@@ -85,8 +85,22 @@ DEVICE = (
     Fault(
         "matches-that-were-counted-do-not-come-back",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        "    if not found.counted:\n        return found",
+        "    if found.totals is None:\n        return found",
         "    if found.meter:\n        return found",
+        (WALKS,),
+    ),
+    Fault(
+        "matches-of-the-last-stream-are-not-counted",
+        "gpu_cep/engine/phase_one/device/order_events.py",
+        "np.diff(device.download(begins), append=int(events.size))",
+        "np.diff(device.download(begins), append=int(begins[-1]))",
+        (WALKS,),
+    ),
+    Fault(
+        "counts-of-branches-stand-branch-by-branch",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "order = np.argsort(starts, kind=\"stable\")",
+        "order = np.arange(len(starts))",
         (WALKS,),
     ),
     Fault(
@@ -99,7 +113,7 @@ DEVICE = (
     Fault(
         "windows-of-one-call-decide-alone",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        "alone = high - low == size and not counted.left.size and decides_alone(query.plan, source, batch)",
+        "alone = high - low == size and not runs.left.size and decides_alone(query.plan, source, batch)",
         "alone = decides_alone(query.plan, source, batch)",
         (WALKS,),
     ),

@@ -48,13 +48,13 @@ def test_operations_are_counted(name):
 # and bytes per event.
 MOST_LAUNCHES, MOST_WAITS, MOST_UPLOADS, MOST_BYTES = 16, 5, 9, 70
 # What a question may take whose windows are walked, its phase 1 included.
-MOST_WALKED_LAUNCHES, MOST_WALKED_WAITS, MOST_WALKED_UPLOADS = 68, 18, 13
+MOST_WALKED_LAUNCHES, MOST_WALKED_WAITS, MOST_WALKED_UPLOADS = 76, 19, 13
 # What a negation adds.
 MOST_NEGATED_LAUNCHES, MOST_NEGATED_WAITS, MOST_NEGATED_UPLOADS = 17, 3, 1
 # What taking runs apart adds, in blocks of two sizes.
 MOST_KEPT_LAUNCHES, MOST_KEPT_WAITS = 18, 3
 # What another branch adds.
-MOST_EITHER_LAUNCHES, MOST_EITHER_WAITS, MOST_EITHER_UPLOADS = 61, 14, 4
+MOST_EITHER_LAUNCHES, MOST_EITHER_WAITS, MOST_EITHER_UPLOADS = 70, 15, 4
 # What a question may take whose matches are read and taken apart there, its phase 1 included.
 MOST_APART_LAUNCHES, MOST_APART_WAITS, MOST_APART_UPLOADS = 76, 13, 10
 
@@ -98,13 +98,14 @@ def test_taking_matches_apart_takes_few_launches_and_waits():
 
 
 def test_runs_that_must_not_overlap_are_counted_where_they_are_found():
-    """Of the others nothing comes back."""
+    """As many numbers come back as there are streams."""
     require_modules("cupy")
     question, size = QUESTIONS["stocks_rising"], 50_000
     every, apart = traffic(question, size), traffic(replace(question, after_match="skip_past_last"), size)
     assert 200 < apart.counts["kept"] == apart.counts["matches"] < every.counts["matches"]
     assert apart.on_cpu == ()
-    assert apart.down < every.down
+    # of the held events the input rows travel, for what conditions read
+    assert every.down < apart.down < every.down + 100 < size // 2
     assert apart.calls <= every.calls + MOST_KEPT_LAUNCHES
     assert apart.waits <= every.waits + MOST_KEPT_WAITS
 

@@ -25,7 +25,7 @@ from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import begins_stream, decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
-from gpu_cep.engine.phase_one.device.order_events import stream_begins
+from gpu_cep.engine.phase_one.device.order_events import count_in_streams, stream_begins
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.engine.windows.lifted_labels import (
     LiftedLabels,
@@ -168,9 +168,7 @@ class _Reading:
         if not number:
             return _NOTHING
         with self.run.profile.stage("candidates back"):
-            streams = self.source.streams(batch.low, batch.high)
-            begins = self._with_first(stream_begins(device, streams[found.first])) if streams.size else device.upload(np.zeros(1, np.int64))
-            totals = np.diff(device.download(begins), append=number)
+            begins, totals = count_in_streams(device, self.source.streams(batch.low, batch.high), found.first)
             return _Found(self.source.copy(found.first[begins] + batch.low), totals=totals)
 
     @property

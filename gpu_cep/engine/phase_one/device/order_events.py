@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents
@@ -126,6 +127,17 @@ def _tie_ranks(plan: Plan, columns: EventColumns, placed: PlacedEvents, device: 
     ranks = device.xp.zeros(placed.times.size, device.xp.int64)
     ranks[tied] = device.upload(rank_rows(columns, plan.query.order_by, device.download(placed.rows[tied])))
     return ranks
+
+
+def count_in_streams(device: Device, streams: Array, events: Array) -> tuple[Array, Indices]:
+    """Return which of some ascending events, at least one, come first in their streams (on the device), and how many each stream has.
+
+    ``streams[e]`` is the code of the stream of event e; empty if there is one stream.
+    """
+    begins = device.xp.zeros(1, np.int64)
+    if streams.size:
+        begins = device.xp.append(begins, stream_begins(device, streams[events]))
+    return begins, np.diff(device.download(begins), append=int(events.size))
 
 
 def stream_begins(device: Device, streams: Array) -> Array:

@@ -34,6 +34,7 @@ from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
+from gpu_cep.engine.phase_one.device.order_events import count_in_streams
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
@@ -50,7 +51,8 @@ class _Walked:
     """The matches of each branch in a batch, which give events by their places in `events` (None: there are none).
 
     `left` are the places of the starts left to the CPU, for each branch. `numbers` are those of the
-    events among all. `counted`: matches bind no events, since they are only counted. `meter` and
+    events among all. Of matches that are only counted there is the first one of each stream, which binds
+    no events; `totals` are their numbers for each branch (None: they are not counted). `meter` and
     `profile` have what the batch took.
     """
 
@@ -58,24 +60,24 @@ class _Walked:
     numbers: Indices
     matches: tuple[Matches, ...]
     left: Starts
-    counted: bool
+    totals: tuple[Indices, ...] | None
     meter: Meter
     profile: Profile
 
 
 @dataclass(frozen=True, slots=True)
 class _WalkedBranch:
-    """The matches of a branch in a batch, and the starts of windows left to the CPU, by the numbers of held events.
+    """The matches of a branch in a batch, by the numbers of held events, and the starts of windows left to the CPU.
 
     ``events[e]`` is the number of held event e in the batch; `used`: whether matches bind it, or it comes back with windows.
-    `counted`: as :class:`_Walked`.
+    `totals`: how many matches stand for each one in `found` (None: they are not counted). `left` are numbers in the batch.
     """
 
     events: Array
     used: Array
     found: list[Matches]
+    totals: Indices | None
     left: Indices
-    counted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,7 @@ def walk_on_device(
             run.profile.add("left", number)
         ordered = source.ordered(events, left if number else None)
     if counted:
-        starts = matches[0].first if len(matches) == 1 else np.sort(np.concatenate([own.first for own in matches]))
-        return PhaseOne(ordered, counted=(starts, np.ones(len(starts), np.int64)))
+        return PhaseOne(ordered, counted=_counts_in_order(walked, matches))
     parts = [MatchesOfSome(own, query.tables.branch.positives) for own, query in zip(matches, queries, strict=True)]
     return PhaseOne(ordered, found=unite_matches(parts, len(run.plan.query.positives)))
 
@@ -140,7 +141,7 @@ def _walk_batches(
 
     counts = _may_count(run, source, batches)
     walked = [walk(batch, counts) for batch in batches]
-    counted = counts and all(found.counted for found in walked)
+    counted = counts and all(found.totals is not None for found in walked)
     if not counted:
         # matches that were counted lack the events by which the host compares them with others
         walked = [_again(found, partial(walk, batch, False)) for found, batch in zip(walked, batches, strict=True)]
@@ -151,7 +152,7 @@ def _walk_batches(
 
 def _again(found: _Walked, walk: Callable[[], _Walked]) -> _Walked:
     """Return what is found in a batch with the events that matches bind, after another `walk` if they are missing."""
-    if not found.counted:
+    if found.totals is None:
         return found
     found.meter.take_back()
     return walk()
@@ -172,6 +173,14 @@ def _join_batches(
     left = [np.concatenate([own[each.left[branch]] for each, own in parts]) for branch in range(len(queries))]
     joined = (concatenate_matches(own, query.variables) for own, query in zip(matches, queries, strict=True))
     return [events], tuple(joined), tuple(left)
+
+
+def _counts_in_order(walked: list[_Walked], matches: tuple[Matches, ...]) -> tuple[Indices, Indices]:
+    """Return the first events of counted matches, ascending, and their numbers; `matches` are those of each branch in all batches."""
+    starts = np.concatenate([own.first for own in matches])
+    parts = [found.totals[branch] for branch in range(len(matches)) for found in walked if found.totals is not None]
+    order = np.argsort(starts, kind="stable")
+    return starts[order], np.concatenate([_NONE, *parts])[order]
 
 
 def _renumber(matches: Matches, places: Indices) -> Matches:
@@ -198,75 +207,79 @@ def _walk_batch(walk: _Walk, branches: Branches) -> _Walked:
     """Return what is found of each branch in a batch."""
     walked, device = [_walk_branch(walk, *branch) for branch in branches], walk.run.device
     with walk.profile.stage("candidates back"):
-        kept, places = _used_events(device, walk.batch, walked)
+        kept, used = _used_events(device, walk.batch, walked)
+        numbers: Indices = device.download(kept)
         kept += walk.batch.low
         matches = tuple(
-            concatenate_matches([_renumber(each, own) for each in part.found], query.variables)
-            for part, own, (query, _) in zip(walked, places, branches, strict=True)
+            concatenate_matches(_among_used(device, part, used, numbers), query.variables)
+            for part, (query, _) in zip(walked, branches, strict=True)
         )
-        left = tuple(own[part.left] for part, own in zip(walked, places, strict=True))
-        events, numbers = (walk.source.copy(kept), device.download(kept)) if kept.size else (None, _NONE)
-    return _Walked(events, numbers, matches, left, all(part.counted for part in walked), walk.meter, walk.profile)
+        left = tuple(np.searchsorted(numbers, part.left) for part in walked)
+        events = walk.source.copy(kept) if kept.size else None
+    numbers = numbers + walk.batch.low
+    totals = [part.totals for part in walked if part.totals is not None]
+    return _Walked(events, numbers, matches, left, tuple(totals) if len(totals) == len(walked) else None, walk.meter, walk.profile)
 
 
-def _used_events(device: Device, batch: Batch, walked: list[_WalkedBranch]) -> tuple[Array, list[Indices]]:
-    """Return the events of a batch that are used, and for each branch the place among these of each event that it uses."""
+def _used_events(device: Device, batch: Batch, walked: list[_WalkedBranch]) -> tuple[Array, Array | None]:
+    """Return the events of a batch that are used, and whether each event is used by some branch (None: there is one branch)."""
     xp = device.xp
     if len(walked) == 1:
-        (own,) = walked
-        return own.events[xp.flatnonzero(own.used)], [_places(device, xp.cumsum(own.used, dtype=np.int32))]
+        return walked[0].events[xp.flatnonzero(walked[0].used)], None
     used = xp.zeros(batch.high - batch.low, np.bool_)
     for own in walked:
         used[own.events[xp.flatnonzero(own.used)]] = True
-    counted = xp.cumsum(used, dtype=np.int32)
-    return xp.flatnonzero(used), [_places(device, counted[own.events]) for own in walked]
+    return xp.flatnonzero(used), used
 
 
-def _places(device: Device, counted: Array) -> Indices:
-    """Return the places of events of which each is counted together with those before it."""
-    places: Indices = device.download(counted).astype(np.int64) - 1
-    return places
+def _among_used(device: Device, part: _WalkedBranch, used: Array | None, numbers: Indices) -> list[Matches]:
+    """Return the matches of a branch by the places of events among those that are `used`, which have these `numbers` in the batch."""
+    if part.totals is not None:
+        return [replace(each, first=np.searchsorted(numbers, each.first)) for each in part.found]
+    counted = device.xp.cumsum(part.used if used is None else used, dtype=np.int32)
+    places = device.download(counted if used is None else counted[part.events]).astype(np.int64) - 1
+    return [_renumber(each, places) for each in part.found]
 
 
 def _walk_branch(walk: _Walk, query: DevicePattern, tables: WalkTables) -> _WalkedBranch:
     """Return what is found of a branch in a batch."""
     held, xp = _hold(walk, query), walk.run.device.xp
     if held is None:
-        return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE, walk.counts)
-    used = xp.zeros(held.events.size, np.bool_)
-    return _WalkedBranch(held.events, used, *_walk_windows(walk, query, tables, held, used))
+        return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE if walk.counts else None, _NONE)
+    return _walk_windows(walk, query, tables, held)
 
 
-def _walk_windows(
-    walk: _Walk, query: DevicePattern, tables: WalkTables, held: HeldWindows, used: Array
-) -> tuple[list[Matches], Indices, bool]:  # fmt: skip
-    """Return the matches of a batch, the starts of windows left to the CPU, by the numbers of held events, and whether matches are counted.
-
-    The events of both are marked as `used`.
-    """
+def _walk_windows(walk: _Walk, query: DevicePattern, tables: WalkTables, held: HeldWindows) -> _WalkedBranch:
+    """Return what is found in the candidate windows of a batch."""
     run, batch, source, memory = walk.run, walk.batch, walk.source, walk.memory
-    device, size = run.device, int(held.starts.size)
+    device, size, keeps_all = run.device, int(held.starts.size), query.plan.settings.keeps_all
     fixed, window, event = bytes_of_walk(query.tables, query.plan, device)
     at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
+    used = device.xp.zeros(held.events.size, np.bool_)
     if not at_once:
         used[:] = True
-        return [], device.download(held.starts), walk.counts and query.plan.settings.keeps_all
+        return _WalkedBranch(held.events, used, [], _NONE if walk.counts and keeps_all else None, device.download(held.events[held.starts]))
     found: list[Matches] = []
-    left, counting = [_NONE], walk.counts
+    totals, left, counting = [_NONE], [_NONE], walk.counts
     with walk.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
         rows = source.rows(batch.low, batch.high)[held.events]
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
         for low, high in blocks(0, size, at_once):
-            counted = walks.count(low, high)
-            alone = high - low == size and not counted.left.size and decides_alone(query.plan, source, batch)
+            runs = walks.count(low, high)
+            alone = high - low == size and not runs.left.size and decides_alone(query.plan, source, batch)
             if keeps_disjoint(query.plan):
-                counted = replace(counted, found=counted.found[disjoint_matches(device, *counted.ends(), alone=alone)])
-            counting &= query.plan.settings.keeps_all or alone
-            _account(walk, walks, counted, counting)
-            found += _bring_back(device, walks, counted, max(1, memory.bound_events // 2), used, counting)
-            left.append(device.download(counted.windows.starts[counted.left]))
-            _mark_windows(walks, counted, used)
-    return found, np.concatenate(left), counting
+                runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=alone)])
+            counting &= keeps_all or alone
+            _account(walk, walks, runs, counting)
+            if counting:
+                first, numbers = _count_by_stream(walk, walks, runs, used)
+                found.append(first)
+                totals.append(numbers)
+            else:
+                found += _bring_back(device, walks, runs, max(1, memory.bound_events // 2), used)
+            left.append(device.download(held.events[runs.windows.starts[runs.left]]))
+            _mark_windows(walks, runs, used)
+    return _WalkedBranch(held.events, used, found, np.concatenate(totals) if counting else None, np.concatenate(left))
 
 
 def _account(walk: _Walk, walks: ChainWalks, counted: CountedRuns, counting: bool) -> None:
@@ -282,18 +295,24 @@ def _account(walk: _Walk, walks: ChainWalks, counted: CountedRuns, counting: boo
     walk.meter.spend(matches, bound, counted.steps, start_of)
 
 
-def _bring_back(
-    device: Device, walks: ChainWalks, counted: CountedRuns, most: int, used: Array, counting: bool
-) -> list[Matches]:  # fmt: skip
-    """Return the matches of counted runs on the host, and mark their events as `used`.
+def _count_by_stream(walk: _Walk, walks: ChainWalks, runs: CountedRuns, used: Array) -> tuple[Matches, Indices]:
+    """Return the first match of each stream, which binds no events, and how many there are; its first event is marked as `used`.
 
-    Of matches that are only counted, these are the first ones.
+    Events have their numbers in the batch.
     """
-    if counting:
-        starts = counted.windows.starts[counted.found]
-        used[starts] = True
-        first = device.download(starts)
-        return [Matches(first, np.zeros((len(first), walks.variables), np.int32), np.empty(0, np.int64))]
+    if not runs.found.size:
+        return concatenate_matches([], walks.variables), _NONE
+    device, starts = walk.run.device, runs.windows.starts[runs.found]
+    streams = walk.source.streams(walk.batch.low, walk.batch.high)
+    begins, totals = count_in_streams(device, streams, walks.held.events[starts])
+    starts = starts[begins]
+    used[starts] = True
+    first = device.download(walks.held.events[starts])
+    return Matches(first, np.zeros((len(first), walks.variables), np.int32), _NONE), totals
+
+
+def _bring_back(device: Device, walks: ChainWalks, counted: CountedRuns, most: int, used: Array) -> list[Matches]:
+    """Return the matches of counted runs on the host, and mark their events as `used`."""
     found = []
     for matches in walks.write(counted, most):
         used[matches.events] = True
