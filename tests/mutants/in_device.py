@@ -272,6 +272,20 @@ DEVICE = (
         (WALKS,),
     ),
     Fault(
+        "an-event-of-a-match-rules-it-out",
+        "kernels/gpu_cep_kernels/automaton/chain_negations.py",
+        "if inside and not _is_bound(base + place, slots):",
+        "if inside:",
+        (WALKS,),
+    ),
+    Fault(
+        "all-events-of-a-binding-beside-a-negation-are-its-ends",
+        "gpu_cep/engine/lowering/pattern_tables.py",
+        "single = {v for v, most in enumerate(pattern.maximum) if most == 1}",
+        "single = set(range(len(pattern.maximum)))",
+        (WALKS,),
+    ),
+    Fault(
         "a-batch-holds-every-scope",
         "gpu_cep/engine/phase_one/device/negated_events.py",
         "return not _looking_back(branch) or all(begins_stream(source, batch) for batch in batches)",

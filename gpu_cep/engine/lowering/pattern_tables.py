@@ -196,11 +196,12 @@ def _chain(branch: PlannedBranch, pattern: PatternTable, judged: Judgements | No
 def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | None, conditions: ConditionTable) -> NegatedChain | None:
     """Return what a walk over a chain and its negations judge.
 
-    None if it has no negations, or they read more than the ends of bindings, or a variable stands
-    on neither side of a negation: an event of the match might then lie in a scope.
+    None if it has no negations, or they read more than the ends of bindings, or a variable that may
+    bind several events stands on neither side of a negation: some of them might then lie in a scope.
     """
-    between = all(len(negation.after) + len(negation.before) == len(branch.before) for negation in branch.negations)
-    judged = negation_judgements(branch, pattern, conditions) if between and branch.negations else None
+    single = {v for v, most in enumerate(pattern.maximum) if most == 1}
+    sided = all(single.union(negation.after, negation.before) >= set(range(len(branch.before))) for negation in branch.negations)
+    judged = negation_judgements(branch, pattern, conditions) if sided and branch.negations else None
     if chain is None or judged is None:
         return None
     return NegatedChain(chain, chain_of_negations(judged, len(pattern.order), conditions, _codes(branch)))

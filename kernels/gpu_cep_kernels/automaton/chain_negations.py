@@ -1,8 +1,8 @@
 """Judge the negations of matches of chains side by side, each match by itself.
 
-The matches are runs that :mod:`gpu_cep_kernels.automaton.chain_windows` has walked. No event of a
-match lies in the scope of a negation, since all variables stand on either side of it. So the ends
-of bindings, which runs keep, decide.
+The matches are runs that :mod:`gpu_cep_kernels.automaton.chain_windows` has walked. A variable stands
+on either side of a negation, or binds one event. So the ends of bindings, which runs keep, decide:
+they bound scopes, and an event of a match that lies in a scope is one of them.
 """
 
 from __future__ import annotations
@@ -37,10 +37,19 @@ def _earliest_behind(n: int, base: int, negations: NegationTable, slots: Ints) -
 
 
 @rule
+def _is_bound(event: int, slots: Ints) -> bool:
+    """Return whether an event is an end of one of the match's bindings."""
+    k = 0
+    while k < slots.size - 1 and slots[k] != event:
+        k += 1
+    return k < slots.size - 1
+
+
+@rule
 def _is_ruled_out(
     n: int, stream: int, conditions: JudgedConditions, judged: Chain, negations: NegationTable, slots: Ints, path: JudgingPath
 ) -> bool:  # fmt: skip
-    """Return whether an event in the scope of negation n satisfies its conditions.
+    """Return whether an event in the scope of negation n, but not of the match, satisfies its conditions.
 
     The slots hold the ends of the match's bindings.
     """
@@ -52,7 +61,7 @@ def _is_ruled_out(
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
         inside = not is_too_late(place, earliest, first, stream, negations)
-        if inside:
+        if inside and not _is_bound(base + place, slots):
             slots[slots.size - 1] = base + place
             ruled_out = all_hold(n, conditions, judged, slots, path)
         k += 1

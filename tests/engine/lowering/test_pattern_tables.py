@@ -43,7 +43,8 @@ def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
         ("SEQ(A a, B b+) WHERE sum(b.x) > 3", False),
         ("SEQ(A a, NOT(C c), B b+) WHERE b.x > a.x AND c.x < sum(b.x)", True),
         ("SEQ(A a, NOT(C c), B b+) WHERE b.x > a.x AND c.x < b.x", False),
-        ("SEQ(A a, AND(NOT(C c), B b)) WHERE b.x > a.x WITHIN 9", False),
+        ("SEQ(A a, AND(NOT(C c), B b)) WHERE b.x > a.x WITHIN 9", True),
+        ("SEQ(A a, AND(NOT(C c), B b{2})) WHERE b.x > a.x WITHIN 9", False),
         ("SEQ(AND(A a, B b), NOT(C c), A d)", False),
     ],
 )

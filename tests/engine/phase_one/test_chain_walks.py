@@ -34,6 +34,8 @@ NEGATED = [
     "SEQ(NOT(D d), A a, B b) WHERE d.k * 2 > b.k",
     "SEQ(A a, NOT(C c), B b, NOT(D d)) WHERE d.x > a.x AND c.k >= b.k",
     "SEQ(A a, NOT(b), C c)",
+    "SEQ(A a, AND(b, NOT(D d)), C c) WHERE b.x > a.x AND d.x > a.x",
+    "AND(SEQ(A a, b), NOT(D d)) WHERE d.x > b.x",
 ]
 STEPPING_BACK = [
     "SEQ(A a, B b, C c) WHERE robust_skip_till_next_match { b.x > a.x AND c.x > b.x + 1 }",
@@ -256,7 +258,7 @@ def test_limits_name_a_window(limit):
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"algorithm": "nfab"}),
         ("SEQ(A a, B b, C c) WHERE less(b.k, a.k) > 0", {"functions": {"less": lambda one, other: other - one}}),
         ("SEQ(A a, B b, C c)", {}),
-        ("SEQ(A a, AND(B b, NOT(D d)), C c) WHERE b.x < a.x", {}),
+        ("SEQ(A a, AND(B b{2}, NOT(D d)), C c) WHERE b.x < a.x", {}),
         ("SEQ(A a, NOT(D d), B b) WHERE b.x < a.x", {"strategy": "robust_skip_till_next_match"}),
     ],
 )
