@@ -70,7 +70,8 @@ class _WalkedBranch:
     """The matches of a branch in a batch, by the numbers of held events, and the starts of windows left to the CPU.
 
     ``events[e]`` is the number of held event e in the batch; `used`: whether matches bind it, or it comes back with windows.
-    `totals`: how many matches stand for each one in `found` (None: they are not counted). `left` are numbers in the batch.
+    `left` are numbers in the batch. So are those of the matches in `found` for which `totals` stand (None: they are not counted):
+    then each one is the first of its stream.
     """
 
     events: Array
