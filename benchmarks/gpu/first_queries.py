@@ -1,4 +1,4 @@
-"""The first query of each kind on a card, with nothing on disk: what a user waits for who has just installed the package."""
+"""The first query of each kind on a card, with no kernel on disk: what a user waits for who has just installed the package by pip."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def run(check: Check) -> Iterator[Finding]:
     if check.device.simulated:
         yield note("What compilers take is asked of a card only.")
         return
+    yield note("The bytecode of all packages was there, as pip leaves it: a query that was not timed wrote it.")
     yield from in_time(check, {name: name for name in QUESTIONS}, _asked)
 
 
