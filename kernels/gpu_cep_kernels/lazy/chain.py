@@ -222,11 +222,11 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 
 @rule
 def _enumerate(
-    buffered: Buffered, criteria: Criteria, negated: bool, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, negated: bool | None, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
 ) -> Status:
     """Run the body of both kernels; return why it stopped.
 
-    `negated` is a constant: code for negations slows the rest, even where there are none.
+    `negated` is None where there are no negations. Their code is then not compiled: it would slow the rest.
     """
     buffers, streams = buffered
     pattern, conditions = criteria.pattern, criteria.conditions
@@ -258,7 +258,7 @@ def _enumerate(
             chain.cursor[depth] = begin + size
             chain.taken[depth] = 0
             chain.kept[depth] = _select(v, depth, block, size, conditions, path)
-            if negated:
+            if negated is not None:
                 chain.kept[depth] = _judge(v, depth, block, chain.kept[depth], criteria, chain, path)
             steps += size
             if state[PathState.ERROR_CONDITION] != 0:
@@ -330,7 +330,7 @@ def enumerate_chain(
     If ``mode.starting``, pivots begin their matches, and each has its own order of
     variables. On OUTPUT_FULL or STEPS_SPENT the caller makes room and calls again.
     """
-    return _enumerate(buffered, criteria, False, mode, chain, path, matches)
+    return _enumerate(buffered, criteria, None, mode, chain, path, matches)
 
 
 @sequential(writes=("chain", "path", "matches"))
