@@ -3,7 +3,7 @@
 ahead.json lists kernels with the types of their arguments: what the benchmark's questions run,
 those that take longest to compile first. ``python -m benchmarks.gpu.ahead`` writes it.
 
-A process that compiles opens no card. It ends with the process that started it.
+A process that compiles opens no card: it is told the compute capability by its input. It ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from subprocess import Popen
 from types import SimpleNamespace
 
 import numba
+from numba.core.registry import cpu_target
 
 from gpu_cep_kernels.compile import jit, notices
 from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, read_forms, type_of
 from gpu_cep_kernels.compile.kernel_cache import cache_folder, is_kept, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.compile.processes import can_start, end_with_parent, fork_others, start_beside
+from gpu_cep_kernels.compile.processes import can_start, end_with_parent, fork_others, read_told, start_beside, tell
 from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn
 
 FORMS = Path(__file__).with_name("ahead.json")
 Capability = tuple[int, int]
 # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
 _CAPABILITY = (75, 76)
+# So many processes at most begin with what the CPU runs, one of so many: two forms take long, the others together as long as one.
+_MOST_FOR_CPU, _PROCESSES_FOR_EACH = 3, 4
 
 
 def forms() -> list[Form]:
@@ -46,31 +50,50 @@ def compile_ahead() -> None:
     Nothing happens without a CUDA driver, in the simulator, where nothing can be kept, in an application whose file is not
     Python, if all was compiled before, or while another process has started some.
     """
-    folder = None if jit.simulated() or not can_start() else writable_folder(cache_folder())
-    capability = None if folder is None else card_capability()
-    if folder is None or capability is None:
+    usable = not jit.simulated() and can_start() and _driver() is not None
+    folder = writable_folder(cache_folder()) if usable else None
+    if folder is None or _is_compiled(folder):
         return
-    done = _done(folder, capability)
-    if not is_kept(done.name) and ahead_turn.take_free(done.with_suffix(".lock")):
-        start(capability, available_threads() - 1)
+    if ahead_turn.take_free(_done(folder, None).with_suffix(".lock")):
+        started = start(available_threads() - 1)
+        # they import what they need, while the driver takes its time
+        capability = card_capability()
+        for process in started:
+            tell(process, "" if capability is None else "{} {}\n".format(*capability))
 
 
-def start(capability: Capability, processes: int) -> None:
-    """Start to compile for a compute capability in so many processes, one for each form at most.
+def _is_compiled(folder: Path) -> bool:
+    """Return whether all forms are compiled for the card; it is asked only where they are for some card."""
+    if not is_kept(_done(folder, None).name):
+        return False
+    capability = card_capability()
+    return capability is None or is_kept(_done(folder, capability).name)
+
+
+def start(processes: int) -> list[Popen[bytes]]:
+    """Start to compile in so many processes, one for each form at most, and return those that are to be told the compute capability.
 
     It is one process, which forks the others once it has imported what all need, or as many where processes cannot fork.
     """
     processes = min(processes, len(forms()))
     each = max(1, processes) if hasattr(os, "fork") else 1
-    for _ in range(0, processes, each):
-        start_beside("gpu_cep_kernels.compile.ahead", (*capability, each))
+    started = [start_beside("gpu_cep_kernels.compile.ahead", (each,)) for _ in range(0, processes, each)]
+    return [process for process in started if process is not None]
+
+
+@cache
+def _driver() -> ctypes.CDLL | None:
+    """Return CUDA's driver, None if there is none."""
+    try:
+        return ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return None
 
 
 def card_capability() -> Capability | None:
     """Return the compute capability of the first card that this process sees, None if there is none; the card is not opened."""
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
-    except OSError:
+    driver = _driver()
+    if driver is None:
         return None
     device, found = ctypes.c_int(), (ctypes.c_int(), ctypes.c_int())
     asked = [driver.cuInit(0), driver.cuDeviceGet(ctypes.byref(device), 0)]
@@ -95,21 +118,21 @@ def known_capabilities() -> list[Capability]:
     return sorted(nvrtc.get_supported_ccs())  # type: ignore[attr-defined]
 
 
-def _done(folder: Path, capability: Capability) -> Path:
-    """Return the empty file that says that all forms are compiled."""
+def _done(folder: Path, capability: Capability | None) -> Path:
+    """Return the empty file that says that all forms are compiled, for some card where no capability is given."""
     spec = importlib.util.find_spec("numba_cuda")
     about = (FORMS.read_bytes(), jit.compilers_key(), notices.package_version(), numba.__version__, spec and spec.origin, capability)
     return folder / f"ahead-{hashlib.sha256(repr((sys.implementation.cache_tag, about)).encode()).hexdigest()[:16]}"
 
 
-def compile_all(capability: Capability) -> None:
+def compile_all(capability: Capability, listed: Sequence[Form]) -> None:
     """Compile the forms that no process compiles, then those that a process has given up; what fails is left to queries.
 
     After a want of disk or memory a later process tries again.
     """
     failed, short = set[int](), False
     for wait in (False, True):
-        for number, form in enumerate(forms()):
+        for number, form in enumerate(listed):
             try:
                 if number not in failed:
                     compile_form(form, capability, wait)
@@ -146,7 +169,8 @@ def note_done(capability: Capability) -> None:
     """Let later processes know that all forms are compiled."""
     folder = writable_folder(cache_folder())
     if folder is not None:
-        _done(folder, capability).touch()
+        for each in (capability, None):
+            _done(folder, each).touch()
 
 
 @cache
@@ -160,27 +184,50 @@ def _stand_in(capability: Capability) -> None:
     devices.get_context = lambda *_: SimpleNamespace(device=device)
 
 
-def _import_all(capability: Capability) -> None:
-    """Import what compiling takes, and let numba-cuda register what it knows of types and functions."""
+def _import_for_cpu() -> None:
+    """Import what compiling for the CPU takes, and let numba register what it knows of types and functions."""
+    for form in forms():
+        import_module(form.kernel.partition(":")[0])
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+
+
+def _import_for_card(capability: Capability) -> None:
+    """Import numba-cuda, and let it register what it knows."""
     from numba.cuda.descriptor import cuda_target
 
     _stand_in(capability)
-    for form in forms():
-        import_module(form.kernel.partition(":")[0])
     cuda_target.typing_context.refresh()
     cuda_target.target_context.refresh()
 
 
+def _fork(capability: Capability, processes: int) -> tuple[list[int], list[Form]]:
+    """Fork the others of so many processes; return them, and the forms in the order in which this process compiles them.
+
+    Some begin with what the CPU runs, before numba-cuda is imported: a query waits longest for that.
+    """
+    listed, early = forms(), min(_MOST_FOR_CPU, processes // _PROCESSES_FOR_EACH)
+    first = fork_others(early)
+    if len(first) < early:
+        return [], sorted(listed, key=lambda form: not form.on_cpu)
+    _import_for_card(capability)
+    others = fork_others(processes - 1 - early)
+    return [*first, *others] if others else [], listed
+
+
 def main(argv: Sequence[str]) -> None:
-    """Compile for the compute capability whose two numbers are given, in as many processes as the third one says."""
-    capability, processes = (int(argv[0]), int(argv[1])), int(argv[2])
-    forked = list[int]()
-    if processes > 1:
-        _import_all(capability)
-        # before there is a thread, which would not be forked
-        forked = fork_others(processes - 1)
+    """Compile in so many processes for the compute capability whose two numbers are the first line of the input."""
+    processes = int(argv[0])
+    _import_for_cpu()
+    told = read_told()
+    if not told:
+        return
+    major, minor = map(int, told.split())
+    capability = major, minor
+    # before there is a thread, which would not be forked
+    forked, listed = _fork(capability, processes) if processes > 1 else ([], forms())
     end_with_parent()
-    compile_all(capability)
+    compile_all(capability, listed)
     for each in forked:
         os.waitpid(each, 0)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from gpu_cep_kernels.compile import notices
 from gpu_cep_kernels.compile.forks import after_fork
 from gpu_cep_kernels.compile.kernel_cache import FOLDER, given_folder
 
+# Bytes of the line that a process is told.
+_MOST_TOLD = 100
 # What this process has started, until it is seen to have ended: its input, which it reads until that ends, is open as long as it is kept.
 _started: set[subprocess.Popen[bytes]] = set()
 
@@ -24,13 +27,33 @@ def can_start() -> bool:
     return bool(sys.executable) and Path(sys.executable).name.lower().startswith("python") and not getattr(sys, "frozen", False)
 
 
-def start_beside(module: str, arguments: Sequence[Any]) -> None:
-    """Start a process that runs a module of this package, if that can be done, and ends with this one; otherwise a notice says why."""
+def start_beside(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes] | None:
+    """Start a process that runs a module of this package, and ends with this one; return None if that fails, and a notice says why."""
     try:
-        _started.add(start_process(module, arguments))
+        process = start_process(module, arguments)
     except Exception as fault:
         # what is not compiled there is compiled by the query
         notices.say(f"no process can be started that compiles beside queries, which may take longer once: {type(fault).__name__}: {fault}")
+        return None
+    _started.add(process)
+    return process
+
+
+def tell(process: subprocess.Popen[bytes], line: str) -> None:
+    """Give a process that was started a line of input, or end it if that is empty."""
+    if not line:
+        process.kill()
+    elif process.stdin is not None:
+        # it may have ended
+        with suppress(OSError):
+            process.stdin.write(line.encode())
+            process.stdin.flush()
+
+
+def read_told() -> str:
+    """Return the line that the process which started this one tells it; it is empty if that one has ended."""
+    # what comes behind it is waited for by :func:`end_with_parent`
+    return os.read(0, _MOST_TOLD).decode()
 
 
 def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes]:

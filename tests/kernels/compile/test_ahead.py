@@ -47,7 +47,7 @@ def saved(cache, signature, data):
     os.write(1, f"{cache._name}\\n".encode())
     save(cache, signature, data)
 KernelCache.save_overload = saved
-ahead.main(["9", "0", *sys.argv[1:]])
+ahead.main(sys.argv[1:])
 """
 
 
@@ -58,10 +58,15 @@ def numba_cuda():
         pytest.skip(f"not installed: {', '.join(missing)}")
 
 
-def helper(folder, processes: int) -> subprocess.Popen[str]:
+def helper(folder, processes: int, told: str = "9 0\n") -> subprocess.Popen[str]:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", HELPER, str(processes)]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert started.stdin is not None
+    if told:
+        started.stdin.write(told)
+    started.stdin.flush()
+    return started
 
 
 def test_types_are_written_and_read():
@@ -114,15 +119,37 @@ def test_a_form_that_another_process_compiles_is_left_to_it(monkeypatch, tmp_pat
 
 @pytest.mark.parametrize("forking", [False, True])
 def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_path, forking):
-    helpers = [helper(tmp_path, 2)] if forking else [helper(tmp_path, 1) for _ in range(2)]
+    helpers = [helper(tmp_path, 4)] if forking else [helper(tmp_path, 1) for _ in range(2)]
     said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
     assert not any(each.wait() for each in helpers)
     on_card, on_cpu = ([form for form in forms() if form.on_cpu == each] for each in (False, True))
     expected = [form.kernel.split(".")[-1].replace(":", ".") for form in (*on_card[-2:], on_cpu[-1])]
     assert Counter("".join(said).split()) == Counter([*expected, "nvvm", "nvvm"])
     names = Counter(path.suffix for path in (tmp_path / "gpu_cep").iterdir() if not path.name.startswith("said-"))
-    (done,) = (tmp_path / "gpu_cep").glob("ahead-*")
-    assert names == {".cuda": 2, ".kernel": 1, done.suffix: 1}
+    # for this card, and for some card
+    done = Counter(path.suffix for path in (tmp_path / "gpu_cep").glob("ahead-*"))
+    assert names == Counter({".cuda": 2, ".kernel": 1}) + done
+    assert done.total() == 2
+
+
+@pytest.mark.parametrize(("processes", "early"), [(2, 0), (4, 1), (15, 3), (63, 3)])
+@pytest.mark.parametrize("forked", [0, 1, 2])
+def test_some_processes_begin_with_what_the_cpu_runs_before_numba_cuda_is_imported(monkeypatch, processes, early, forked):
+    """The fork of that number is the one that is looked at; 0: the one that forks all others."""
+    done: list[object] = []
+
+    def fork(others: int) -> list[int]:
+        done.append(others)
+        return [] if len(done) == 2 * forked - 1 else [1] * others
+
+    monkeypatch.setattr(ahead, "fork_others", fork)
+    monkeypatch.setattr(ahead, "_import_for_card", lambda _: done.append("card"))
+    found, listed = ahead._fork((9, 0), processes)
+    begins_early = forked == 1 and early > 0
+    assert done == [early, *([] if begins_early else ["card", processes - 1 - early])]
+    assert found == ([] if forked == 2 or begins_early else [1] * (processes - 1))
+    assert [form.on_cpu for form in listed[:3]] == ([True] * 3 if begins_early else [form.on_cpu for form in forms()[:3]])
+    assert sorted(map(str, listed)) == sorted(map(str, forms()))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -149,46 +176,62 @@ def test_capabilities_are_known_where_there_is_no_card(monkeypatch):
         ahead.known_capabilities()
 
 
+def test_a_process_that_is_told_of_no_card_ends(tmp_path):
+    started = helper(tmp_path, 2, told="")
+    assert started.communicate() == ("", None)
+    assert started.returncode == 0
+
+
 @pytest.fixture
 def begun(monkeypatch, tmp_path):
-    """What is started where there is a card, and its folder."""
-    started: list[tuple[ahead.Capability, int]] = []
+    """What is started where there is a card, and then told."""
+    started: list[object] = []
     monkeypatch.setattr(ahead, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(ahead, "_driver", lambda: "a driver")
     monkeypatch.setattr(ahead, "card_capability", lambda: (9, 0))
     monkeypatch.setattr(ahead, "available_threads", lambda: 16)
-    monkeypatch.setattr(ahead, "start", lambda capability, processes: started.append((capability, processes)))
+    monkeypatch.setattr(ahead, "start", lambda processes: [started.append(processes)])
+    monkeypatch.setattr(ahead, "tell", lambda _, line: started.append(line))
     ahead.compile_ahead.cache_clear()
     yield started
     ahead.ahead_turn.give_up()
     ahead.compile_ahead.cache_clear()
 
 
-@pytest.mark.parametrize(("forks", "expected"), [(True, ["9 0 3"]), (False, ["9 0 1"] * 3)])
+@pytest.mark.parametrize(("forks", "expected"), [(True, ["3"]), (False, ["1"] * 3)])
 def test_one_process_is_started_which_forks_the_others_if_it_can(monkeypatch, forks, expected):
     if not forks:
         monkeypatch.delattr(os, "fork")
-    started: list[str] = []
-    monkeypatch.setattr(ahead, "start_beside", lambda module, arguments: started.append(" ".join(map(str, arguments))))
-    ahead.start((9, 0), 3)
-    ahead.start((9, 0), 0)
-    assert started == expected
+    monkeypatch.setattr(ahead, "start_beside", lambda module, arguments: " ".join(map(str, arguments)))
+    assert ahead.start(3) == expected
+    assert ahead.start(0) == []
+    monkeypatch.setattr(ahead, "start_beside", lambda module, arguments: None)
+    assert ahead.start(3) == []
 
 
 def test_processes_are_started_once_on_the_cores_that_are_left(begun):
     ahead.compile_ahead()
     ahead.compile_ahead()
-    assert begun == [((9, 0), 15)]
+    assert begun == [15, "9 0\n"]
 
 
-def test_nothing_is_started_where_all_is_compiled(begun, tmp_path):
-    ahead._done(tmp_path, (9, 0)).touch()
+def test_a_process_that_was_started_where_there_is_no_card_ends(begun, monkeypatch):
+    monkeypatch.setattr(ahead, "card_capability", lambda: None)
     ahead.compile_ahead()
-    assert begun == []
+    assert begun == [15, ""]
+
+
+@pytest.mark.parametrize(("card", "expected"), [((9, 0), []), (None, []), ((8, 0), [15, "8 0\n"])])
+def test_nothing_is_started_where_all_is_compiled_for_the_card(begun, monkeypatch, tmp_path, card, expected):
+    monkeypatch.setattr(ahead, "card_capability", lambda: card)
+    ahead.note_done((9, 0))
+    ahead.compile_ahead()
+    assert begun == expected
 
 
 def test_nothing_is_started_where_all_is_compiled_in_a_folder_that_cannot_be_written(begun, monkeypatch, tmp_path):
-    ahead._done(tmp_path, (9, 0)).touch()
+    ahead.note_done((9, 0))
     (tmp_path / "other").mkdir()
     for module in (ahead, kernel_cache):
         monkeypatch.setattr(module, "writable_folder", lambda _: tmp_path / "other")
@@ -198,14 +241,14 @@ def test_nothing_is_started_where_all_is_compiled_in_a_folder_that_cannot_be_wri
 
 def test_nothing_is_started_while_another_process_has_started_some(begun, tmp_path):
     other = turns.Turn()
-    assert other.take_free(ahead._done(tmp_path, (9, 0)).with_suffix(".lock"))
+    assert other.take_free(ahead._done(tmp_path, None).with_suffix(".lock"))
     ahead.compile_ahead()
     assert begun == []
     other.give_up()
 
 
-@pytest.mark.parametrize("name", ["card_capability", "writable_folder"])
-def test_nothing_is_started_without_a_card_or_a_folder(begun, monkeypatch, name):
+@pytest.mark.parametrize("name", ["_driver", "writable_folder"])
+def test_nothing_is_started_without_a_driver_or_a_folder(begun, monkeypatch, name):
     monkeypatch.setattr(ahead, name, lambda *_: None)
     ahead.compile_ahead()
     assert begun == []
