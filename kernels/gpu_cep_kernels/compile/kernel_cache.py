@@ -262,11 +262,12 @@ def _cuda_cache_class() -> Any:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             """Return the form for these types, if need be once another process has compiled it; or take the turn, and return None."""
-            found = super().load_overload(sig, target_context)
+            # numba-cuda would import all that it can compile, which nothing needs that is read
+            found = self._load_overload(sig, target_context)
             turn_of = self._cache_file.turn_of(self._index_key(sig, target_context.codegen())) if found is None else None
             if turn_of is not None:
                 cuda_turn.take(turn_of)
-                found = super().load_overload(sig, target_context)
+                found = self._load_overload(sig, target_context)
                 if found is not None:
                     cuda_turn.give_up()
             return found

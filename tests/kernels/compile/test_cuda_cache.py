@@ -63,7 +63,7 @@ def test_a_form_is_compiled_by_whose_turn_it_is(monkeypatch, tmp_path, wait):
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(turns, "_MOST_SECONDS_IN_WAIT", 0.2)
     kept = fresh(jit.Kernel(fill, True, ("values",), ())).cuda._cache
-    context = SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+    context = SimpleNamespace(codegen=lambda: CODEGEN)
     key = kept._index_key((), CODEGEN)
     other = turns.Turn()
     other.take(kept._cache_file.turn_of(key))
@@ -83,7 +83,7 @@ def test_forms_in_a_folder_that_cannot_be_written_are_found(monkeypatch, tmp_pat
     wanted, other = tmp_path / "wanted", tmp_path / "other"
     other.mkdir()
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: wanted)
-    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN)
     kept = fresh(kernel).cuda._cache
     kept._cache_file.save(kept._index_key((), CODEGEN), {"code": "kept"})
     monkeypatch.setattr(kernel_cache, "writable_folder", lambda _: other)
@@ -97,7 +97,7 @@ def test_forms_in_a_folder_that_cannot_be_written_are_found(monkeypatch, tmp_pat
 
 def test_where_nothing_can_be_written_forms_are_found(monkeypatch, tmp_path):
     monkeypatch.setattr(kernel_cache, "cache_folder", lambda: tmp_path)
-    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN, refresh=lambda: None)
+    kernel, context = jit.Kernel(fill, True, ("values",), ()), SimpleNamespace(codegen=lambda: CODEGEN)
     kept = fresh(kernel).cuda._cache
     key = kept._index_key((), CODEGEN)
     kept._cache_file.save(key, {"code": "kept"})
