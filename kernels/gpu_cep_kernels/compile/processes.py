@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import subprocess
 import sys
@@ -114,6 +115,8 @@ def _end_with_input() -> None:
 def fork_others(others: int) -> list[int]:
     """Fork so many processes; return them, or nothing in one of them."""
     forked: list[int] = []
+    # a collector that looks through what processes share would copy each page of it
+    gc.freeze()
     for _ in range(others):
         process = os.fork()
         if not process:

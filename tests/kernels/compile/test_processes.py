@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -163,3 +164,13 @@ def test_a_forked_process_does_not_keep_alive_what_its_parent_started(waiting):
     assert started.poll() is None
     processes._end_all()
     assert started.returncode is not None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked where the system can")
+def test_no_forked_process_looks_for_garbage_in_what_it_shares():
+    frozen = gc.get_freeze_count()
+    forked = processes.fork_others(1)
+    if not forked:
+        os._exit(gc.get_freeze_count() <= frozen)
+    gc.unfreeze()
+    assert os.waitpid(forked[0], 0)[1] == 0
