@@ -162,12 +162,19 @@ AUTOMATON_CASES: tuple[KernelCase, ...] = (
             "next-untied": {"tied": False},
             "counting": {"counting": True},
             "contiguous": {"contiguous": True},
-            "negated": {"negated": True},
-            "float64": {"time": np.float64, "negated": True},
+            "float64": {"time": np.float64},
             "interrupted": {"steps": 20},
-            "disjoint": {"kept": KEEP_DISJOINT},
             "choice": {"exclusive": False},
             "jumping": {"conditions": JUMPING, "programs": JUMPING_PROGRAMS},
+        },
+    ),
+    *cases(
+        single_runs.walk_restricted_windows,
+        _walking,
+        {
+            "next": {"negated": True},
+            "float64": {"time": np.float64, "negated": True},
+            "disjoint": {"kept": KEEP_DISJOINT},
         },
     ),
     *cases(

@@ -6,6 +6,13 @@ from tests.mutants.fault import CONFORMANCE, INTERVALS, Fault
 
 MATCHERS = (
     Fault(
+        "walk-takes-matches-whatever-their-end-decides",
+        "gpu_cep/engine/matchers/automaton/ses_automaton.py",
+        "bool(tables.branch.negations or len(tables.conditions.final) or",
+        "bool(tables.branch.negations or",
+        (CONFORMANCE,),
+    ),
+    Fault(
         "limits-bound-counts-of-streams",
         "gpu_cep/engine/matchers/lazy/lazy_automata.py",
         "if not self.search.plan.settings.keeps_all:",

@@ -25,7 +25,7 @@ from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.compile.jit import rule, sequential
 from gpu_cep_kernels.rules.conditions import comparison_holds, program_holds
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
-from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_if_taken
+from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_if_taken, write_match
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import (
     BY_PROGRAM,
@@ -225,8 +225,16 @@ def _pass_over(
 
 @rule
 def _walk_window(
-    start: int, end: int, contiguous: bool, events: EventTable, criteria: Criteria, judgements: Judgements, jumps: Jumps, path: EventPath
-) -> int:  # fmt: skip
+    start: int,
+    end: int,
+    restricted: bool | None,
+    contiguous: bool,
+    events: EventTable,
+    criteria: Criteria,
+    judgements: Judgements,
+    jumps: Jumps,
+    path: EventPath,
+) -> int:
     """Follow the only run of a window; return how many events it binds.
 
     It is 0 if no match ends the run, -1 if an event leaves a choice, and -2 if the path has no more room.
@@ -239,7 +247,9 @@ def _walk_window(
     while going:
         searches += 1
         available = _list_available(bound, satisfied, pattern, judgements, path)
-        until = end if satisfied == everyone or depth == 0 else search_end(end, path)
+        until = end
+        if restricted is not None and depth > 0 and satisfied != everyone:
+            until = search_end(end, path)
         if depth == 0:
             nearest = start
             for k in range(available):
@@ -268,7 +278,7 @@ def _walk_window(
             depth, going = -1, False
         elif found < 0:
             going = False
-        elif depth > 0 and is_cut_off(nearest, path):
+        elif restricted is not None and depth > 0 and is_cut_off(nearest, path):
             depth, going = 0, False
         elif depth >= path.event.size:
             depth, going = -2, False
@@ -286,6 +296,66 @@ def _walk_window(
     return depth if depth < 0 or matched else 0
 
 
+@rule
+def _write(w: int, depth: int, restricted: bool | None, matches: MatchTable, path: EventPath) -> None:
+    """Write the path as a match of candidate w, unless a cut rules it out."""
+    if restricted is None:
+        write_match(w, matches, path)
+    else:
+        write_if_taken(w, depth, matches, path)
+
+
+@rule
+def _walk_windows(
+    windows: CandidateWindows,
+    restricted: bool | None,
+    events: EventTable,
+    criteria: Criteria,
+    judgements: Judgements,
+    jumps: Jumps,
+    walk: Walk,
+    path: EventPath,
+    matches: MatchTable,
+) -> Status:
+    """Run the body of both kernels; return why it stopped.
+
+    `restricted` is None where nothing rules out a run that binds all variables. The code for that is then not compiled.
+    """
+    candidates, ends = windows
+    state = path.state
+    limit = state[PathState.STEPS] + walk.step_limit
+    contiguous = walk.strategy == Strategy.CONTIGUOUS
+    status = Status.FINISHED
+    w = state[PathState.CANDIDATE]
+    while w < candidates.size and status == Status.FINISHED:
+        if restricted is not None:
+            begin_cut(candidates[w], path.cut)
+        path.event[0] = candidates[w]
+        depth = _walk_window(candidates[w], ends[w], restricted, contiguous, events, criteria, judgements, jumps, path)
+        if (
+            depth > 0
+            and not walk.counting
+            and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + depth > matches.events.size)
+        ):
+            status = Status.OUTPUT_FULL
+        elif depth > 0 and (restricted is None or is_match(depth, criteria, path)):
+            if walk.counting:
+                matches.totals[w] += 1
+            else:
+                _write(w, depth, restricted, matches, path)
+        elif depth < 0:
+            status = Status.CHOICE if depth == -1 else Status.PATH_FULL
+        _clear(path)
+        if state[PathState.ERROR_CONDITION] != 0:
+            status = Status.OVERFLOWED
+        elif status == Status.FINISHED:
+            w += 1
+            if state[PathState.STEPS] > limit and w < candidates.size:
+                status = Status.STEPS_SPENT
+    state[PathState.CANDIDATE] = w
+    return status
+
+
 @sequential(writes=("jumps.bounds", "path", "matches"))
 def walk_windows(
     windows: CandidateWindows,
@@ -299,38 +369,23 @@ def walk_windows(
 ) -> Status:
     """Follow the only run of each window from where ``path.state`` stands, and write its match; return why it stopped.
 
-    On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is still
-    to be walked or searched from its start. The path is empty then.
+    There are no negations, no conditions that only the end of a match decides, and
+    no cut. On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is
+    still to be walked or searched from its start. The path is empty then.
     """
-    candidates, ends = windows
-    state = path.state
-    limit = state[PathState.STEPS] + walk.step_limit
-    contiguous = walk.strategy == Strategy.CONTIGUOUS
-    status = Status.FINISHED
-    w = state[PathState.CANDIDATE]
-    while w < candidates.size and status == Status.FINISHED:
-        begin_cut(candidates[w], path.cut)
-        path.event[0] = candidates[w]
-        depth = _walk_window(candidates[w], ends[w], contiguous, events, criteria, judgements, jumps, path)
-        if (
-            depth > 0
-            and not walk.counting
-            and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + depth > matches.events.size)
-        ):
-            status = Status.OUTPUT_FULL
-        elif depth > 0 and is_match(depth, criteria, path):
-            if walk.counting:
-                matches.totals[w] += 1
-            else:
-                write_if_taken(w, depth, matches, path)
-        elif depth < 0:
-            status = Status.CHOICE if depth == -1 else Status.PATH_FULL
-        _clear(path)
-        if state[PathState.ERROR_CONDITION] != 0:
-            status = Status.OVERFLOWED
-        elif status == Status.FINISHED:
-            w += 1
-            if state[PathState.STEPS] > limit and w < candidates.size:
-                status = Status.STEPS_SPENT
-    state[PathState.CANDIDATE] = w
-    return status
+    return _walk_windows(windows, None, events, criteria, judgements, jumps, walk, path, matches)
+
+
+@sequential(writes=("jumps.bounds", "path", "matches"))
+def walk_restricted_windows(
+    windows: CandidateWindows,
+    events: EventTable,
+    criteria: Criteria,
+    judgements: Judgements,
+    jumps: Jumps,
+    walk: Walk,
+    path: EventPath,
+    matches: MatchTable,
+) -> Status:
+    """Do as :func:`walk_windows`, with all that rules out runs that bind all variables."""
+    return _walk_windows(windows, True, events, criteria, judgements, jumps, walk, path, matches)

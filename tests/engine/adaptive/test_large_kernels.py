@@ -22,6 +22,7 @@ ANY = {"strategy": "skip_till_any_match"}
 QUERIES = [
     (RISING, {}, ["walk_chains"]),
     (SETS, {}, ["walk_windows"]),
+    (SETS, {"after_match": "skip_past_last"}, ["walk_restricted_windows"]),
     (PAIR, {"strategy": "robust_skip_till_next_match"}, ["walk_chains"]),
     (RISING, {"strategy": "robust_skip_till_next_match"}, ["enumerate_matches"]),
     (PAIR, ANY, ["enumerate_chain"]),

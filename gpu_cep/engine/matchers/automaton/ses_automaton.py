@@ -30,7 +30,7 @@ from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
-from gpu_cep_kernels.automaton.single_runs import Walk, walk_windows
+from gpu_cep_kernels.automaton.single_runs import Walk, walk_restricted_windows, walk_windows
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -291,7 +291,8 @@ class _Enumeration:
             status = walk_chains(windows, self.events, criteria, self.chain, walk, slots, run, output)
             self.walks = status != Status.CHOICE
         elif self.walks and tables.judgements is not None:
-            status = walk_windows(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
+            follow = walk_restricted_windows if restricts_walks(search.plan, tables) else walk_windows
+            status = follow(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
             self.walks = status != Status.CHOICE
         if status == Status.CHOICE:
             shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
@@ -370,6 +371,11 @@ def walks(plan: EventPlan, tables: MatcherTables) -> bool:
     if plan.strategy == _ROBUST:
         return tables.chain is not None and tables.of_singles
     return tables.judgements is not None and plan.strategy in _WALKED
+
+
+def restricts_walks(plan: EventPlan, tables: MatcherTables) -> bool:
+    """Return whether a run that binds all variables may still be ruled out: by negations, conditions at its end, or a cut."""
+    return bool(tables.branch.negations or len(tables.conditions.final) or "overlap" in plan.pruning)
 
 
 def _entry_behind(candidates: Indices, before: int, match: int) -> int:
