@@ -28,7 +28,7 @@ from gpu_cep_kernels.compile.forms import Form, compile_for_cpu, object_named, r
 from gpu_cep_kernels.compile.kernel_cache import cache_folder, is_kept, writable_folder
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.compile.processes import can_start, end_with_parent, fork_others, read_told, start_beside, tell
-from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn
+from gpu_cep_kernels.compile.turns import ahead_turn, cuda_turn, is_taken
 
 FORMS = Path(__file__).with_name("ahead.json")
 Capability = tuple[int, int]
@@ -48,18 +48,26 @@ def compile_ahead() -> None:
     """Start processes that compile what is not on disk yet, on the cores that this one leaves; once in a process.
 
     Nothing happens without a CUDA driver, in the simulator, where nothing can be kept, in an application whose file is not
-    Python, if all was compiled before, or while another process has started some.
+    Python, if all was compiled before, or while another process has started some for a card of the same compute capability.
     """
     usable = not jit.simulated() and can_start() and _driver() is not None
     folder = writable_folder(cache_folder()) if usable else None
     if folder is None or _is_compiled(folder):
         return
-    if ahead_turn.take_free(_done(folder, None).with_suffix(".lock")):
+    # what another process compiles may be for another kind of card
+    alone = not any(map(is_taken, folder.glob("ahead-*.lock"))) and ahead_turn.take_free(_done(folder, None).with_suffix(".lock"))
+    if alone or _takes_turn(folder, card_capability()):
         started = start(available_threads() - 1)
         # they import what they need, while the driver takes its time
         capability = card_capability()
+        begins = not alone or _takes_turn(folder, capability)
         for process in started:
-            tell(process, "" if capability is None else "{} {}\n".format(*capability))
+            tell(process, "{} {}\n".format(*capability) if begins and capability is not None else "")
+
+
+def _takes_turn(folder: Path, capability: Capability | None) -> bool:
+    """Return whether there is a card for whose capability no other process compiles ahead; this one does so from now on."""
+    return capability is not None and ahead_turn.take_free(_done(folder, capability).with_suffix(".lock"))
 
 
 def _is_compiled(folder: Path) -> bool:

@@ -48,7 +48,6 @@ def tell(process: subprocess.Popen[bytes], line: str) -> None:
         # it may have ended
         with suppress(OSError):
             process.stdin.write(line.encode())
-            process.stdin.flush()
 
 
 def read_told() -> str:
@@ -65,7 +64,9 @@ def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[byt
     path = os.pathsep.join(each for each in sys.path if isinstance(each, str))
     # the folder may have been set within this process
     environment = os.environ | {"PYTHONPATH": path, FOLDER: given_folder(), notices.QUIET: "1"}
-    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    # without a buffer: what a process that has ended was not told would be written once more when its input is closed
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(command, bufsize=0, env=environment, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere)
 
 
 def forget_ended() -> None:

@@ -239,11 +239,25 @@ def test_nothing_is_started_where_all_is_compiled_in_a_folder_that_cannot_be_wri
     assert begun == []
 
 
-def test_nothing_is_started_while_another_process_has_started_some(begun, tmp_path):
+@pytest.mark.parametrize(("card", "expected"), [((9, 0), []), ((8, 0), [15, "9 0\n"])])
+def test_nothing_is_started_while_another_process_has_started_some_for_such_a_card(begun, tmp_path, card, expected):
     other = turns.Turn()
-    assert other.take_free(ahead._done(tmp_path, None).with_suffix(".lock"))
+    assert other.take_free(ahead._done(tmp_path, card).with_suffix(".lock"))
     ahead.compile_ahead()
-    assert begun == []
+    assert begun == expected
+    other.give_up()
+
+
+def test_what_was_started_ends_where_another_process_was_sooner(begun, monkeypatch, tmp_path):
+    other = turns.Turn()
+
+    def start(processes: int) -> list[object]:
+        assert other.take_free(ahead._done(tmp_path, (9, 0)).with_suffix(".lock"))
+        return [begun.append(processes)]
+
+    monkeypatch.setattr(ahead, "start", start)
+    ahead.compile_ahead()
+    assert begun == [15, ""]
     other.give_up()
 
 

@@ -136,6 +136,17 @@ def test_processes_that_have_ended_are_forgotten(module, tmp_path):
     assert started.stdin.closed
 
 
+@pytest.mark.parametrize("line", ["", "9 0\n"])
+def test_a_process_that_ended_before_it_was_told_is_forgotten(library, line):
+    (library / "ending.py").write_text("")
+    started = processes.start_beside("ending", ())
+    assert started is not None
+    started.wait(60)
+    processes.tell(started, line)
+    processes.forget_ended()
+    assert not processes._started
+
+
 @pytest.fixture
 def waiting(library) -> str:
     """A module that reads its input until that ends, in a folder of the path."""
