@@ -113,8 +113,8 @@ DEVICE = (
     Fault(
         "windows-of-one-call-decide-alone",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        "alone = high - low == size and not runs.left.size and decides_alone(query.plan, source, batch)",
-        "alone = decides_alone(query.plan, source, batch)",
+        "whole = high - low == size and not runs.left.size",
+        "whole = True",
         (WALKS,),
     ),
     Fault(

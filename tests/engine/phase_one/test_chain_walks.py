@@ -159,21 +159,42 @@ def test_matches_that_must_not_overlap_are_walked_to(cut, text, after_match, out
     assert ("left" in profile.counts) == text.startswith((CHOICE, NEGATED_CHOICES[0], CHOOSING))
 
 
-@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
-def test_matches_that_are_counted_come_back_where_another_batch_leaves_windows(after_match):
-    """They are counted once. The first stream has no event that is both a b and a C; windows of the second are left to the CPU."""
+@contextmanager
+def walks_of_batches():
+    """How often batches are walked, as the length of a list."""
+    walked, walk = list[object](), walked_matches._walk_batch
+    with patch.object(walked_matches, "_walk_batch", lambda *given: walked.append(given) or walk(*given)):
+        yield walked
+
+
+@every_pair(after_match=["skip_past_last", "skip_to_next"], stream=["p", "q"])
+def test_matches_that_are_counted_come_back_where_another_batch_leaves_windows(after_match, stream):
+    """They are counted once. One stream has no event that is both a b and a C; windows of the other are left to the CPU."""
     events = drawn_events(np.random.default_rng(7), 400)
-    decided = pc.and_(pc.equal(events["s"], "p"), pc.equal(events["type"].cast(pa.string()), "C"))
+    decided = pc.and_(pc.equal(events["s"], stream), pc.equal(events["type"].cast(pa.string()), "C"))
     events = events.set_column(events.column_names.index("k"), "k", pc.if_else(decided, -9, events["k"]))
     options, profiles = {"after_match": after_match}, (cep.Profile(), cep.Profile())
     with device(pieces=Pieces(1, 1_000, 1_000, 250, 1_000, 1_000)):
         found("gpu", events, f"{CHOICE} WITHIN 30", profile=profiles[0], **options)
         most, options["output"] = profiles[0].counts["matches"], "count"
-        counted = found("gpu", events, f"{CHOICE} WITHIN 30", profile=profiles[1], max_matches=most, **options)
+        with walks_of_batches() as walked:
+            counted = found("gpu", events, f"{CHOICE} WITHIN 30", profile=profiles[1], max_matches=most, **options)
+    # a batch that was counted is walked again, and none behind the one that leaves windows
+    assert len(walked) == {"p": 3, "q": 2}[stream]
     assert counted.equals(found("cpu", events, f"{CHOICE} WITHIN 30", **options))
     assert profiles[1].counts == profiles[0].counts
     assert counted.num_rows == 2
     assert 0 < profiles[0].counts["left"] < profiles[0].counts["candidates"] // 2
+
+
+@pytest.mark.parametrize("after_match", ["all", "skip_to_next"])
+def test_matches_are_counted_wherever_batches_cut_streams(after_match):
+    events = drawn_events(np.random.default_rng(7), 400)
+    with device(pieces=Pieces(1, 1_000, 1_000, 40, 1_000, 1_000)), walks_of_batches() as walked:
+        counted = found("gpu", events, f"{QUERIES[0]} WITHIN 30", after_match=after_match, output="count")
+    assert counted.equals(found("cpu", events, f"{QUERIES[0]} WITHIN 30", after_match=after_match, output="count"))
+    assert len(walked) > 5
+    assert not any(given[0].counts is False for given in walked)
 
 
 def test_the_matches_are_those_of_the_definition():

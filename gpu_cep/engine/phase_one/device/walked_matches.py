@@ -140,15 +140,17 @@ def _walk_batches(
     def walk(batch: Batch, counts: bool) -> _Walked:
         return _walk_batch(_Walk(run, source, memory, batch, counts, Meter(run.budget), run.profile.apart()), branches)
 
-    counts = _may_count(run, source, batches)
-    walked = [walk(batch, counts) for batch in batches]
-    counted = counts and all(found.totals is not None for found in walked)
-    if not counted:
+    counts, walked = _may_count(run, source, batches), list[_Walked]()
+    for batch in batches:
+        walked.append(walk(batch, counts))
+        # behind a batch whose matches come back, those of all others do
+        counts = counts and walked[-1].totals is not None
+    if not counts:
         # matches that were counted lack the events by which the host compares them with others
         walked = [_again(found, partial(walk, batch, False)) for found, batch in zip(walked, batches, strict=True)]
     for found in walked:
         run.profile.merge(found.profile)
-    return walked, counted
+    return walked, counts
 
 
 def _again(found: _Walked, walk: Callable[[], _Walked]) -> _Walked:
@@ -267,10 +269,11 @@ def _walk_windows(walk: _Walk, query: DevicePattern, tables: WalkTables, held: H
         walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
         for low, high in blocks(0, size, at_once):
             runs = walks.count(low, high)
-            alone = high - low == size and not runs.left.size and decides_alone(query.plan, source, batch)
+            whole = high - low == size and not runs.left.size
             if keeps_disjoint(query.plan):
-                runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=alone)])
-            counting &= keeps_all or alone
+                whole &= decides_alone(query.plan, source, batch)
+                runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=whole)])
+            counting &= keeps_all or whole
             _account(walk, walks, runs, counting)
             if counting:
                 first, numbers = _count_by_stream(walk, walks, runs, used)
