@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import chain, cycle
 from queue import SimpleQueue
 from threading import Lock
 from typing import Any
@@ -106,8 +106,12 @@ class Staging:
         def copy_parts(_: int) -> None:
             # each thread has a current device of its own
             self._cupy.cuda.Device(self._number).use()
+            own = next(left, None)
+            # where others have taken all parts, no buffers are waited for
+            if own is None:
+                return
             with self._ring() as ring:
-                for (number, part), buffer in zip(left, cycle(ring), strict=False):
+                for (number, part), buffer in zip(chain((own,), left), cycle(ring), strict=False):
                     try:
                         # the card may still copy what was put there before
                         buffer.copied.synchronize()
