@@ -135,8 +135,8 @@ def match_files(job: Job, found: Found) -> DataFrame:
     files = reading_of(query, found)
     if pieces.timed and _needs_assembly(query.settings):
         sliced = SlicedQuery.of_one_slice(query)
-        packed, found = sliced.packs, answer_schema(sliced.plan, sliced.schema)
-        rows = job.match(tasks, sliced.plan, sliced.sent, {}, found, sliced=False, files=files, packs=packed)
+        packed, answer = sliced.packs, answer_schema(sliced.plan, sliced.schema)
+        rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer, sliced=False, files=files, packs=packed)
         return assemble(rows, sliced.plan, query.settings.output, result.names, packed=packed)
     output = query.settings.output
     rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -147,10 +148,11 @@ class ParquetFiles:
 
     def _holds(self, fragments: Sequence[dataset.ParquetFileFragment], near: Near) -> Mapping[int, npt.NDArray[np.bool_]]:
         """Return for each variable which row groups may have an event of it, of some row groups of each fragment."""
-        return {
-            number: self.marks([not_ruled_out(fragment, condition, self.schema) for fragment in fragments])
-            for number, condition in near.conditions.items()
-        }
+        return near.judge_each(partial(self._held, fragments))
+
+    def _held(self, fragments: Sequence[dataset.ParquetFileFragment], condition: dataset.Expression) -> npt.NDArray[np.bool_]:
+        """Return which row groups may have an event for which a condition holds, of some row groups of each fragment."""
+        return self.marks([not_ruled_out(fragment, condition, self.schema) for fragment in fragments])
 
     def _kept_near(self, kept: npt.NDArray[np.bool_], holds: Mapping[int, npt.NDArray[np.bool_]], near: Near) -> Kept:
         """Return for each fragment those of the row groups that are `kept` which may have an event that bears on a match."""

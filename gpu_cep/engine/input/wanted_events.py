@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from pyarrow import dataset
+
+Judged = TypeVar("Judged")
 
 
 class Near(NamedTuple):
@@ -21,6 +23,14 @@ class Near(NamedTuple):
     conditions: Mapping[int, dataset.Expression]
     branches: tuple[tuple[int, ...], ...]
     complete: bool = False
+
+    def judge_each(self, judge: Callable[[dataset.Expression], Judged]) -> dict[int, Judged]:
+        """Return what `judge` finds by the condition of each variable; it is called once for conditions that are equal."""
+        found: dict[int, Judged] = {}
+        for number, condition in self.conditions.items():
+            same = next((known for known in found if self.conditions[known].equals(condition)), None)
+            found[number] = judge(condition) if same is None else found[same]
+        return found
 
 
 class Wanted(NamedTuple):

@@ -185,7 +185,7 @@ def _wanted(
     judged, near = _Judged.of(fragment, scan.schema), wanted.near
     if near is not None and near.complete:
         # to judge by the condition of all wanted events, too, would tell nothing more
-        holds = _held_by_each(judged, near.conditions, scan.schema.names)
+        holds = _held_by_each(judged, near, scan.schema.names)
         if holds is None:
             return fragment, None
         held: Marks = np.logical_or.reduce(list(holds.values()))
@@ -194,24 +194,17 @@ def _wanted(
     if every is None:
         return fragment, None
     left = judged.those(every)
-    return left.fragment, None if near is None else _held_by_each(left, near.conditions, ())
+    return left.fragment, None if near is None else _held_by_each(left, near, ())
 
 
-def _held_by_each(
-    judged: _Judged, conditions: Mapping[int, dataset.Expression], columns: Sequence[str]
-) -> Mapping[int, Marks] | None:  # fmt: skip
-    """Return for each variable which row groups may have an event of it; variables with equal conditions are judged once.
+def _held_by_each(judged: _Judged, near: Near, columns: Sequence[str]) -> Mapping[int, Marks] | None:
+    """Return for each variable which row groups may have an event of it.
 
     None: some of `columns` are cast, which may be an error, so that all are needed.
     """
-    found: dict[int, Marks] = {}
-    for number, condition in conditions.items():
-        same = next((known for known in found if conditions[known].equals(condition)), None)
-        marks = judged.held(condition, columns) if same is None else found[same]
-        if marks is None:
-            return None
-        found[number] = marks
-    return found
+    found = near.judge_each(lambda condition: judged.held(condition, columns))
+    held = {number: marks for number, marks in found.items() if marks is not None}
+    return held if len(held) == len(found) else None
 
 
 class _Judged(NamedTuple):
