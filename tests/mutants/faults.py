@@ -19,8 +19,9 @@ from tests.mutants.in_rule_sets import RULE_SETS
 from tests.mutants.in_rules import RULES
 from tests.mutants.in_spark import SPARK
 from tests.mutants.in_streams import STREAMS
+from tests.mutants.in_walks import DEVICE_WALKS
 
 FAULTS: tuple[Fault, ...] = (
     *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *ROW_MEMORY, *ROW_STREAMS,
-    *DEVICE, *KERNELS, *RULE_SETS,
+    *DEVICE, *DEVICE_WALKS, *KERNELS, *RULE_SETS,
 )  # fmt: skip
