@@ -2,29 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import widen_schema
+from gpu_cep.engine.input.row_groups import Marks
+from gpu_cep.engine.input.wanted_events import Near, Wanted
 
 if TYPE_CHECKING:
     from pyarrow import dataset, parquet
 
+# So many row groups of a file tell first whether a condition rules out any, a few of them before the others: to judge all by some
+# conditions takes longer than to read them.
+SAMPLED, FIRST = 32, 4
 
-def kept_groups_of(
-    fragment: dataset.ParquetFileFragment, condition: dataset.Expression, schema: pa.Schema, columns: Sequence[str]
-) -> list[int] | None:
-    """Return the row groups for which statistics do not rule out the condition; None for all.
 
-    All of a file are read if Arrow casts some of its columns, which may be an error; one to wider codes is none.
+class WantedGroups(NamedTuple):
+    """The row groups of a fragment that may have a wanted event, by their numbers in the file (None: all of the fragment).
+
+    `holds` says which of them may have an event of each variable near which others must be (None: those far from them are needed, too).
     """
-    return None if is_cast(fragment, schema, columns) else not_ruled_out(fragment, condition, schema)
+
+    numbers: list[int] | None
+    holds: Mapping[int, Marks] | None
+
+
+def wanted_groups(fragment: dataset.ParquetFileFragment, schema: pa.Schema, columns: Sequence[str], wanted: Wanted) -> WantedGroups:
+    """Return the row groups of a fragment that may have a wanted event; whether each event has a time is for the caller to ask.
+
+    All are wanted if Arrow casts some of `columns` to the types of `schema`, which may be an error.
+    """
+    if is_cast(fragment, schema, columns):
+        return WantedGroups(None, None)
+    judged, near = _Judged.of(fragment, schema), wanted.near
+    if near is not None and near.complete:
+        # to judge by the condition of all wanted events, too, would tell nothing more
+        holds = judged.held_by_each(near)
+        held: Marks = np.logical_or.reduce(list(holds.values()))
+        return WantedGroups(judged.numbers[held].tolist(), {number: marks[held] for number, marks in holds.items()})
+    left = judged.those(judged.held(wanted.condition))
+    return WantedGroups(left.numbers.tolist(), None if near is None else left.held_by_each(near))
+
+
+def unite_holds(parts: Sequence[Mapping[int, Marks] | None]) -> Mapping[int, Marks] | None:
+    """Return what `holds` of several fragments, one at least, is for them together; None if that of one is."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return {number: np.concatenate([part[number] for part in known]) for number in known[0]}
+
+
+class _Judged(NamedTuple):
+    """Row groups of a file, with their numbers, and some of them by which a condition is tried one after the other (none: they are few)."""
+
+    fragment: dataset.ParquetFileFragment
+    schema: pa.Schema
+    numbers: npt.NDArray[np.int64]
+    samples: tuple[dataset.ParquetFileFragment, ...]
+
+    @classmethod
+    def of(cls, fragment: dataset.ParquetFileFragment, schema: pa.Schema) -> _Judged:
+        """Return the row groups with a sample; it is drawn, since row groups at regular distances may be alike."""
+        numbers = np.array([group.id for group in fragment.row_groups], np.int64)
+        if len(numbers) < 2 * SAMPLED:
+            return cls(fragment, schema, numbers, ())
+        drawn = np.random.default_rng(0).choice(numbers, SAMPLED, replace=False)
+        samples = (fragment.subset(row_group_ids=np.sort(part).tolist()) for part in np.split(drawn, [FIRST]))
+        return cls(fragment, schema, numbers, tuple(samples))
+
+    def those(self, held: Marks) -> _Judged:
+        """Return some of the row groups."""
+        return self if held.all() else _Judged.of(self.fragment.subset(row_group_ids=self.numbers[held].tolist()), self.schema)
+
+    def held_by_each(self, near: Near) -> Mapping[int, Marks]:
+        """Return for each variable which row groups may have an event of it."""
+        return near.judge_each(self.held)
+
+    def held(self, condition: dataset.Expression) -> Marks:
+        """Return which row groups may have an event for which a condition is true; all if it rules out none of the sample."""
+        if self.samples and all(len(not_ruled_out(sample, condition, self.schema)) == sample.num_row_groups for sample in self.samples):
+            return np.ones(len(self.numbers), np.bool_)
+        return np.isin(self.numbers, not_ruled_out(self.fragment, condition, self.schema))
 
 
 def is_cast(fragment: dataset.ParquetFileFragment, schema: pa.Schema, columns: Sequence[str]) -> bool:
-    """Return whether Arrow casts some of the columns of a file to the types of `schema`."""
+    """Return whether Arrow casts some of the columns of a file to the types of `schema`; to codes of more bits is no cast."""
     own = widen_schema(fragment.physical_schema)
     return any(name in own.names and own.field(name).type != schema.field(name).type for name in columns)
 

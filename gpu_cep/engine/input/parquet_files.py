@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +15,9 @@ from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
-from gpu_cep.engine.input.judged_groups import is_cast, is_never_null, kept_groups_of, not_ruled_out
+from gpu_cep.engine.input.judged_groups import is_never_null, unite_holds, wanted_groups
 from gpu_cep.engine.input.near_groups import near_groups
-from gpu_cep.engine.input.row_groups import read_row_groups
+from gpu_cep.engine.input.row_groups import Marks, read_row_groups
 from gpu_cep.engine.input.row_numbers import RowNumbers
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.errors import EventError
@@ -122,7 +121,7 @@ class ParquetFiles:
         """Return the number of rows, which the footers tell."""
         return sum(each_at_once(_rows_of, self.fragments))
 
-    def marks(self, kept: Kept) -> npt.NDArray[np.bool_]:
+    def marks(self, kept: Kept) -> Marks:
         """Return for each row group whether it is kept."""
         return np.concatenate([np.empty(0, np.bool_), *map(_marks, self.fragments, kept)])
 
@@ -133,34 +132,16 @@ class ParquetFiles:
         each_at_once(lambda fragment: fragment.ensure_complete_metadata(), self.fragments)
         if not self.all_timed(wanted):
             return [None] * len(self.fragments)
-        near = wanted.near
-        if near is not None and near.complete and not any(is_cast(fragment, self.schema, columns) for fragment in self.fragments):
-            # to judge a row group takes longer than all else here, and by the condition of all wanted events it would tell nothing more
-            holds = self._holds(self.fragments, near)
-            return self._kept_near(np.logical_or.reduce(list(holds.values())), holds, near)
-        kept = [kept_groups_of(fragment, wanted.condition, self.schema, columns) for fragment in self.fragments]
-        # files of which all is read may be an error
-        if near is None or any(own is None for own in kept):
-            return kept
-        # the others have no event of any variable
-        left = [fragment.subset(row_group_ids=own) for fragment, own in zip(self.fragments, kept, strict=True)]
-        return self._kept_near(self.marks(kept), self._holds(left, near), near)
+        found = each_at_once(lambda fragment: wanted_groups(fragment, self.schema, columns, wanted), self.fragments)
+        kept, holds = [own.numbers for own in found], unite_holds([own.holds for own in found])
+        return kept if wanted.near is None or holds is None else self._kept_near(self.marks(kept), holds, wanted.near)
 
-    def _holds(self, fragments: Sequence[dataset.ParquetFileFragment], near: Near) -> Mapping[int, npt.NDArray[np.bool_]]:
-        """Return for each variable which row groups may have an event of it, of some row groups of each fragment."""
-        return near.judge_each(partial(self._held, fragments))
-
-    def _held(self, fragments: Sequence[dataset.ParquetFileFragment], condition: dataset.Expression) -> npt.NDArray[np.bool_]:
-        """Return which row groups may have an event for which a condition holds, of some row groups of each fragment."""
-        return self.marks([not_ruled_out(fragment, condition, self.schema) for fragment in fragments])
-
-    def _kept_near(self, kept: npt.NDArray[np.bool_], holds: Mapping[int, npt.NDArray[np.bool_]], near: Near) -> Kept:
-        """Return for each fragment those of the row groups that are `kept` which may have an event that bears on a match."""
-        groups = read_row_groups(self.fragments, self.schema, near.timestamp, ())
+    def _kept_near(self, kept: Marks, holds: Mapping[int, Marks], near: Near) -> Kept:
+        """Return for each fragment those of the `kept` row groups that may have an event which bears on a match."""
+        groups = read_row_groups(self.fragments, self.schema, near.timestamp, ()).take(np.flatnonzero(kept))
         marks = near_groups(groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
-        marks &= kept
-        ends = np.cumsum([fragment.num_row_groups for fragment in self.fragments])[:-1]
-        return [own[near].tolist() for own, near in zip(np.split(groups.group, ends), np.split(marks, ends), strict=True)]
+        near_ones = groups.take(np.flatnonzero(marks))
+        return [own.tolist() for own in np.split(near_ones.group, np.searchsorted(near_ones.file, range(1, len(self.fragments))))]
 
     def _table(self, fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
         """Return columns of all rows of some fragments, none of which has changed."""
@@ -361,7 +342,7 @@ def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Ite
             yield fragment.subset(row_group_ids=own)
 
 
-def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> npt.NDArray[np.bool_]:
+def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> Marks:
     """Return for each row group of a fragment whether it was read."""
     groups = [group.id for group in fragment.row_groups]
     return np.ones(len(groups), np.bool_) if kept is None else np.isin(groups, kept)

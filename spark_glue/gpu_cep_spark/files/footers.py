@@ -6,14 +6,14 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.event_files import reading, shorten_name
+from gpu_cep.engine.input.judged_groups import unite_holds, wanted_groups
 from gpu_cep.engine.input.near_groups import near_groups
 from gpu_cep.engine.input.parquet_files import ParquetFiles, pick_groups
 from gpu_cep.engine.input.row_groups import Marks, RowGroups, read_row_groups, unite_row_groups
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 # Of more files a job reads the footers, so many in each task.
 MOST_ON_DRIVER, IN_ONE_TASK = 512, 128
-# So many row groups of a file tell first whether a condition rules out any, a few of them before the others: to judge all by some
-# conditions takes longer than to read them.
-SAMPLED, FIRST = 32, 4
 # A footer ends with its length in four bytes, and four bytes that say what kind of file it is.
 _TAIL = 8
 
@@ -182,70 +179,8 @@ def _wanted(
     """
     if wanted is None or not ParquetFiles(scan.schema, (fragment,)).all_timed(wanted):
         return fragment, None
-    judged, near = _Judged.of(fragment, scan.schema), wanted.near
-    if near is not None and near.complete:
-        # to judge by the condition of all wanted events, too, would tell nothing more
-        holds = _held_by_each(judged, near, scan.schema.names)
-        if holds is None:
-            return fragment, None
-        held: Marks = np.logical_or.reduce(list(holds.values()))
-        return judged.those(held).fragment, {number: marks[held] for number, marks in holds.items()}
-    every = judged.held(wanted.condition, scan.schema.names)
-    if every is None:
-        return fragment, None
-    left = judged.those(every)
-    return left.fragment, None if near is None else _held_by_each(left, near, ())
-
-
-def _held_by_each(judged: _Judged, near: Near, columns: Sequence[str]) -> Mapping[int, Marks] | None:
-    """Return for each variable which row groups may have an event of it.
-
-    None: some of `columns` are cast, which may be an error, so that all are needed.
-    """
-    found = near.judge_each(lambda condition: judged.held(condition, columns))
-    held = {number: marks for number, marks in found.items() if marks is not None}
-    return held if len(held) == len(found) else None
-
-
-class _Judged(NamedTuple):
-    """Row groups of a file, with their numbers, and some of them by which a condition is tried one after the other (none: they are few)."""
-
-    fragment: dataset.ParquetFileFragment
-    schema: pa.Schema
-    numbers: npt.NDArray[np.int64]
-    samples: tuple[dataset.ParquetFileFragment, ...]
-
-    @classmethod
-    def of(cls, fragment: dataset.ParquetFileFragment, schema: pa.Schema) -> _Judged:
-        """Return the row groups with a sample; it is drawn, since row groups at regular distances may be alike."""
-        numbers = np.array([group.id for group in fragment.row_groups], np.int64)
-        if len(numbers) < 2 * SAMPLED:
-            return cls(fragment, schema, numbers, ())
-        drawn = np.random.default_rng(0).choice(numbers, SAMPLED, replace=False)
-        samples = (fragment.subset(row_group_ids=np.sort(part).tolist()) for part in np.split(drawn, [FIRST]))
-        return cls(fragment, schema, numbers, tuple(samples))
-
-    def those(self, held: Marks) -> _Judged:
-        """Return some of the row groups."""
-        return self if held.all() else _Judged.of(self.fragment.subset(row_group_ids=self.numbers[held].tolist()), self.schema)
-
-    def held(self, condition: dataset.Expression, columns: Sequence[str]) -> Marks | None:
-        """Return which row groups may have an event for which a condition is true; all if it rules out none of the sample.
-
-        None: some of `columns` are cast, which may be an error, so that all are needed.
-        """
-        if self.samples and all(self._keeps_all(sample, condition, columns) for sample in self.samples):
-            return np.ones(len(self.numbers), np.bool_)
-        kept = self._kept(self.fragment, condition, columns)
-        return None if kept is None else np.isin(self.numbers, kept)
-
-    def _keeps_all(self, sample: dataset.ParquetFileFragment, condition: dataset.Expression, columns: Sequence[str]) -> bool:
-        kept = self._kept(sample, condition, columns)
-        return kept is not None and len(kept) == sample.num_row_groups
-
-    def _kept(self, fragment: dataset.ParquetFileFragment, condition: dataset.Expression, columns: Sequence[str]) -> list[int] | None:
-        (kept,) = ParquetFiles(self.schema, (fragment,)).kept_groups(columns, Wanted(condition, None, {}))
-        return kept
+    found = wanted_groups(fragment, scan.schema, scan.schema.names, wanted)
+    return fragment if found.numbers is None else pick_groups(fragment, found.numbers), found.holds
 
 
 def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
@@ -276,9 +211,7 @@ def footers_of_parts(payload: bytes, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _unite(parts: list[Footers]) -> Footers:
     keys = tuple(unite_row_groups(same) for same in zip(*(part.keys for part in parts), strict=True))
-    holds = [part.holds for part in parts if part.holds is not None]
-    all_holds = {number: np.concatenate([each[number] for each in holds]) for number in holds[0]} if len(holds) == len(parts) else None
     return Footers(
         unite_row_groups([part.groups for part in parts]), keys, tuple(known for part in parts for known in part.prints),
-        sum(part.number for part in parts), sum(part.rows for part in parts), all_holds,
+        sum(part.number for part in parts), sum(part.rows for part in parts), unite_holds([part.holds for part in parts]),
     )  # fmt: skip

@@ -14,8 +14,9 @@ from pyarrow.dataset import Expression, field
 from pyspark.sql.types import LongType, StructField, StructType
 
 from gpu_cep.engine.input import judged_groups
+from gpu_cep.engine.input.judged_groups import FIRST, SAMPLED
 from gpu_cep.engine.input.wanted_events import Near, Wanted
-from gpu_cep_spark.files.footers import FIRST, SAMPLED, read_footers
+from gpu_cep_spark.files.footers import read_footers
 from gpu_cep_spark.files.scans import FileScan
 from gpu_cep_spark.schemas import arrow_schema
 
