@@ -69,7 +69,8 @@ def match_all(
     on_error
         ``raise``: the error of a pattern ends the call; errors that are known before matching
         are raised together. ``report``: it stops no other pattern, and is told by a
-        FailedPatternWarning, or in `failures`.
+        FailedPatternWarning, or in `failures`. If all are wrong before matching, their errors
+        are raised.
     failures
         Receives the error of each pattern that failed, by name.
     split
