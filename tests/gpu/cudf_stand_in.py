@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.gpu.foreign import Foreign, bits
+from tests.gpu.foreign import Foreign
 
 OBJECT = np.dtype(object)
 
@@ -18,6 +18,13 @@ class StringDtype:
 
     def __repr__(self):
         return "str"
+
+
+class NullableDtype:
+    """A type of pandas that has masks, as Int16."""
+
+    def __init__(self, numpy_dtype):
+        self.numpy_dtype = numpy_dtype
 
 
 class CategoricalDtype:
@@ -39,7 +46,8 @@ def dtype_of(arrow, text):
         return text
     if pa.types.is_timestamp(arrow) and arrow.tz is not None:
         return DatetimeTZDtype()
-    return np.dtype(arrow.to_pandas_dtype())
+    plain = np.dtype(arrow.to_pandas_dtype())
+    return NullableDtype(plain) if text is not OBJECT and plain.kind == "i" else plain
 
 
 class Index:
@@ -52,20 +60,36 @@ class Index:
         return pa.nulls(len(self._array)) if self._array.null_count == len(self._array) else self._array
 
 
+class Column:
+    """A column of pylibcudf: its bitmap is that of the column which it is a slice of, and has bytes up to a multiple of 64."""
+
+    def __init__(self, device, array, offset):
+        before = np.resize([False, True, True], offset)
+        packed = np.packbits([*before, *array.is_valid().to_pylist()], bitorder="little")
+        padded = np.concatenate([packed, np.full(-len(packed) % 64, 0xA5, np.uint8)])
+        self._bitmap, self._offset = Foreign(device, padded) if array.null_count else None, offset
+
+    def null_mask(self):
+        return self._bitmap
+
+    def offset(self):
+        return self._offset
+
+
 class Categorical:
-    def __init__(self, device, array, text, masked):
-        valid = array.is_valid().to_numpy(zero_copy_only=False)
-        indices = pc.fill_null(array.indices, 0 if masked else -1).to_numpy()
-        self.codes = Foreign(device, indices.astype(np.int8), bits(device, valid) if masked and array.null_count else None)
+    def __init__(self, device, array, text, masked, offset):
+        indices = array.indices if masked else pc.fill_null(array.indices, -1)
+        self.codes = Series(device, indices.cast(pa.int8()), offset=offset)
         self.categories = Index(array.dictionary, text)
 
 
 class Series(Index):
-    def __init__(self, device, array, text=OBJECT, masked=True):
+    def __init__(self, device, array, text=OBJECT, masked=True, offset=0):
         self._device = device
         self._array = array
+        self._offset = offset
         if pa.types.is_dictionary(array.type):
-            self.cat = Categorical(device, array, text, masked)
+            self.cat = Categorical(device, array, text, masked, offset)
             self.dtype = CategoricalDtype(self.cat.categories, array.type.ordered)
         else:
             self.dtype = dtype_of(array.type, text)
@@ -93,13 +117,16 @@ class Series(Index):
         return super().to_arrow()
 
     def _interface(self):
-        if not isinstance(self.dtype, np.dtype) or self.dtype is OBJECT:
+        dtype = getattr(self.dtype, "numpy_dtype", self.dtype)
+        if not isinstance(dtype, np.dtype) or dtype is OBJECT:
             raise NotImplementedError("not supported via __cuda_array_interface__")
-        valid = self._array.is_valid().to_numpy(zero_copy_only=False)
         filled = pc.if_else(self._array.is_valid(), self._array, pa.scalar(1, pa.int64()).cast(self._array.type))
-        values = filled.to_numpy(zero_copy_only=False).astype(self.dtype, copy=False)
-        self._held = Foreign(self._device, values, bits(self._device, valid) if self._array.null_count else None)
+        values = filled.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+        self._held = Foreign(self._device, values, self.to_pylibcudf()[0].null_mask())
         return self._held.interface
+
+    def to_pylibcudf(self):
+        return Column(self._device, self._array, self._offset), {}
 
     @property
     def __cuda_array_interface__(self):
@@ -132,9 +159,12 @@ class DataFrame:
         return made
 
 
-def frame(device, table, text=OBJECT, masked=True):
-    """A table on the device; `text` is the type of its strings, `masked` whether NULL categories are masked, not −1."""
-    return DataFrame({name: Series(device, table[name].combine_chunks(), text, masked) for name in table.schema.names})
+def frame(device, table, text=OBJECT, masked=True, offset=0):
+    """A table on the device; `text` is the type of its strings, `masked` whether NULL categories are masked, not −1.
+
+    It is a slice of a longer table, from row `offset` on.
+    """
+    return DataFrame({name: Series(device, table[name].combine_chunks(), text, masked, offset) for name in table.schema.names})
 
 
 def module():

@@ -47,10 +47,10 @@ def device(device, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize(("masked", "offset"), [(False, 0), (True, 0), (True, 13)], ids=["coded", "masked", "sliced"])
 @pytest.mark.parametrize("text", TEXT_TYPES, ids=["object", "str"])
-def test_schema_and_values(device, text, masked):
-    found = read_events(cudf_stand_in.frame(device, TABLE, text, masked))
+def test_schema_and_values(device, text, masked, offset):
+    found = read_events(cudf_stand_in.frame(device, TABLE, text, masked, offset))
     assert found.schema == TABLE.schema
     assert found.to_arrow().equals(TABLE)
 
@@ -58,7 +58,7 @@ def test_schema_and_values(device, text, masked):
 @pytest.mark.parametrize("engine", ["gpu", "cpu"])
 @pytest.mark.parametrize(("pattern", "options"), QUERIES)
 def test_same_matches(device, pattern, options, engine):
-    frame = cudf_stand_in.frame(device, TABLE)
+    frame = cudf_stand_in.frame(device, TABLE, offset=5)
     found = gpu_cep.match(frame, pattern, engine=engine, **options)
     expected = gpu_cep.match(TABLE, pattern, engine="cpu", **options)
     assert found.schema == expected.schema

@@ -1,20 +1,20 @@
 """Read cuDF's DataFrames as events, and return results as such; no other file imports cudf.
 
-It uses documented functions of cuDF only: ``DataFrame.from_arrow``, ``Series.factorize``,
-``Series.cat``, ``Series.take`` and ``Series.to_arrow``. It reads the CUDA array interface with its
-bit mask of NULLs. It has been tested against stand-ins only: until it has run on a card it is
+It uses documented functions of cuDF only, and reads numbers by the CUDA array interface. It has
+been tested against cuDF's own signatures and against a stand-in: until it has run on a card it is
 unproven.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.input.device.foreign_arrays import open_array
+from gpu_cep.engine.input.device.foreign_arrays import ForeignArray, open_bits, open_values
 from gpu_cep.engine.input.device.resident import DeviceCodes, ResidentColumn, ResidentNumbers, ResidentText
 from gpu_cep.errors import EngineUnavailable, EventError
 from gpu_cep_kernels.device.interface import Array, Device, DeviceUnavailable
@@ -55,8 +55,8 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
             encode=lambda: _categories(device, series, values, name),
             gather=None,
         )
-    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biufmM":
-        return ResidentNumbers(device, name, open_array(device, series, name))
+    if _is_numeric(series.dtype):
+        return ResidentNumbers(device, name, _numbers(device, series, name))
     if not isinstance(series.dtype, cudf.CategoricalDtype) and cudf.api.types.is_string_dtype(series.dtype):
         return ResidentText(
             device=device,
@@ -113,12 +113,27 @@ def _factorize(device: Device, series: Any) -> DeviceCodes:
     return DeviceCodes(_fill_nulls(device, device.xp.asarray(codes), len(values)), values)
 
 
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column has numbers or times that NumPy has, with or without pandas' masks."""
+    # NumPy has no zone and no decimals, which Arrow's types may have
+    plain = None if hasattr(dtype, "pyarrow_dtype") else getattr(dtype, "numpy_dtype", dtype)
+    return isinstance(plain, np.dtype) and plain.kind in "biufmM"
+
+
+def _numbers(device: Device, series: Any, name: str) -> ForeignArray:
+    """Return the numbers of a Series, with its NULLs."""
+    opened, (column, _) = open_values(device, series, name), series.to_pylibcudf()
+    bitmap = column.null_mask()
+    # the array interface describes the bitmap as bytes, without the offset that a slice of a column has
+    return opened if bitmap is None else replace(opened, mask=open_bits(device, bitmap, column.offset(), len(series)))
+
+
 def _categories(device: Device, series: Any, values: pa.Array, name: str) -> DeviceCodes:
     """Return the codes of a categorical column.
 
     Its NULLs are masked, have the code −1, or both.
     """
-    opened = open_array(device, series.cat.codes, name)
+    opened = _numbers(device, series.cat.codes, name)
     codes = _fill_nulls(device, opened.values, len(values))
     if opened.mask is not None:
         codes = device.xp.where(opened.mask.load(0, len(codes)) != 0, codes, np.int32(len(values)))

@@ -7,7 +7,7 @@ found by ``__array_interface__``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -64,14 +64,24 @@ def open_array(device: Device, value: Any, name: str) -> ForeignArray:
     EventError
         It has not one dimension, or is of a type that columns cannot have.
     """
+    opened, mask = open_values(device, value, name), getattr(value, _protocol(device)).get("mask")
+    return opened if mask is None else replace(opened, mask=_open_mask(device, mask, len(opened.values), name))
+
+
+def open_values(device: Device, value: Any, name: str) -> ForeignArray:
+    """Return the array `value` as :func:`open_array` does, but without the mask that it may have."""
     interface = getattr(value, _protocol(device))
     if len(interface["shape"]) != 1:
         raise EventError(f"column {name!r}: an array of {len(interface['shape'])} dimensions is no column")
     dtype = _checked_type(interface["typestr"], name)
     rows = int(interface["shape"][0])
-    values = _seen_as(device, value, interface, _TIME if dtype.kind in "mM" else dtype, rows)
-    mask = interface.get("mask")
-    return ForeignArray(values, dtype, None if mask is None else _open_mask(device, mask, rows, name))
+    return ForeignArray(_seen_as(device, value, interface, _TIME if dtype.kind in "mM" else dtype, rows), dtype, None)
+
+
+def open_bits(device: Device, bitmap: Any, first: int, rows: int) -> DeviceBits:
+    """Return so many bits of a bitmap on the device, from bit number `first` on; nothing is copied."""
+    interface = {**getattr(bitmap, _protocol(device)), "strides": None}
+    return DeviceBits(device, _seen_as(device, bitmap, interface, _BYTE, -(-(first + rows) // 8)), first)
 
 
 def _protocol(device: Device) -> str:
@@ -99,8 +109,8 @@ def _open_mask(device: Device, mask: Any, rows: int, name: str) -> Mask:
         raise EventError(f"column {name!r}: a mask of shape {tuple(interface['shape'])} for {rows:,} rows")
     typestr = interface["typestr"]
     if typestr[1:] == "t1":
-        # one bit per row, as cudf has it
-        return DeviceBits(device, _seen_as(device, mask, {**interface, "strides": None}, _BYTE, -(-rows // 8)))
+        # one bit per row
+        return open_bits(device, mask, 0, rows)
     return DeviceFlags(device, _seen_as(device, mask, interface, np.dtype(typestr), rows))
 
 

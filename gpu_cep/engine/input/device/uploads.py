@@ -223,22 +223,25 @@ class WideNumbers(_There):
 class DeviceBits(_There):
     """Bits of a bitmap on the device, loaded as uint8.
 
-    The lowest bit of each byte is the first. Row 0 is bit 0.
+    The lowest bit of each byte is the first. Row 0 is bit number `first`.
     """
 
     device: Device
     bitmap: Array
+    first: int = 0
 
     @property
     def row_bytes(self) -> int:
         return 1
 
     def load(self, low: int, high: int) -> Array:
-        return _unpack_bits(self.device, self.bitmap[low // 8 : -(-high // 8)], low % 8, high - low)
+        begin, end = self.first + low, self.first + high
+        return _unpack_bits(self.device, self.bitmap[begin // 8 : -(-end // 8)], begin % 8, high - low)
 
     def at(self, rows: Array) -> Array:
         """Return the bits of some rows."""
-        return (self.bitmap[rows >> 3] >> (rows & 7).astype(np.uint8)) & np.uint8(1)
+        places = rows + self.first
+        return (self.bitmap[places >> 3] >> (places & 7).astype(np.uint8)) & np.uint8(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
