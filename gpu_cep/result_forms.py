@@ -28,9 +28,10 @@ def result_form(result: object, output: str) -> Callable[[pa.Table], Any]:
 
         return frame_maker(str(result))
     from gpu_cep.engine.input.device.cudf import require_cudf, to_cudf
+    from gpu_cep.engine.output.cudf_types import in_types_of_cudf
 
     require_cudf()
-    return to_cudf
+    return lambda table: to_cudf(in_types_of_cudf(table))
 
 
 def _compressed(result: object) -> Callable[[pa.Table], Any]:

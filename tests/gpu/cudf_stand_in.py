@@ -155,8 +155,27 @@ class DataFrame:
     @classmethod
     def from_arrow(cls, table):
         made = cls({})
-        made.table = table
+        made.table = pa.table([column_from_arrow(column) for column in table.columns], table.schema.names)
         return made
+
+
+def column_from_arrow(column):
+    """A column as cuDF takes it: the codes of all chunks are those of all their distinct texts."""
+    if not pa.types.is_dictionary(column.type):
+        check_type(column.type)
+        return column
+    codes = pa.chunked_array([chunk.indices for chunk in column.chunks], column.type.index_type)
+    texts = pc.unique(pa.chunked_array([chunk.dictionary for chunk in column.chunks], column.type.value_type))
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(codes.combine_chunks(), texts, ordered=column.type.ordered)])
+
+
+def check_type(kind):
+    """Raise TypeError for a type that cuDF has none for, inside lists and structs, too."""
+    for place in range(kind.num_fields):
+        check_type(kind.field(place).type)
+    nested = pa.types.is_list(kind) or pa.types.is_struct(kind)
+    if not nested and (kind.num_fields or pa.types.is_dictionary(kind) or pa.types.is_time(kind) or pa.types.is_binary(kind)):
+        raise TypeError(f"Unsupported type: {kind}")
 
 
 def frame(device, table, text=OBJECT, masked=True, offset=0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 import gpu_cep
 from gpu_cep.engine.input.device.cudf import to_cudf
 from gpu_cep.engine.input.read_tables import read_events
-from gpu_cep.errors import EngineUnavailable, EventError
+from gpu_cep.engine.output.cudf_types import in_types_of_cudf
+from gpu_cep.errors import EngineUnavailable, EventError, UnsupportedError
 from gpu_cep_kernels.device.interface import DeviceUnavailable
 from tests.gpu import cudf_stand_in
 from tests.gpu.foreign import Foreign, strict_if_simulated
@@ -95,11 +97,32 @@ def test_frames_where_kernels_cannot_run(device, monkeypatch):
     assert read_events(cudf_stand_in.frame(device, TABLE)).equals(TABLE)
 
 
-def test_results(device):
-    pattern = "PATTERN SEQ(A a, B b) WITHIN 9 ns"
-    found = gpu_cep.match(TABLE, pattern, result="cudf")
+@pytest.mark.parametrize("output", ["matches", "events"])
+def test_results(device, output):
+    pattern = "PATTERN SEQ(A a, C c+) WITHIN 3 ns"
+    found = gpu_cep.match(TABLE, pattern, output=output, result="cudf")
     assert isinstance(found, cudf_stand_in.DataFrame)
-    assert found.table.equals(gpu_cep.match(TABLE, pattern))
+    assert found.table.num_rows > 0
+    assert found.table.to_pylist() == gpu_cep.match(TABLE, pattern, output=output).to_pylist()
+    coded = [field.name for field in found.table.schema if pa.types.is_dictionary(field.type)]
+    assert coded == (["c"] if output == "events" else [])
+
+
+CODED = [pa.array(["x", None], pa.string()).dictionary_encode(), pa.array(["y", "x"]).dictionary_encode()]
+TWICE = pa.DictionaryArray.from_arrays(pa.array([2, 0, 3], pa.int32()), ["x", "y", "x", "z"])
+
+
+@pytest.mark.parametrize("chunks", [CODED, [TWICE], [TWICE, *CODED], []], ids=["unlike", "twice", "both", "none"])
+def test_codes_of_results(device, chunks):
+    table = pa.table({"c": pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.string()))})
+    assert to_cudf(in_types_of_cudf(table)).table.to_pylist() == table.to_pylist()
+
+
+@pytest.mark.parametrize("kind", [pa.time64("us"), pa.list_(pa.binary()), pa.decimal256(40), pa.large_list(pa.int8())])
+def test_results_of_which_cudf_has_no_type(kind):
+    message = re.escape(f"result='cudf': cuDF has no type for column 'c' ({kind})")
+    with pytest.raises(UnsupportedError, match=message):
+        in_types_of_cudf(pa.table({"c": pa.nulls(1, kind)}))
 
 
 def test_results_without_cudf(device, monkeypatch):
