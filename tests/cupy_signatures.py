@@ -13,6 +13,13 @@ _DOCUMENTED = re.compile(r"^[\w.]+\((?P<parameters>.*?)\)(?: ->.*)?$")
 _TYPED = re.compile(r"^(?:[\w ]+ )?(?P<rest>\w+(?:=.*)?|\*|/|\*\*?\w+)$")
 
 
+class Documented:
+    """No function: it has a documentation alone."""
+
+    def __init__(self, text: str) -> None:
+        self.__doc__ = text
+
+
 @cache
 def signature_of(function: Any) -> inspect.Signature | None:
     """The signature of a function or method, without ``self``; None if it is told nowhere."""

@@ -9,19 +9,12 @@ from pathlib import Path
 import pytest
 
 from gpu_cep_kernels.compile.jit import simulated
-from tests.cupy_signatures import refusal, signature_of
+from tests.cupy_signatures import Documented, refusal, signature_of
 from tests.requirements import require_modules
 
 ROOT = Path(__file__).resolve().parents[3]
 KERNELS = ROOT / "kernels" / "gpu_cep_kernels"
 SOURCES = [*sorted((ROOT / "gpu_cep" / "engine").rglob("*.py")), *sorted(KERNELS.rglob("*.py"))]
-
-
-class Documented:
-    """No function: it has a documentation alone."""
-
-    def __init__(self, text):
-        self.__doc__ = text
 
 
 def is_module(node):
