@@ -1,7 +1,7 @@
 """Configure Spark for the RAPIDS Accelerator.
 
 Warn of column types that its Python stage does not take. Sources: the plugin's configs.md,
-rapids-udfs.md and PythonMapInArrowExecShims.scala. Not tried on a cluster.
+rapids-udfs.md, supported_ops.md and MapInArrowExecShims.scala, of 26.08. Not tried on a cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpu_cep.errors import PatternError
 SETTING, PLUGIN = "spark.plugins", "com.nvidia.spark.SQLPlugin"
 # The types that the plugin's mapInArrow takes, alone and inside arrays and structs; also timestamps, but in UTC only.
 _TAKEN = (
-    BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, StringType, DateType,
+    BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DateType,
 )  # fmt: skip
 # The share of a GPU's memory that memory pools may take; CUDA's contexts need the rest.
 MOST_SHARED = 0.9
@@ -72,6 +72,10 @@ def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2)
         "spark.executor.resource.gpu.amount": "1",
         "spark.task.resource.gpu.amount": f"{math.floor(10_000 / cores) / 10_000:.4f}",
         "spark.rapids.sql.concurrentGpuTasks": str(tasks_on_gpu),
+        # else the plugin lets more tasks in as it sees fit
+        "spark.rapids.sql.concurrentGpuTasks.dynamic": "false",
+        # the plugin does not start with a smaller share than this, a quarter if it is not set
+        "spark.rapids.memory.gpu.minAllocFraction": "0",
         "spark.rapids.memory.gpu.allocFraction": plugin_share,
         "spark.rapids.memory.gpu.maxAllocFraction": plugin_share,
         # Python workers get CUDA_VISIBLE_DEVICES and a pool of RMM's, which gpu_cep allocates from
@@ -122,4 +126,7 @@ def _is_taken(kind: DataType, utc: bool) -> bool:
             return all(_is_taken(field.dataType, utc) for field in fields)
         case TimestampType():
             return utc
+        case StringType():
+            # the plugin compares bytes, and takes no collation
+            return kind == StringType()
     return isinstance(kind, _TAKEN)

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CalendarIntervalType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    YearMonthIntervalType,
+)
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError
 from gpu_cep_spark import rapids
+from tests.spark.rapids_settings import TOLD
+
+SAID = json.loads(TOLD.read_text(encoding="utf-8"))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 QUERY = "PARTITION BY key PATTERN SEQ(a, b) WITHIN 10 seconds"
 
@@ -23,6 +53,48 @@ def test_the_configuration() -> None:
     pools = [float(conf[f"spark.rapids.{owner}memory.gpu.maxAllocFraction"]) for owner in ("", "python.")]
     assert pools == [0.6, 0.3]
     assert conf["spark.rapids.python.concurrentPythonWorkers"] == conf["spark.rapids.sql.concurrentGpuTasks"] == "3"
+
+
+@pytest.mark.parametrize("python_share", [0.01, 0.4, 0.89])
+def test_settings_are_those_of_the_plugin(python_share: float) -> None:
+    conf = cep.rapids_conf(cores=4, python_share=python_share)
+    told: dict[str, str] = SAID["settings"]
+    own = {name: value for name, value in conf.items() if name.startswith("spark.rapids.")}
+    assert own.keys() <= told.keys()
+    switches = {name: value for name, value in own.items() if told[name] in ("true", "false")}
+    assert set(switches.values()) <= {"true", "false"}
+    for owner in ("", "python."):
+        least, initial, most = (
+            float((told | own).get(f"spark.rapids.{owner}memory.gpu.{bound}llocFraction", 0)) for bound in ("minA", "a", "maxA")
+        )
+        assert least < initial <= most
+
+
+def test_the_pages_name_settings_of_the_plugin() -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
+    named = set(re.findall(r"spark\.rapids\.[\w.]*\w", text))
+    assert named
+    assert named <= SAID["settings"].keys()
+
+
+KINDS: dict[str, DataType] = {
+    "BOOLEAN": BooleanType(), "BYTE": ByteType(), "SHORT": ShortType(), "INT": IntegerType(), "LONG": LongType(), "FLOAT": FloatType(),
+    "DOUBLE": DoubleType(), "DATE": DateType(), "TIMESTAMP": TimestampType(), "STRING": StringType(), "DECIMAL": DecimalType(9, 2),
+    "NULL": NullType(), "BINARY": BinaryType(), "CALENDAR": CalendarIntervalType(), "ARRAY": ArrayType(TimestampType()),
+    "MAP": MapType(StringType(), StringType()), "STRUCT": StructType([StructField("t", TimestampType())]),
+    "DAYTIME": DayTimeIntervalType(), "YEARMONTH": YearMonthIntervalType(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_types_are_those_that_the_plugin_takes(name: str) -> None:
+    told: str = SAID["types"][name]
+    assert rapids._is_taken(KINDS[name], utc=True) == (not told.startswith("NS"))
+    assert rapids._is_taken(KINDS[name], utc=False) == (told == "S")
+
+
+def test_text_with_a_collation_does_not_travel() -> None:
+    assert not rapids._is_taken(StringType("UTF8_LCASE"), utc=True)
 
 
 @pytest.mark.parametrize("cores", range(1, 70))
