@@ -78,13 +78,27 @@ class ParquetFiles:
     def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
         """Return these columns of all rows that are wanted, and of few others; text may come as dictionaries."""
         kept = self.kept_groups(columns, wanted)
+        schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
+        numbers, groups = (None, None) if wanted is None else self.rows_of(kept)
+        return PartOfFiles(self.read_kept(columns, kept), schema, numbers, groups)
+
+    def read_kept(self, columns: Sequence[str], kept: Kept) -> pa.Table:
+        """Return these columns of the row groups that are kept; text may come as dictionaries."""
         encoded = self._compact_texts(columns)
         if encoded:
-            table = self._encoded_table(kept, columns, encoded)
-        else:
-            table = self._table(tuple(_subset(self.fragments, kept)), self.schema, columns)
-        schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
-        return PartOfFiles(table, schema) if wanted is None else self._part(table, schema, kept)
+            return self._encoded_table(kept, columns, encoded)
+        return self._table(self.subset(kept), self.schema, columns)
+
+    def subset(self, kept: Kept) -> tuple[dataset.ParquetFileFragment, ...]:
+        """Return the fragments with the row groups that are kept; none that keeps none."""
+        return tuple(_subset(self.fragments, kept))
+
+    def rows_of(self, kept: Kept) -> tuple[RowNumbers | None, GroupCounts]:
+        """Return the numbers of the rows in the row groups that are kept (None: all rows), and how many groups these are."""
+        sizes = np.array([group.num_rows for fragment in self.fragments for group in fragment.row_groups], np.int64)
+        marks = self.marks(kept)
+        numbers = None if marks.all() else np.flatnonzero(np.repeat(marks, sizes))
+        return numbers, GroupCounts(int(marks.sum()), len(marks))
 
     def read_by_group(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[pa.Table]:
         """Give the same columns of the same rows as :meth:`read_part`, one row group at a time, the next when it is asked for."""
@@ -171,13 +185,6 @@ class ParquetFiles:
         group = first.metadata.row_group(first.row_groups[0].id)
         chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
         return tuple(name for name in texts if name in chunks and "." not in name and _is_compact(chunks[name]))
-
-    def _part(self, table: pa.Table, schema: pa.Schema, kept: Kept) -> PartOfFiles:
-        """Return what was read, with the numbers of its rows."""
-        sizes = np.array([group.num_rows for fragment in self.fragments for group in fragment.row_groups], np.int64)
-        marks = self.marks(kept)
-        numbers = None if marks.all() else np.flatnonzero(np.repeat(marks, sizes))
-        return PartOfFiles(table, schema, numbers, GroupCounts(int(marks.sum()), len(marks)))
 
 
 def find_parquet(found: EventFiles, folders: Collection[str]) -> ParquetFiles:

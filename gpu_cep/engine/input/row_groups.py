@@ -184,7 +184,7 @@ def _missing(told: parquet.Statistics | None) -> int:
 
 def _ticks(ends: list[tuple[Any, Any]], column: parquet.ColumnSchema, kind: pa.DataType) -> tuple[Array, Array] | None:
     """Return the lowest and highest times of statistics in ticks of the type `kind`; None if they cannot be read as such."""
-    stored = _stored_type(column)
+    stored = stored_type(column)
     if stored is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_temporal(kind)):
         return None
     try:
@@ -203,8 +203,8 @@ def _stored_values(values: list[Any], stored: pa.DataType) -> pa.Array:
     return pa.array(values, stored)
 
 
-def _stored_type(column: parquet.ColumnSchema) -> pa.DataType | None:
-    """Return the type of a column of times in a file; None if it is none whose statistics are numbers."""
+def stored_type(column: parquet.ColumnSchema) -> pa.DataType | None:
+    """Return the type of a column of numbers or times in a file; None if it is of another type, or if its statistics are no numbers."""
     if column.physical_type in ("FLOAT", "DOUBLE"):
         return pa.float32() if column.physical_type == "FLOAT" else pa.float64()
     if column.physical_type not in ("INT32", "INT64"):

@@ -28,13 +28,13 @@ _PARQUET = {(suffix, None) for suffix in PARQUET}
 class Source:
     """The schema of events that have not been read, and a function that reads some of their columns; errors say `name`.
 
-    `_files` are the Parquet files that hold them, if some of these may be left out.
+    `files` are the Parquet files that hold them, if some of these may be left out.
     """
 
     schema: pa.Schema
     _read: Callable[[list[str]], pa.Table]
     name: str
-    _files: ParquetFiles | None = None
+    files: ParquetFiles | None = None
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all events, in this order.
@@ -52,33 +52,34 @@ class Source:
 
         Text may come as dictionaries. Raises as :meth:`read`.
         """
-        if self._files is None:
+        if self.files is None:
             table = self.read(columns)
             return PartOfFiles(table, table.schema)
         with reading(self.name):
-            part = self._files.read_part(list(columns), None if self._decodes(self._files, columns) else wanted)
+            part = self.files.read_part(list(columns), None if self.decodes(columns) else wanted)
             return replace(part, table=decode_table(part.table), schema=pa.schema([self.schema.field(name) for name in columns]))
 
     def count_rows(self) -> int | None:
         """Return the number of events; None if it is not known before they are read. Raises as :meth:`read`."""
-        if self._files is None:
+        if self.files is None:
             return None
         with reading(self.name):
-            return self._files.count_rows()
+            return self.files.count_rows()
 
     def group(self, columns: Sequence[str], timestamp: str, wanted: Wanted | None) -> GroupedFiles | None:
         """Return these columns row group by row group, of groups with an event that is wanted (None: of all).
 
         Return None if the events are not in Parquet files, or if values must be decoded. Raises as :meth:`read`.
         """
-        if self._files is None or self._decodes(self._files, columns):
+        if self.files is None or self.decodes(columns):
             return None
         with reading(self.name):
-            return group_files(self.name, self._files, self.schema, columns, timestamp, wanted)
+            return group_files(self.name, self.files, self.schema, columns, timestamp, wanted)
 
-    def _decodes(self, files: ParquetFiles, columns: Sequence[str]) -> bool:
-        """Return whether some columns are decoded; filters and statistics are for the types that they have in the files."""
-        return any(files.schema.field(name).type != self.schema.field(name).type for name in columns)
+    def decodes(self, columns: Sequence[str]) -> bool:
+        """Return whether some columns of files are decoded; filters and statistics are for the types that they have in the files."""
+        files = self.files
+        return files is not None and any(files.schema.field(name).type != self.schema.field(name).type for name in columns)
 
 
 def source_of(events: Any) -> Source | None:
@@ -196,7 +197,7 @@ _LAZY: dict[tuple[str, str], Callable[[Any], Source]] = {
 def _of_files(name: str, files: ParquetFiles) -> Source:
     """Return files as a source; each row group may have a dictionary of its own, and their texts together get codes."""
     files = replace(files, schema=widen_schema(files.schema))
-    return replace(_source(name, files.schema, files.read), _files=files)
+    return replace(_source(name, files.schema, files.read), files=files)
 
 
 def _source(name: str, schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Source:

@@ -133,9 +133,9 @@ def test_damaged_parquet_is_refused(damaged_file):
         cep.match(damaged_file, "PATTERN SEQ(t1 a, t2 b)")
     source = source_of(damaged_file)
     assert source is not None
-    assert source._files is not None
+    assert source.files is not None
     with pytest.raises(EventError, match="column 'type' is damaged"):
-        list(source._files.read_by_group(["type"], None))
+        list(source.files.read_by_group(["type"], None))
 
 
 def test_damaged_parquet_is_refused_before_its_dictionaries_are_joined(damaged_file, monkeypatch, tmp_path):
