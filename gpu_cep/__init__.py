@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpu_cep.display.plotting import Picture, Timeline, plot, waterfall
     from gpu_cep.display.reporting import Report, report
     from gpu_cep.engine.compressed.compressed import Compressed
+    from gpu_cep.engine.input.device.gpu_files import gpu_files
     from gpu_cep.lang.builder import (
         all_of,
         any_,
@@ -107,6 +108,7 @@ __all__ = [
     "first",
     "first_",
     "fn",
+    "gpu_files",
     "gpu_match",
     "gpu_match_all",
     "gpu_progress",
@@ -148,6 +150,7 @@ _MODULES = {
     **dict.fromkeys(("Report", "report"), "gpu_cep.display.reporting"),
     **dict.fromkeys(("Stream", "stream"), "gpu_cep.streams"),
     **dict.fromkeys(("RuleStream", "stream_all"), "gpu_cep.rule_sets.streams"),
+    "gpu_files": "gpu_cep.engine.input.device.gpu_files",
     "sql": "gpu_cep.sql_answers",
     **dict.fromkeys(("RunReport", "SparkEvents", "gpu_match", "gpu_match_all", "gpu_progress"), "gpu_cep_spark"),
     **dict.fromkeys(("heartbeats", "rapids_conf", "register", "sql_conf"), "gpu_cep_spark"),

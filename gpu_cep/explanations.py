@@ -84,7 +84,7 @@ def explain_query(
     if profile is not None:
         run_engine(plan, read, threads, profile)
     explained = explanation_of(query, plan, read.table, threads, profile)
-    return explained if decided is None else replace(explained, source=decided.told)
+    return replace(explained, source=read.told if decided is None else decided.told)
 
 
 def explain_row_pattern(

@@ -13,7 +13,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern
-from gpu_cep.queries.runs import as_reader, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
+from gpu_cep.queries.runs import as_reader, is_for_card, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,6 +185,8 @@ def _sliced(call: Call, source: Source) -> SlicedRun | None:
 
 def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any]:
     """Return the plan over events that are read at once, and these."""
+    if call.memory is not None and is_for_card(events):
+        raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
     plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if call.memory is not None and (source is not None or is_path(events)):
         from gpu_cep.queries.sliced_plans import refuse_large

@@ -19,7 +19,16 @@ from tests.cupy_signatures import Documented, refusal
 TOLD = Path(__file__).with_suffix(".json")
 SOURCES = [Path(__file__).resolve().parents[1] / "gpu_cep/engine/input/device" / name for name in ("cudf.py", "read_frames.py")]
 # What a name stands for in our sources.
-NAMES = {"cudf": "cudf", "series": "Series", "strings": "Index", "frame": "DataFrame", "column": "Column"}
+NAMES = {
+    "cudf": "cudf",
+    "series": "Series",
+    "strings": "Index",
+    "frame": "DataFrame",
+    "pylibcudf": "pylibcudf",
+    "column": "Column",
+    "parquet": "pylibcudf.io.parquet",
+    "options": "ParquetReaderOptions",
+}
 # What functions and attributes of cuDF give that is cuDF's again.
 GIVEN = {
     "cudf.api": "cudf.api",
@@ -28,14 +37,26 @@ GIVEN = {
     "Series.cat": "CategoricalAccessor",
     "CategoricalAccessor.codes": "Series",
     "CategoricalAccessor.categories": "Index",
+    "pylibcudf.io": "pylibcudf.io",
+    "pylibcudf.io.parquet": "pylibcudf.io.parquet",
+    "pylibcudf.io.parquet.ParquetReaderOptions": "ParquetReaderOptions",
+    "ParquetReaderOptions.builder": "ParquetReaderOptionsBuilder",
+    "ParquetReaderOptionsBuilder.use_pandas_metadata": "ParquetReaderOptionsBuilder",
 }
 # Where the functions of modules are defined.
 MODULES = {
     "cudf": ("cudf/__init__.py", "cudf/io/parquet.py"),
     "cudf.api": ("cudf/api/__init__.py",),
     "cudf.api.types": ("cudf/api/types.py",),
+    "pylibcudf": ("pylibcudf/__init__.py",),
+    "pylibcudf.io": ("pylibcudf/io/__init__.py",),
+    "pylibcudf.io.parquet": ("pylibcudf/io/parquet.pyi",),
 }
-CLASSES = ("Series", "Index", "DataFrame", "CategoricalAccessor", "CategoricalDtype", "Column")
+CLASSES = (
+    "Series", "Index", "DataFrame", "CategoricalAccessor", "CategoricalDtype", "Column", "ParquetReaderOptions",
+    "ParquetReaderOptionsBuilder",
+)  # fmt: skip
+STUBS = ("pylibcudf/column.pyi", "pylibcudf/io/parquet.pyi")
 
 
 class Use(NamedTuple):
@@ -79,7 +100,8 @@ def fault_of(use: Use, told: dict[str, dict[str, str | None]]) -> str:
         return f"{use.owner} has no {use.name}"
     signature = told[use.owner][use.name]
     if use.arguments is None or signature is None:
-        return "" if use.arguments is None else f"{use.owner}.{use.name} is no function"
+        # what modules have and is no function of theirs may be a class
+        return "" if use.arguments is None or use.owner in MODULES else f"{use.owner}.{use.name} is no function"
     why = refusal(Documented(f"{use.name}({signature})"), use.arguments, use.keywords)
     return f"{use.owner}.{use.name}: {why}" if why else ""
 
@@ -99,7 +121,7 @@ def _texts_of(wheels: list[Path]) -> Iterator[tuple[str, str]]:
     for wheel in wheels:
         with ZipFile(wheel) as held:
             for name in held.namelist():
-                if (name.startswith("cudf/") and name.endswith(".py")) or name == "pylibcudf/column.pyi":
+                if (name.startswith(("cudf/", "pylibcudf/")) and name.endswith(".py")) or name in STUBS:
                     yield name, held.read(name).decode()
 
 

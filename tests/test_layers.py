@@ -133,6 +133,7 @@ HOMES = {
     "cupy": {"gpu_cep_kernels.device"},
     "rmm": {"gpu_cep_kernels.device.rmm_pool"},
     "cudf": {"gpu_cep.engine.input.device.cudf", "gpu_cep.api"},
+    "pylibcudf": {"gpu_cep.engine.input.device.cudf"},
     "fsspec": {"gpu_cep.engine.input.file_systems"},
     "lark": {"gpu_cep.lang"},
     "matplotlib": {f"{DISPLAY}.pictures.figure", f"{DISPLAY}.plotting"},

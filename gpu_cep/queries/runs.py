@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, ending_in, warn_caller
+from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, UnsupportedError, ending_in, warn_caller
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.events.own_events import Own
     from gpu_cep.engine.input.absent_values import Texts
+    from gpu_cep.engine.input.device.gpu_files import GpuFiles
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.plan.interval_plan import AnyPlan
@@ -76,6 +77,8 @@ def run_engine(
 
     if profile is not None and events.groups is not None:
         profile.add_groups(events.groups.read, events.groups.all)
+    if profile is not None and events.told:
+        profile.source = events.told
     return answer(
         plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile,
         concurrent=concurrent, spent=spent, own=WHOLE if own is None else own,
@@ -123,6 +126,13 @@ def is_path(events: Any) -> bool:
     return bool(locations_of(events))
 
 
+def is_for_card(events: Any) -> bool:
+    """Return whether events are files that cuDF reads to a card."""
+    from gpu_cep.engine.input.device.gpu_files import GpuFiles
+
+    return isinstance(events, GpuFiles)
+
+
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
 def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query, and the events: of a source, only what the query reads.
@@ -134,7 +144,7 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
 
     if is_ready(events, options):
         return make_plan(pattern, events.schema, options, settings), InputEvents(events)
-    source = open_source(events)
+    source = events if is_for_card(events) else open_source(events)
     return _plan_table(events, pattern, options, settings) if source is None else _plan_source(source, pattern, options, settings)
 
 
@@ -150,24 +160,29 @@ def _plan_table(events: Any, pattern: Pattern, options: Options, settings: Setti
     return make_plan(pattern, table.schema, options, settings), InputEvents(table)
 
 
-def _plan_source(source: Source, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+def _plan_source(given: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query over a source, and what it reads of this."""
+    from gpu_cep.engine.input.device.gpu_files import GpuFiles, PartOnCard
     from gpu_cep.engine.input.event_filter import wanted_events
     from gpu_cep.engine.input.input_events import InputEvents, Origin
     from gpu_cep.engine.input.times import lacks_times
 
+    source = given.source if isinstance(given, GpuFiles) else given
     if lacks_times(source.schema, options):
-        return _plan_table(source, pattern, options, settings)
+        return _plan_table(given, pattern, options, settings)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     narrow = narrow_settings(whole.settings, read)
     if whole.algorithm == "brute_force":
+        if source is not given:
+            raise UnsupportedError("gpu_files() is not supported with algorithm='brute_force', which is the host's: give the path itself")
         table = source.read(read)
         return make_plan(pattern, table.schema, options, narrow), InputEvents(table)
-    part = source.read_part(read, wanted_events(whole, source.schema))
+    part = given.read_part(read, wanted_events(whole, source.schema))
     origin = Origin(part.schema, part.numbers)
     read_all = None if part.numbers is None else source.read
-    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all)
+    told = part.told if isinstance(part, PartOnCard) else ""
+    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all, told=told)
 
 
 def run_row_pattern(

@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from tests.gpu.foreign import Foreign
 
@@ -153,6 +154,10 @@ class DataFrame:
         return pa.table({name: series._array for name, series in self.series.items()})
 
     @classmethod
+    def from_pylibcudf(cls, table, metadata=None):
+        return frame(table.device, table.table)
+
+    @classmethod
     def from_arrow(cls, table):
         made = cls({})
         made.table = pa.table([column_from_arrow(column) for column in table.columns], table.schema.names)
@@ -196,3 +201,57 @@ def module():
 
 def is_string_dtype(dtype):
     return dtype is OBJECT or isinstance(dtype, StringDtype)
+
+
+class ParquetReaderOptions:
+    """What a reader of pylibcudf is to read."""
+
+    def __init__(self, source):
+        self.source = source
+
+    @staticmethod
+    def builder(source):
+        return ParquetReaderOptionsBuilder(source)
+
+    def set_row_groups(self, row_groups):
+        self.row_groups = row_groups
+
+    def set_column_names(self, col_names):
+        self.col_names = col_names
+
+
+class ParquetReaderOptionsBuilder:
+    def __init__(self, source):
+        self._source = source
+
+    def use_pandas_metadata(self, val):
+        assert not val
+        return self
+
+    def build(self):
+        return ParquetReaderOptions(self._source)
+
+
+def pylibcudf_module(device, reads):
+    """What ``import pylibcudf`` gives; `reads` receives the columns and row groups of each reading."""
+
+    def read_parquet(options, stream=None, mr=None, parquet_metadatas=None):
+        reads.append((options.col_names, options.row_groups))
+        sources = zip(options.source, options.row_groups, strict=True)
+        parts = [parquet.ParquetFile(path).read_row_groups(groups, options.col_names) for path, groups in sources]
+        plain = [pa.table([column.cast(type_in_cudf(column.type)) for column in part.columns], part.column_names) for part in parts]
+        return types.SimpleNamespace(device=device, table=pa.concat_tables(plain))
+
+    found = types.ModuleType("pylibcudf")
+    reader = types.SimpleNamespace(ParquetReaderOptions=ParquetReaderOptions, read_parquet=read_parquet)
+    found.io = types.SimpleNamespace(SourceInfo=list, parquet=reader)
+    return found
+
+
+def type_in_cudf(kind):
+    """The type as which libcudf reads what Arrow reads as `kind`: it knows no zone, no day, and no dictionary of a file."""
+    if pa.types.is_date32(kind):
+        return pa.timestamp("s")
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit)
+    return pa.string() if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) else kind

@@ -39,6 +39,7 @@ class Profile:
     Parquet that were read, and that there are (None: none could be left out). `slices` are the
     number of slices of time in which files were matched, the rows that these held, and the rows
     that there are (None: they were read at once). A row that two slices hold is read once.
+    `source` says who read which columns of files to a GPU (empty: nobody did).
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class Profile:
     joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
     groups: tuple[int, int] | None = None
     slices: tuple[int, int, int] | None = None
+    source: str = ""
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def apart(self) -> Profile:
@@ -105,6 +107,7 @@ class Profile:
         if other.slices is not None:
             self.add_slices(*other.slices)
         with self._lock:
+            self.source = other.source or self.source
             self.answers += other.answers
             for joined in other.joins.values():
                 self._add_joined(joined)
@@ -120,7 +123,8 @@ class Profile:
         times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())
         read = "" if self.groups is None else f"\n{groups_text(self.groups)}"
         cut = "" if self.slices is None else f"\n{slices_text(self.slices)}"
-        return f"{counts}\n{times}{read}{cut}"
+        by = f"\n{self.source}" if self.source else ""
+        return f"{counts}\n{times}{read}{cut}{by}"
 
 
 class _Stage(AbstractContextManager[None]):

@@ -40,6 +40,7 @@ class InputEvents:
     `groups`: how many row groups of Parquet were read (None: none could be left out).
     `read_all`: reads columns of all rows of the input, if some rows are not in the table.
     `shared`: the columns of the table, if other queries read them, too.
+    `told`: who read the columns, in words, if others than Arrow may.
     """
 
     table: pa.Table | ResidentTable | PickedRows
@@ -47,3 +48,4 @@ class InputEvents:
     groups: GroupCounts | None = None
     read_all: Callable[[Sequence[str]], pa.Table] | None = None
     shared: EventColumns | None = None
+    told: str = ""

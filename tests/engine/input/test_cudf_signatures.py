@@ -23,12 +23,15 @@ def test_cudf_has_what_is_used():
         Use("DataFrame", "to_arrow", 0, ("preserve_index",)),
         Use("CategoricalAccessor", "codes"),
         Use("Column", "offset", 0),
+        Use("pylibcudf.io.parquet", "read_parquet", 1),
+        Use("ParquetReaderOptions", "set_row_groups", 1),
     }
     assert [fault for use in used if (fault := fault_of(use, SAID))] == []
 
 
 def test_the_stand_in_takes_what_cudf_takes():
-    own = {name: getattr(cudf_stand_in, name) for name in ("Series", "Index", "DataFrame", "Column")}
+    names = ("Series", "Index", "DataFrame", "Column", "ParquetReaderOptions", "ParquetReaderOptionsBuilder")
+    own = {name: getattr(cudf_stand_in, name) for name in names}
     told = {(owner, name): parameters for owner in own for name, parameters in SAID[owner].items() if parameters is not None}
     found = {(owner, name): str(inspect.signature(getattr(own[owner], name))) for owner, name in told}
     assert {key: re.sub(r"=\w+|\bself\b(, )?|[()]", "", text) for key, text in found.items()} == {
@@ -41,6 +44,7 @@ def test_the_stand_in_takes_what_cudf_takes():
     [
         ("series.factorise()", "Series has no factorise"),
         ("series.take(rows, axis=0, mode=1)", "Series.take: got an unexpected keyword argument 'mode'"),
+        ("options.set_row_groups()", "ParquetReaderOptions.set_row_groups: missing a required argument: 'row_groups'"),
         ("series.cat.codes()", "CategoricalAccessor.codes is no function"),
         ("require_cudf().DataFrame.from_arrow()", "DataFrame.from_arrow: missing a required argument: 'table'"),
     ],

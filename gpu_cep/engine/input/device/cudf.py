@@ -8,6 +8,7 @@ unproven.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -33,15 +34,29 @@ def is_series(column: Any) -> bool:
     return cudf is not None and isinstance(column, cudf.Series)
 
 
-def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
+def read_row_groups(paths: Sequence[str], groups: Sequence[Sequence[int]], columns: Sequence[str]) -> Any:
+    """Return columns of row groups of Parquet files as a cudf.DataFrame: of each file those with these numbers, in this order."""
+    import cudf
+    import pylibcudf
+
+    parquet = pylibcudf.io.parquet
+    # cudf.read_parquet would make an index of what pandas had as one
+    options = parquet.ParquetReaderOptions.builder(pylibcudf.io.SourceInfo(list(paths))).use_pandas_metadata(False).build()
+    options.set_row_groups([list(own) for own in groups])
+    options.set_column_names(list(columns))
+    return cudf.DataFrame.from_pylibcudf(parquet.read_parquet(options))
+
+
+def open_series(device: Device, series: Any, name: str, kind: pa.DataType | None = None) -> ResidentColumn:
     """Return a cudf.Series as a column on the device; numbers are not copied.
 
-    Text is encoded on the card when its codes are first asked for.
+    Text is encoded on the card when its codes are first asked for. The column has the Arrow type
+    `kind` (None: that which its own type stands for).
 
     Raises
     ------
     EventError
-        It is of a type that columns on a device cannot have.
+        It is of a type that columns on a device cannot have, or of another than `kind`.
     """
     import cudf
 
@@ -56,11 +71,14 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
             gather=None,
         )
     if _is_numeric(series.dtype):
-        return ResidentNumbers(device, name, _numbers(device, series, name))
+        numbers = _numbers(device, series, name)
+        if kind is not None and pa.from_numpy_dtype(numbers.dtype) != _without_zone(kind):
+            raise EventError(f"column {name!r}: cuDF read {numbers.dtype}, where the files have {kind}")
+        return ResidentNumbers(device, name, numbers, kind)
     if not isinstance(series.dtype, cudf.CategoricalDtype) and cudf.api.types.is_string_dtype(series.dtype):
         return ResidentText(
             device=device,
-            type=pa.string(),
+            type=kind or pa.string(),
             rows=len(series),
             nbytes=int(series.memory_usage(index=False)),
             encode=lambda: _factorize(device, series),
@@ -72,8 +90,8 @@ def open_series(device: Device, series: Any, name: str) -> ResidentColumn:
     )
 
 
-def require_cudf() -> Any:
-    """Return the module cudf, which results are made with.
+def require_cudf(what: str = "result='cudf'") -> Any:
+    """Return the module cudf, which `what` needs.
 
     Raises
     ------
@@ -84,9 +102,9 @@ def require_cudf() -> Any:
         open_device()
         import cudf
     except DeviceUnavailable as fault:
-        raise EngineUnavailable(f"result='cudf' is not available: {fault}") from fault
+        raise EngineUnavailable(f"{what} is not available: {fault}") from fault
     except ImportError as fault:
-        raise EngineUnavailable(f"result='cudf' is not available: {fault} (pip install 'gpu_cep[rapids]')") from fault
+        raise EngineUnavailable(f"{what} is not available: {fault} (pip install 'gpu_cep[rapids]')") from fault
     return cudf
 
 
@@ -111,6 +129,11 @@ def _factorize(device: Device, series: Any) -> DeviceCodes:
     codes, distinct = series.factorize()
     values = _text(distinct)
     return DeviceCodes(_fill_nulls(device, device.xp.asarray(codes), len(values)), values)
+
+
+def _without_zone(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the numbers in a column of type `kind`: NumPy's times have no zone."""
+    return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind
 
 
 def _is_numeric(dtype: Any) -> bool:

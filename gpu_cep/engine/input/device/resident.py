@@ -47,15 +47,20 @@ class ResidentColumn(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ResidentNumbers:
-    """A column of numbers or times."""
+    """A column of numbers or times.
+
+    `kind` is its type, of which only the mask says what is NULL. Without it, the type is that of
+    the array, and NaT is NULL.
+    """
 
     device: Device
     name: str
     array: ForeignArray
+    kind: pa.DataType | None = None
 
     @cached_property
     def type(self) -> pa.DataType:
-        return pa.from_numpy_dtype(self.array.dtype)
+        return self.kind or pa.from_numpy_dtype(self.array.dtype)
 
     @property
     def nbytes(self) -> int:
@@ -74,7 +79,7 @@ class ResidentNumbers:
     @cached_property
     def present(self) -> Picking | None:
         mask = self.array.mask
-        if self.array.dtype.kind not in "mM":
+        if self.array.dtype.kind not in "mM" or self.kind is not None:
             return mask
         known = self.array.values != _NOT_A_TIME
         if not any_set(~known):
@@ -91,8 +96,11 @@ class ResidentNumbers:
         return _with_nulls(self._on_host(self.array.values[places], None if mask is None else mask.at(places)), rows)
 
     def _on_host(self, values: Array, present: Array | None) -> pa.Array:
-        host = self.device.download(values).view(self.array.dtype)
+        host = self.device.download(values)
         nulls = None if present is None else self.device.download(present) == 0
+        if self.kind is not None:
+            return pa.array(host, mask=nulls, from_pandas=False).view(self.kind)
+        host = host.view(self.array.dtype)
         if self.array.dtype.kind in "mM":
             nulls = np.isnat(host) if nulls is None else nulls | np.isnat(host)
         # with a mask Arrow copies value by value

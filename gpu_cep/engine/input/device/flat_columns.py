@@ -1,0 +1,66 @@
+"""Say which columns of Parquet files cuDF reads as Arrow does: flat ones of numbers, times and text, in the usual encodings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpu_cep.engine.input.row_groups import stored_type
+
+if TYPE_CHECKING:
+    from pyarrow import dataset, parquet
+
+_CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
+_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+# Types that lie on a device as they are in Arrow.
+_TESTS = (
+    pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_timestamp, pa.types.is_string,
+    pa.types.is_large_string,
+)  # fmt: skip
+
+
+def reason_against_column(fragments: Iterable[dataset.ParquetFileFragment], name: str, kind: pa.DataType) -> str | None:
+    """Return why Arrow must read a column of type `kind`; None if cuDF gives the same values, types and NULLs.
+
+    The fragments have their footers.
+    """
+    if "." in name:
+        return "cuDF takes the dot in its name for that of a field"
+    if not any(test(kind) for test in _TESTS):
+        return f"cuDF has no such type: {kind}"
+    return next((reason for fragment in fragments if (reason := _reason_in_file(fragment, name, kind)) is not None), None)
+
+
+def _reason_in_file(fragment: dataset.ParquetFileFragment, name: str, kind: pa.DataType) -> str | None:
+    """Return why Arrow must read a column of a file."""
+    footer, own = fragment.metadata, fragment.physical_schema
+    place = next((number for number in range(len(footer.schema)) if footer.schema.column(number).path == name), None)
+    if place is None:
+        return "a file lacks it"
+    if own.field(name).type != kind:
+        return f"it is {own.field(name).type} in a file, and {kind} in all together"
+    if not _is_stored_as(footer.schema.column(place), kind):
+        return f"a file stores {kind} as {footer.schema.column(place).physical_type}"
+    return next((reason for group in fragment.row_groups if (reason := _odd_chunk(footer.row_group(group.id).column(place)))), None)
+
+
+def _is_stored_as(column: parquet.ColumnSchema, kind: pa.DataType) -> bool:
+    """Return whether a file stores a column in the type that it has, but for the name of a time zone."""
+    if column.physical_type == "BOOLEAN":
+        return bool(pa.types.is_boolean(kind))
+    if column.physical_type == "BYTE_ARRAY":
+        return column.logical_type.type == "STRING" and bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    stored = stored_type(column)
+    if stored is None or not pa.types.is_timestamp(stored):
+        return bool(stored == kind)
+    return bool(pa.types.is_timestamp(kind)) and stored.unit == kind.unit and (stored.tz is None) == (kind.tz is None)
+
+
+def _odd_chunk(chunk: parquet.ColumnChunkMetaData) -> str | None:
+    """Return what is not usual in how a row group holds a column; None if nothing is."""
+    if chunk.compression not in _CODECS:
+        return f"it is compressed by {chunk.compression}"
+    odd = next((encoding for encoding in chunk.encodings if encoding not in _ENCODINGS), None)
+    return None if odd is None else f"it is encoded by {odd}"

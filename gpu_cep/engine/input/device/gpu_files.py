@@ -1,0 +1,182 @@
+"""Let cuDF read columns of Parquet files to a card; others, and all that cuDF would read otherwise, are read by Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
+
+from gpu_cep.engine.input.device.cudf import open_series, read_row_groups, require_cudf
+from gpu_cep.engine.input.device.flat_columns import reason_against_column
+from gpu_cep.engine.input.device.resident import AnyColumn, ResidentTable
+from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.event_files import reading
+from gpu_cep.engine.input.file_changes import reading_files
+from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles
+from gpu_cep.engine.input.row_groups import read_row_groups as read_footers
+from gpu_cep.engine.input.row_numbers import RowNumbers
+from gpu_cep.engine.input.sources import Source, source_of
+from gpu_cep.engine.input.wanted_events import Wanted
+from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
+from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.selection import open_device
+
+if TYPE_CHECKING:
+    from pyarrow import dataset
+
+# Bytes at the peak for each byte of columns: these, and pages before they are decoded.
+AT_ONCE = 2
+# A column of cuDF's has fewer rows.
+_MOST_ROWS = (1 << 31) - 1
+_READ_THE_PATH = "give the path itself: Arrow reads it then, in slices of time if it is large"
+
+
+class PartOnCard(NamedTuple):
+    """Columns of the row groups that were read, as :class:`~gpu_cep.engine.input.parquet_files.PartOfFiles`.
+
+    `told` says in words who read which columns, and why.
+    """
+
+    table: ResidentTable | pa.Table
+    schema: pa.Schema
+    numbers: RowNumbers | None
+    groups: GroupCounts | None
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class GpuFiles:
+    """Parquet files whose columns cuDF reads to the card; :func:`gpu_cep.gpu_files` makes it."""
+
+    source: Source
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Return the columns and their types."""
+        return self.source.schema
+
+    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOnCard:
+        """Return these columns of the events that are wanted (None: of all), and of others that come with them.
+
+        Raises
+        ------
+        EventError
+            They cannot be read.
+        UnsupportedError
+            They do not fit the card's memory.
+        """
+        files, columns = _files_of(self.source), list(columns)
+        with reading(self.source.name):
+            kept = files.kept_groups(columns, None if self.source.decodes(columns) else wanted)
+            chosen = [fragment for fragment in files.subset(kept) if sum(group.num_rows for group in _groups_of(fragment))]
+            reasons = {name: reason_against_column(chosen, name, files.schema.field(name).type) for name in columns}
+            by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
+            by_arrow = [name for name in columns if name not in by_cudf]
+            there = _on_card(files, chosen, by_cudf) if by_cudf else None
+            others = decode_table(files.read_kept(by_arrow, kept)) if by_arrow else None
+        schema = pa.schema([self.source.schema.field(name) for name in columns])
+        numbers, groups = (None, None) if wanted is None else files.rows_of(kept)
+        return PartOnCard(_beside(there, others, columns), schema, numbers, groups, _told(by_cudf, reasons))
+
+
+def gpu_files(files: Any) -> GpuFiles:
+    """Return local Parquet files that cuDF reads to the GPU, in place of their path.
+
+    ``match(gpu_files("events/*.parquet"), pattern)`` reads the columns and row groups that
+    ``match("events/*.parquet", pattern)`` reads, and finds the same matches. cuDF reads bool,
+    integers, floats, text and timestamps, all at once: they must fit the card's memory. Other
+    columns are read by Arrow; ``explain`` and a `profile` say which, and why. It has been tested
+    with a stand-in for cuDF only.
+
+    Parameters
+    ----------
+    files
+        A path, a glob, a folder, a list of these, or a pyarrow.dataset.Dataset of Parquet files.
+        :func:`gpu_cep.match` and :func:`gpu_cep.explain` take the result for event patterns and
+        situations.
+
+    Raises
+    ------
+    EngineUnavailable
+        There is no GPU, or no cuDF; the message says why.
+    EventError
+        The files are not Parquet, or cannot be opened.
+    UnsupportedError
+        cuDF does not read them as Arrow does: they are encrypted, or not on this machine.
+    """
+    require_cudf("gpu_files()")
+    source = source_of(files)
+    if source is None or source.files is None:
+        raise EventError(f"gpu_files: cannot read {type(files).__name__} {files!r:.60}; expected paths of Parquet files, or a data set")
+    reason = next((why for fragment in source.files.fragments if (why := _reason_against(fragment)) is not None), None)
+    if reason is not None:
+        raise UnsupportedError([Diagnostic(f"gpu_files: cuDF does not read {source.name}: {reason}", hint=_READ_THE_PATH)])
+    return GpuFiles(source)
+
+
+def _files_of(source: Source) -> ParquetFiles:
+    assert source.files is not None, "only these are read to a card"
+    return source.files
+
+
+def _reason_against(fragment: dataset.ParquetFileFragment) -> str | None:
+    """Return why cuDF cannot read a file."""
+    options = fragment.format.default_fragment_scan_options
+    if options.decryption_properties is not None or options.parquet_decryption_config is not None:
+        return "it is encrypted"
+    if fragment.buffer is not None or not isinstance(fragment.filesystem, fs.LocalFileSystem):
+        return "it is not a file of this machine"
+    return None
+
+
+def _groups_of(fragment: dataset.ParquetFileFragment) -> Sequence[Any]:
+    """Return the row groups of a file, or of a part of one, once its footer has been read."""
+    fragment.ensure_complete_metadata()
+    return list(fragment.row_groups)
+
+
+def _on_card(files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str]) -> ResidentTable:
+    """Return columns of all rows of some fragments, which cuDF reads."""
+    device = open_device()
+    footers = read_footers(chosen, files.schema, columns[0], columns)
+    rows = int(footers.rows.sum())
+    _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows)
+    runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
+    with reading_files(files.states, chosen, files.schema, columns):
+        frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
+    opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
+    for name, column in opened.items():
+        if len(column) != rows:
+            raise EventError(f"column {name!r}: cuDF read {len(column):,} rows of {rows:,}")
+    return ResidentTable(device, opened)
+
+
+def _refuse_large(device: Device, needed: int, rows: int) -> None:
+    """Raise UnsupportedError if columns are too many for the card's memory, or for a column of cuDF's."""
+    free = device.free_memory()
+    if rows > _MOST_ROWS:
+        message = f"cuDF reads {_MOST_ROWS:,} rows at most, and there are {rows:,}"
+    elif needed > free:
+        message = f"to read the events takes about {needed:,} bytes of the card, of which {free:,} are free"
+    else:
+        return
+    raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=_READ_THE_PATH)])
+
+
+def _beside(there: ResidentTable | None, others: pa.Table | None, columns: Sequence[str]) -> ResidentTable | pa.Table:
+    """Return the columns of two tables, of which one may be missing, in the order given."""
+    if there is None or others is None:
+        return there or others
+    known: dict[str, AnyColumn] = {**there.columns, **dict(zip(others.column_names, others.columns, strict=True))}
+    return ResidentTable(there.device, {name: known[name] for name in columns})
+
+
+def _told(by_cudf: Sequence[str], reasons: Mapping[str, str | None]) -> str:
+    """Return who reads which columns, in words."""
+    others = [f"{name} ({reason or 'there is no row group to read'})" for name, reason in reasons.items() if name not in by_cudf]
+    read = [f"cuDF reads {', '.join(by_cudf)} to the card"] if by_cudf else []
+    return "; ".join([*read, *([f"Arrow reads {', '.join(others)}"] if others else [])])

@@ -1,0 +1,192 @@
+"""Parquet files that cuDF reads to the device, with a stand-in that reads by Arrow: the same matches as by Arrow."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import dataset, fs, parquet
+
+import gpu_cep as cep
+from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input.device import gpu_files
+from gpu_cep.engine.input.device.gpu_files import GpuFiles
+from gpu_cep.engine.input.device.resident import ResidentTable
+from gpu_cep.engine.input.sources import source_of
+from tests.drawn.queries import whole_language
+from tests.effort import examples
+from tests.engine.input.files import files_of, sifted_cases, told
+from tests.gpu import cudf_stand_in
+from tests.gpu.foreign import strict_if_simulated
+
+LEAST = np.iinfo(np.int64).min
+ROWS = 60
+TABLE = pa.table(
+    {
+        "ts": pa.array(np.arange(ROWS) * 7 % ROWS).cast(pa.timestamp("us", "UTC")),
+        "type": [(None if e % 13 == 5 else "ABC"[e % 3]) for e in range(ROWS)],
+        "large": pa.array([f"{e % 5}" for e in range(ROWS)], pa.large_string()),
+        "at": pa.array([None if e % 7 == 0 else LEAST + e % 5 for e in range(ROWS)]).cast(pa.timestamp("ns")),
+        "ms": pa.array(range(ROWS)).cast(pa.timestamp("ms", "Europe/Berlin")),
+        "b": [None if e % 11 == 0 else e % 3 == 0 for e in range(ROWS)],
+        **{f"i{width}": pa.array([None if e % 5 == 0 else e for e in range(ROWS)], f"int{width}") for width in (8, 16, 32, 64)},
+        **{f"u{width}": pa.array(range(ROWS), f"uint{width}") for width in (8, 16, 32, 64)},
+        "f4": pa.array([float("nan") if e % 5 == 0 else None if e % 5 == 1 else e / 4 for e in range(ROWS)], pa.float32()),
+        "f8": pa.array([-0.0 if e % 2 else e / 3 for e in range(ROWS)]),
+        "day": pa.array(range(ROWS), pa.int32()).cast(pa.date32()),
+        "code": pa.array([f"{e % 4}" for e in range(ROWS)]).dictionary_encode(),
+        "a.b": range(ROWS),
+        "list": [[e] for e in range(ROWS)],
+        "money": pa.array(range(ROWS)).cast(pa.decimal128(19)),
+        "none": pa.nulls(ROWS),
+    }
+)
+# datetime has no nanoseconds
+INTEGERS = pa.schema([field.with_type(pa.int64()) if pa.types.is_timestamp(field.type) else field for field in TABLE.schema])
+BY_ARROW = ["day", "code", "a.b", "list", "money", "none"]
+PATTERN = "PATTERN SEQ(A a, B b) WITHIN 9 microseconds"
+
+
+@pytest.fixture(scope="module")
+def reads():
+    return []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device(device, reads):
+    found = strict_if_simulated(device)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gpu_cep_kernels.device.selection._find_device", lambda: found)
+        patched.setitem(sys.modules, "cudf", cudf_stand_in.module())
+        patched.setitem(sys.modules, "pylibcudf", cudf_stand_in.pylibcudf_module(found, reads))
+        yield found
+
+
+@pytest.fixture
+def path(tmp_path):
+    parquet.write_table(TABLE, tmp_path / "events.parquet", row_group_size=7)
+    return str(tmp_path / "events.parquet")
+
+
+@examples(15, 200)
+@given(st.one_of(whole_language(max_size=12), sifted_cases()), st.sampled_from(("matches", "events", "indices", "count")), st.data())
+def test_the_same_matches_as_by_arrow(case, output, data):
+    group, form = data.draw(st.sampled_from((1, 2, 3, 100))), data.draw(st.sampled_from(("file", "folder", "glob", "dataset")))
+    with patch.object(parquet_files, "_SOME_ROWS", 1), files_of(case.events, group, case.events.num_rows // 2, form) as (files, _):
+        assert told(cep.gpu_files(files), case, output=output, engine="gpu") == told(files, case, output=output)
+
+
+def test_the_same_columns_as_by_arrow(path):
+    part = cep.gpu_files(path).read_part(TABLE.column_names, None)
+    expected = source_of(path).read(TABLE.column_names)
+    assert isinstance(part.table, ResidentTable)
+    assert part.table.schema.equals(expected.schema)
+    # NaN equals NaN, and -0.0 is not 0.0
+    assert repr(part.table.to_arrow().cast(INTEGERS).to_pylist()) == repr(expected.cast(INTEGERS).to_pylist())
+    assert part.schema.equals(expected.schema)
+    assert [name for name, column in part.table.columns.items() if isinstance(column, pa.ChunkedArray)] == BY_ARROW
+
+
+def test_the_least_time_is_no_null(path):
+    query = "PATTERN SEQ(a, b) WHERE a.at < b.at AND b.at IS NOT NULL WITHIN 2 microseconds RETURN a.at AS earlier, b.at AS later"
+    found, expected = (cep.match(files, query, engine=engine) for files, engine in ((cep.gpu_files(path), "gpu"), (path, "cpu")))
+    assert found.num_rows > 0
+    assert found.equals(expected)
+
+
+def test_who_reads_is_told(path):
+    profile = cep.Profile()
+    query = "PATTERN SEQ(A a, B b) WHERE a.day < b.day WITHIN 9 microseconds RETURN a.i8"
+    cep.match(cep.gpu_files(path), query, profile=profile)
+    who = "cuDF reads ts, type, i8 to the card; Arrow reads day (cuDF has no such type: date32[day])"
+    assert who in str(profile)
+    assert who in str(cep.explain(cep.gpu_files(path), query, run=True))
+
+
+def test_row_groups_that_hold_nothing_are_not_read(tmp_path, reads):
+    path = str(tmp_path / "types.parquet")
+    parquet.write_table(pa.table({"ts": range(12), "type": [*"AAACCCCCCBBB"]}), path, row_group_size=3)
+    reads.clear()
+    found = cep.match(cep.gpu_files(path), "PATTERN SEQ(A a, B b) WITHIN 8", output="indices", engine="gpu")
+    assert found.to_pylist() == [{"a": 1, "b": 9}, {"a": 2, "b": 9}]
+    assert reads == [(["ts", "type"], [[0, 3]])]
+
+
+def test_files_that_differ(tmp_path):
+    files = [str(tmp_path / "0.parquet"), str(tmp_path / "1.parquet")]
+    for number, types in enumerate((pa.array(["A"]), pa.array(["B"]).dictionary_encode())):
+        parquet.write_table(pa.table({"ts": [number], "type": types, "x": [1]}), files[number])
+    part = cep.gpu_files(files).read_part(["ts", "type", "x"], None)
+    assert part.told.startswith("cuDF reads ts, x to the card; Arrow reads type (it is ")
+    assert cep.match(cep.gpu_files(files), "PATTERN SEQ(A a, B b) WITHIN 1").to_pylist() == cep.match(
+        files, "PATTERN SEQ(A a, B b) WITHIN 1"
+    ).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"compression": "brotli"}, "compressed by BROTLI"), ({"column_encoding": "DELTA_BINARY_PACKED"}, "encoded by DELTA_BINARY_PACKED")],
+)
+def test_unusual_files_are_read_by_arrow(tmp_path, options, reason):
+    parquet.write_table(pa.table({"ts": [1, 2]}), tmp_path / "x.parquet", use_dictionary=False, **options)
+    part = cep.gpu_files(str(tmp_path / "x.parquet")).read_part(["ts"], None)
+    assert part.told == f"Arrow reads ts (it is {reason})"
+    assert part.table.column(0).to_pylist() == [1, 2]
+
+
+def test_a_type_that_cudf_reads_otherwise_is_noticed(path):
+    with (
+        patch.object(cudf_stand_in, "type_in_cudf", lambda kind: pa.int64() if kind == pa.int8() else kind),
+        pytest.raises(cep.EventError, match="column 'i8': cuDF read int64, where the files have int8"),
+    ):
+        cep.gpu_files(path).read_part(["i8"], None)
+
+
+def test_rows_that_are_missing_are_noticed(path):
+    read = gpu_files.read_row_groups
+    fewer = patch.object(gpu_files, "read_row_groups", lambda paths, groups, columns: read(paths, [own[1:] for own in groups], columns))
+    with fewer, pytest.raises(cep.EventError, match="column 'ts': cuDF read 53 rows of 60"):
+        cep.gpu_files(path).read_part(["ts"], None)
+
+
+def test_files_that_do_not_fit(path, device):
+    with (
+        patch.object(type(device), "free_memory", lambda _: 959),
+        pytest.raises(cep.UnsupportedError, match=r"takes about 960 bytes of the card, of which 959 are free\n.*give the path itself"),
+    ):
+        cep.gpu_files(path).read_part(["ts"], None)
+
+
+def test_files_that_change_are_noticed(path):
+    files = cep.gpu_files(path)
+    parquet.write_table(TABLE.slice(1), path, row_group_size=7)
+    with pytest.raises(cep.EventError, match="replaced, changed or deleted"):
+        files.read_part(["ts"], None)
+
+
+def test_what_cannot_be_read_to_the_card(tmp_path, path):
+    (tmp_path / "x.csv").write_text("ts\n1\n")
+    with pytest.raises(cep.EventError, match="expected paths of Parquet files"):
+        cep.gpu_files(str(tmp_path / "x.csv"))
+    there = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    with pytest.raises(cep.UnsupportedError, match=r"it is not a file of this machine\n.*give the path itself"):
+        cep.gpu_files(dataset.dataset(Path(path).name, filesystem=there))
+    with pytest.raises(cep.UnsupportedError, match="memory= is not supported with gpu_files"):
+        cep.match(cep.gpu_files(path), PATTERN, memory="1GB")
+    with pytest.raises(cep.UnsupportedError, match="not supported with algorithm='brute_force'"):
+        cep.match(cep.gpu_files(path), PATTERN, algorithm="brute_force")
+    with pytest.raises(cep.EventError, match="cannot read GpuFiles; match and explain take it"):
+        cep.match_all(cep.gpu_files(path), {"p": PATTERN})
+
+
+def test_without_cudf(path, monkeypatch):
+    assert isinstance(cep.gpu_files(path), GpuFiles)
+    monkeypatch.setitem(sys.modules, "cudf", None)
+    with pytest.raises(cep.EngineUnavailable, match=r"gpu_files\(\) is not available: .*cudf"):
+        cep.gpu_files(path)
