@@ -9,8 +9,23 @@ LIFTED = "tests/engine/phase_one/test_lifted_matches.py"
 DISJOINT = "tests/engine/phase_one/test_disjoint_matches.py"
 RATES, TRIALS = "tests/engine/phase_one/test_engine_rates.py", "tests/engine/test_trials.py"
 TILES = "tests/engine/phase_one/test_device_tiles.py"
+CUDF = "tests/engine/input/test_cudf_copies.py"
 
 DEVICE = (
+    Fault(
+        "a-slice-of-cudf-has-the-mask-of-the-whole",
+        "gpu_cep/engine/input/device/cudf.py",
+        "open_bits(device, bitmap, column.offset(), len(series))",
+        "open_bits(device, bitmap, 0, len(series))",
+        (CUDF,),
+    ),
+    Fault(
+        "rows-of-files-on-a-card-are-numbered-from-their-own-beginning",
+        "gpu_cep/engine/input/device/gpu_files.py",
+        "(None, None) if wanted is None else files.rows_of(kept)",
+        "(None, None)",
+        (CUDF,),
+    ),
     Fault(
         "streams-of-picked-events-begin-late",
         "gpu_cep/engine/phase_one/device/event_sources.py",
