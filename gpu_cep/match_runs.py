@@ -18,6 +18,7 @@ from gpu_cep.queries.runs import as_reader, is_for_card, is_path, open_source, p
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.input.device.gpu_files import GpuFiles
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
@@ -167,7 +168,9 @@ def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
 
 def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[..., Result]) -> Result:
     """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
-    source = open_source(events)
+    if call.memory is not None and is_for_card(events):
+        raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
+    source = events if is_for_card(events) else open_source(events)
     sliced = None if source is None else _sliced(call, source)
     if sliced is not None:
         return of_slices(sliced)
@@ -175,7 +178,7 @@ def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_
     return of_whole(plan, call.pattern, call.options, read, threads=call.threads, profile=call.profile)
 
 
-def _sliced(call: Call, source: Source) -> SlicedRun | None:
+def _sliced(call: Call, source: Source | GpuFiles) -> SlicedRun | None:
     """Return the run over slices of a source's files; None if they are read at once."""
     from gpu_cep.queries.sliced_plans import plan_slices
 
@@ -183,10 +186,8 @@ def _sliced(call: Call, source: Source) -> SlicedRun | None:
     return None if sliced is None else replace(sliced, threads=call.threads, profile=call.profile)
 
 
-def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any]:
+def _plan_read(call: Call, events: Any, source: Source | GpuFiles | None) -> tuple[Any, Any]:
     """Return the plan over events that are read at once, and these."""
-    if call.memory is not None and is_for_card(events):
-        raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
     plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if call.memory is not None and (source is not None or is_path(events)):
         from gpu_cep.queries.sliced_plans import refuse_large

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.device.gpu_files import READ_THE_PATH, GpuFiles
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.grouped_files import GroupedFiles
@@ -19,7 +20,7 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_field
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.interval_plan import AnyPlan
+from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 
@@ -44,10 +45,16 @@ class DecidedReading:
     files: GroupedFiles
     choice: Choice | None
     reason: str | None = None
+    # reads the files to a card
+    card: GpuFiles | None = None
 
     @property
     def told(self) -> str:
-        """Return how the files are read, in words."""
+        """Return how the files are read, in words, and by whom if others than Arrow read."""
+        return self._how if self.card is None else f"{self._how}; {self.card.tell(self.files.schema.names)}"
+
+    @property
+    def _how(self) -> str:
         if self.choice is None:
             return f"files are read at once: the query cannot be answered by slices of time {self.reason}"
         return self.choice.told
@@ -58,7 +65,7 @@ class DecidedReading:
         return self.choice is not None and (self.choice.cut is not None or self.choice.rewrite is not None)
 
 
-def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
+def plan_slices(source: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
     """Return how a query is run over files slice by slice; None if the events are read at once.
 
     Raises
@@ -73,9 +80,11 @@ def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Se
 
 
 def decide_reading(
-    source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None
+    given: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings, memory: int | None
 ) -> DecidedReading | None:  # fmt: skip
     """Return how a query reads files; None for other sources, and for few events, which are read at once. Raises as :func:`plan_slices`."""
+    card = given if isinstance(given, GpuFiles) else None
+    source = given.source if isinstance(given, GpuFiles) else given
     if lacks_times(source.schema, options):
         return None
     rows = source.count_rows()
@@ -87,13 +96,18 @@ def decide_reading(
     if files is None:
         return None
     narrow, against = narrow_settings(whole.settings, read), reason_against(whole)
+    if card is not None and isinstance(whole, IntervalPlan):
+        against = "on a card, since situations reach from slice to slice"
     if against is not None:
         refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
-        return DecidedReading(whole, narrow, files, None, against)
+        return DecidedReading(whole, narrow, files, None, against, card)
     refuse_known_missing(whole, files)
-    choice = choose_cut(files, whole, memory)
+    choice = choose_cut(files, whole, memory if card is None else card.most_bytes(settings.gpu_memory))
+    if card is not None and choice.rewrite is not None:
+        message = "gpu_files: the events do not fit the card's memory, and are in no order of time, in which slices could be read"
+        raise UnsupportedError([Diagnostic(message, hint=READ_THE_PATH)])
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
-    return DecidedReading(whole, narrow, files, choice)
+    return DecidedReading(whole, narrow, files, choice, card=card)
 
 
 def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None) -> SlicedRun:
@@ -103,7 +117,8 @@ def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory
     choice = bring_into_slices(decided.choice, decided.whole)
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
     assert choice.cut is not None, "they are cut by now"
-    return SlicedRun(plan_over_slices(pattern, given.schema, options, decided.settings), choice.files.compact(), choice.cut, given)
+    plan, files = plan_over_slices(pattern, given.schema, options, decided.settings), choice.files
+    return SlicedRun(plan, files.compact() if decided.card is None else files, choice.cut, given, card=decided.card)
 
 
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:

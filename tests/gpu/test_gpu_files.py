@@ -19,9 +19,13 @@ from gpu_cep.engine.input.device import gpu_files
 from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.sources import source_of
-from tests.drawn.queries import whole_language
+from gpu_cep.queries import sliced_plans
+from tests.conformance.test_untimed_events import holes
+from tests.drawn.queries import AFTER_MATCH, Case, whole_language
 from tests.effort import examples
 from tests.engine.input.files import files_of, sifted_cases, told
+from tests.engine.slices.test_slices import OUTPUTS as SLICED
+from tests.engine.slices.test_slices import in_slices, with_window
 from tests.gpu import cudf_stand_in
 from tests.gpu.foreign import strict_if_simulated
 
@@ -74,12 +78,29 @@ def path(tmp_path):
     return str(tmp_path / "events.parquet")
 
 
-@examples(15, 200)
+@examples(10, 200)
 @given(st.one_of(whole_language(max_size=12), sifted_cases()), st.sampled_from(("matches", "events", "indices", "count")), st.data())
 def test_the_same_matches_as_by_arrow(case, output, data):
     group, form = data.draw(st.sampled_from((1, 2, 3, 100))), data.draw(st.sampled_from(("file", "folder", "glob", "dataset")))
     with patch.object(parquet_files, "_SOME_ROWS", 1), files_of(case.events, group, case.events.num_rows // 2, form) as (files, _):
         assert told(cep.gpu_files(files), case, output=output, engine="gpu") == told(files, case, output=output)
+
+
+@examples(15, 400)
+@given(st.one_of(whole_language(max_size=12), sifted_cases()), st.sampled_from(SLICED), st.sampled_from(AFTER_MATCH), st.data())
+def test_the_same_matches_in_slices(case, output, after_match, data):
+    case = with_window(case)
+    case = Case(case.text, case.events, {name: value for name, value in case.options.items() if name != "after_match"})
+    options, events = {"output": output, "after_match": after_match}, case.events
+    nulls = data.draw(st.sampled_from((None, "error", "drop")))
+    if nulls is not None and "nulls" not in case.options:
+        events, _ = data.draw(holes(events, case.options.get("timestamp", "ts")))
+        options["nulls"] = nulls
+    group, form = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(("file", "folder", "dataset")))
+    with files_of(events, group, events.num_rows // 2, form) as (files, _):
+        expected = told(files, case, **options)
+        with in_slices(data.draw(st.integers(2, 8))):
+            assert told(cep.gpu_files(files), case, engine="gpu", **options) == expected
 
 
 def test_the_same_columns_as_by_arrow(path):
@@ -161,6 +182,46 @@ def test_files_that_do_not_fit(path, device):
         pytest.raises(cep.UnsupportedError, match=r"takes about 960 bytes of the card, of which 959 are free\n.*give the path itself"),
     ):
         cep.gpu_files(path).read_part(["ts"], None)
+
+
+def test_files_that_do_not_fit_are_read_in_slices(tmp_path, reads, monkeypatch):
+    path, rows = str(tmp_path / "ordered.parquet"), 200
+    parquet.write_table(pa.table({"ts": range(rows), "type": [*"ABC"] * 66 + ["A", "B"], "x": np.arange(rows)}), path, row_group_size=5)
+    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
+    monkeypatch.setattr(GpuFiles, "most_bytes", lambda self, asked: 4_000)
+    pattern, profile = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4", cep.Profile()
+    reads.clear()
+    found = cep.match(cep.gpu_files(path), pattern, engine="gpu", output="indices", profile=profile)
+    assert found.equals(cep.match(path, pattern, engine="cpu", output="indices"))
+    assert profile.slices[0] == len(reads) > 3
+    assert profile.source == "cuDF reads ts, type, x to the card"
+    assert max(len(groups) for _, (groups,) in reads) < 10
+    told = str(cep.explain(cep.gpu_files(path), pattern, engine="gpu"))
+    assert "slices of time of at most" in told
+    assert "; cuDF reads ts, type, x to the card" in told
+
+
+@pytest.mark.parametrize("hole", [float("nan"), None])
+def test_times_that_are_missing_in_slices(tmp_path, hole):
+    # a file without statistics is read for each slice
+    for number, times in enumerate(([float(time) for time in range(8)], [hole, 9.0])):
+        events = pa.table({"ts": pa.array(times, pa.float64()), "type": [*"AB"] * (len(times) // 2)})
+        parquet.write_table(events, tmp_path / f"{number}.parquet", row_group_size=2, write_statistics=number == 0)
+    case = Case("PATTERN SEQ(A a, B b) WITHIN 1", pa.table({}), {})
+    with in_slices(3) as slices:
+        found, expected = told(cep.gpu_files(tmp_path), case, engine="gpu"), told(tmp_path, case)
+    assert slices[0] > 1
+    assert found == expected
+    assert "of 10 events" in found[1]
+
+
+def test_without_an_order_of_time_there_are_no_slices(tmp_path, monkeypatch):
+    path = str(tmp_path / "shuffled.parquet")
+    parquet.write_table(pa.table({"ts": np.arange(4_000) * 1_237 % 4_000, "type": [*"AB"] * 2_000}), path, row_group_size=50)
+    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
+    monkeypatch.setattr(GpuFiles, "most_bytes", lambda self, asked: 100_000)
+    with pytest.raises(cep.UnsupportedError, match=r"in no order of time, in which slices could be read\n.*give the path itself"):
+        cep.match(cep.gpu_files(path), "PATTERN SEQ(A a, B b) WITHIN 4", engine="gpu")
 
 
 def test_files_that_change_are_noticed(path):

@@ -70,11 +70,18 @@ class GroupedFiles:
         """
         chosen = self.groups.take(places)
         if self._numbers is None:
-            numbers = RowRuns.of(self.first_rows[places], chosen.rows)
-            return PartOfFiles(self._table(chosen, self.schema.names), self.schema, numbers, self.counts)
+            return PartOfFiles(self._table(chosen, self.schema.names), self.schema, self.numbers_of(places), self.counts)
         table = self._table(chosen, [*self.schema.names, self._numbers])
         held = table.column(self._numbers).to_numpy()
         return PartOfFiles(table.select(self.schema.names), self.schema, held, self.counts)
+
+    def numbers_of(self, places: Numbers) -> RowRuns:
+        """Return the numbers of the rows in the row groups at these ascending places of files whose rows are in order."""
+        return RowRuns.of(self.first_rows[places], self.groups.rows[places])
+
+    def by_file(self, places: Numbers) -> list[tuple[int, list[int]]]:
+        """Return the row groups at these ascending places: the number of each file, and the numbers of its row groups."""
+        return _by_file(self.groups.take(places))
 
     def parts(self, groups: RowGroups, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Give columns of all or of some row groups, some at a time; raises as :meth:`read`."""
@@ -93,10 +100,15 @@ class GroupedFiles:
         return nulls, nans, events
 
     def _table(self, chosen: RowGroups, columns: Sequence[str]) -> pa.Table:
-        files, begins = np.unique(chosen.file, return_index=True)
-        of_files = zip(files.tolist(), np.split(chosen.group, begins[1:]), strict=True) if len(files) else ()
         with reading(self.name):
-            return decode_table(self._files.read_groups(columns, [(file, own.tolist()) for file, own in of_files]))
+            return decode_table(self._files.read_groups(columns, _by_file(chosen)))
+
+
+def _by_file(chosen: RowGroups) -> list[tuple[int, list[int]]]:
+    """Return the number of each file of some row groups, with the numbers that these have in it."""
+    files, begins = np.unique(chosen.file, return_index=True)
+    of_files = zip(files.tolist(), np.split(chosen.group, begins[1:]), strict=True) if len(files) else ()
+    return [(file, own.tolist()) for file, own in of_files]
 
 
 def group_files(

@@ -12,6 +12,7 @@ from gpu_cep.analysis.bound_expressions import Constant
 from gpu_cep.analysis.types import INTEGER
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.positions import positions_of_events
+from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Origin
@@ -91,6 +92,8 @@ class SlicedRun:
     given: GroupedFiles
     threads: int | None = None
     profile: Profile | None = None
+    # reads the files to a card
+    card: GpuFiles | None = None
 
 
 def reason_against(plan: AnyPlan) -> str | None:
@@ -157,7 +160,8 @@ def add_columns(sliced: SlicedPlan, part: PartOfFiles) -> tuple[pa.Table, Origin
         table, schema = table.append_column(name, table.column(column)), schema.append(schema.field(column).with_name(name))
     if sliced.takes:
         name = next(names)
-        table, schema = table.append_column(name, pa.array(_places(whole, table, numbers))), schema.append(pa.field(name, pa.int64()))
+        places = pa.chunked_array([_places(whole, table, numbers)])
+        table, schema = table.append_column(name, places), schema.append(pa.field(name, pa.int64()))
     return table, Origin(schema, numbers)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentTable
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.times import missing_times
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.device.primitives import any_set
 
 
 def refuse_known_missing(plan: Plan, files: GroupedFiles) -> None:
@@ -16,12 +18,24 @@ def refuse_known_missing(plan: Plan, files: GroupedFiles) -> None:
         refuse_missing(plan, files)
 
 
-def refuse_missing_of(plan: Plan, files: GroupedFiles, part: pa.Table) -> None:
+def refuse_missing_of(plan: Plan, files: GroupedFiles, part: pa.Table | ResidentTable) -> None:
     """Raise EventError if timestamps in a part of the files are NULL or NaN, and the query does not leave such events out."""
-    times = part.column(plan.query.column_name(plan.query.timestamp))
-    nan = pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py()
-    if not plan.query.drops_untimed and (times.null_count or nan):
+    if plan.query.drops_untimed:
+        return
+    times = part.column(part.schema.names.index(plan.query.column_name(plan.query.timestamp)))
+    if _are_missing_there(times) if isinstance(times, ResidentNumbers) else _are_missing(times):
         refuse_missing(plan, files)
+
+
+def _are_missing(times: pa.ChunkedArray) -> bool:
+    """Return whether some of the times are NULL or NaN."""
+    return bool(times.null_count or (pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py()))
+
+
+def _are_missing_there(times: ResidentNumbers) -> bool:
+    """Return whether some of the times on a device are NULL or NaN."""
+    values, present = times.array.values, times.present
+    return any_set(values != values) or (present is not None and any_set(present.load(0, len(times)) == 0))
 
 
 def refuse_missing(plan: Plan, files: GroupedFiles) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 AT_ONCE = 2
 # A column of cuDF's has fewer rows.
 _MOST_ROWS = (1 << 31) - 1
-_READ_THE_PATH = "give the path itself: Arrow reads it then, in slices of time if it is large"
+READ_THE_PATH = "give the path itself: Arrow reads it then, in slices of time if it is large"
 
 
 class PartOnCard(NamedTuple):
@@ -72,15 +72,46 @@ class GpuFiles:
         files, columns = _files_of(self.source), list(columns)
         with reading(self.source.name):
             kept = files.kept_groups(columns, None if self.source.decodes(columns) else wanted)
-            chosen = [fragment for fragment in files.subset(kept) if sum(group.num_rows for group in _groups_of(fragment))]
-            reasons = {name: reason_against_column(chosen, name, files.schema.field(name).type) for name in columns}
-            by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
-            by_arrow = [name for name in columns if name not in by_cudf]
-            there = _on_card(files, chosen, by_cudf) if by_cudf else None
-            others = decode_table(files.read_kept(by_arrow, kept)) if by_arrow else None
+            table, told = self._read(columns, files.subset(kept), lambda names: files.read_kept(names, kept))
         schema = pa.schema([self.source.schema.field(name) for name in columns])
         numbers, groups = (None, None) if wanted is None else files.rows_of(kept)
-        return PartOnCard(_beside(there, others, columns), schema, numbers, groups, _told(by_cudf, reasons))
+        return PartOnCard(table, schema, numbers, groups, told)
+
+    def read_groups(self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]]) -> ResidentTable | pa.Table:
+        """Return these columns of some row groups: of each number of a file, those with the numbers in its list. Raises as above."""
+        files = _files_of(self.source)
+        fragments = [files.fragments[number].subset(row_group_ids=own) for number, own in chosen]
+        return self._read(list(columns), fragments, lambda names: files.read_groups(names, chosen))[0]
+
+    def tell(self, columns: Sequence[str]) -> str:
+        """Return who reads which columns of all files, in words."""
+        with reading(self.source.name):
+            reasons = self._reasons(columns, _files_of(self.source).fragments)
+        return _told([name for name in columns if reasons[name] is None], reasons)
+
+    def most_bytes(self, gpu_memory: int | None) -> int:
+        """Return the bytes of the card's memory that events may take together with what a run over them takes."""
+        free = open_device().free_memory()
+        return free if gpu_memory is None else min(free, gpu_memory)
+
+    def _read(
+        self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment], by_arrow: Callable[[list[str]], pa.Table]
+    ) -> tuple[ResidentTable | pa.Table, str]:  # fmt: skip
+        """Return columns of all rows of some fragments, and who reads them; `by_arrow` reads those that are Arrow's."""
+        files = _files_of(self.source)
+        chosen = [fragment for fragment in fragments if sum(group.num_rows for group in _groups_of(fragment))]
+        reasons = self._reasons(columns, chosen)
+        by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
+        others = [name for name in columns if name not in by_cudf]
+        there = _on_card(files, chosen, by_cudf) if by_cudf else None
+        return _beside(there, decode_table(by_arrow(others)) if others else None, columns), _told(by_cudf, reasons)
+
+    def _reasons(self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment]) -> dict[str, str | None]:
+        """Return for each column why Arrow must read it of some files; None if cuDF reads it."""
+        for fragment in fragments:
+            fragment.ensure_complete_metadata()
+        schema = _files_of(self.source).schema
+        return {name: reason_against_column(fragments, name, schema.field(name).type) for name in columns}
 
 
 def gpu_files(files: Any) -> GpuFiles:
@@ -88,9 +119,10 @@ def gpu_files(files: Any) -> GpuFiles:
 
     ``match(gpu_files("events/*.parquet"), pattern)`` reads the columns and row groups that
     ``match("events/*.parquet", pattern)`` reads, and finds the same matches. cuDF reads bool,
-    integers, floats, text and timestamps, all at once: they must fit the card's memory. Other
-    columns are read by Arrow; ``explain`` and a `profile` say which, and why. It has been tested
-    with a stand-in for cuDF only.
+    integers, floats, text and timestamps. Other columns are read by Arrow; ``explain`` and a
+    `profile` say which, and why. Event patterns over files that do not fit the card's memory, or
+    `gpu_memory`, are matched in slices of time, if files are about in the order of time. It has
+    been tested with a stand-in for cuDF only.
 
     Parameters
     ----------
@@ -114,7 +146,7 @@ def gpu_files(files: Any) -> GpuFiles:
         raise EventError(f"gpu_files: cannot read {type(files).__name__} {files!r:.60}; expected paths of Parquet files, or a data set")
     reason = next((why for fragment in source.files.fragments if (why := _reason_against(fragment)) is not None), None)
     if reason is not None:
-        raise UnsupportedError([Diagnostic(f"gpu_files: cuDF does not read {source.name}: {reason}", hint=_READ_THE_PATH)])
+        raise UnsupportedError([Diagnostic(f"gpu_files: cuDF does not read {source.name}: {reason}", hint=READ_THE_PATH)])
     return GpuFiles(source)
 
 
@@ -164,7 +196,7 @@ def _refuse_large(device: Device, needed: int, rows: int) -> None:
         message = f"to read the events takes about {needed:,} bytes of the card, of which {free:,} are free"
     else:
         return
-    raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=_READ_THE_PATH)])
+    raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=READ_THE_PATH)])
 
 
 def _beside(there: ResidentTable | None, others: pa.Table | None, columns: Sequence[str]) -> ResidentTable | pa.Table:

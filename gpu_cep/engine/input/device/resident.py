@@ -195,6 +195,10 @@ class ResidentTable:
         """Return a column by its place in the schema."""
         return self.columns[self.schema.names[place]]
 
+    def append_column(self, name: str, column: AnyColumn) -> ResidentTable:
+        """Return the table with a column behind the others."""
+        return ResidentTable(self.device, {**self.columns, name: column})
+
     def to_arrow(self) -> pa.Table:
         """Return the whole table on the host."""
         host = [column if isinstance(column, pa.ChunkedArray) else column.to_arrow() for column in self.columns.values()]
