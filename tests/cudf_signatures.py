@@ -1,7 +1,7 @@
-"""Which functions and attributes of cuDF our sources use, and what cuDF's own sources say of these.
+"""Which functions and attributes of cuDF and RMM our sources use, and what their own sources say of these.
 
-`python -m tests.cudf_signatures CUDF.whl PYLIBCUDF.whl` writes what the wheels say to a file beside
-this one, by which tests go. (`pip download --no-deps cudf-cu12 pylibcudf-cu12` brings the wheels.)
+`python -m tests.cudf_signatures *.whl` writes what the wheels say to a file beside this one, by which
+tests go. (`pip download --no-deps cudf-cu12 pylibcudf-cu12 rmm-cu12` brings the wheels.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ from zipfile import ZipFile
 from tests.cupy_signatures import Documented, refusal
 
 TOLD = Path(__file__).with_suffix(".json")
-SOURCES = [Path(__file__).resolve().parents[1] / "gpu_cep/engine/input/device" / name for name in ("cudf.py", "read_frames.py")]
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = [
+    *(ROOT / "gpu_cep/engine/input/device" / name for name in ("cudf.py", "read_frames.py")),
+    ROOT / "kernels/gpu_cep_kernels/device/rmm_pool.py",
+]
 # What a name stands for in our sources.
 NAMES = {
     "cudf": "cudf",
@@ -28,6 +32,8 @@ NAMES = {
     "column": "Column",
     "parquet": "pylibcudf.io.parquet",
     "options": "ParquetReaderOptions",
+    "rmm": "rmm",
+    "pool": "PoolMemoryResource",
 }
 # What functions and attributes of cuDF give that is cuDF's again.
 GIVEN = {
@@ -37,6 +43,7 @@ GIVEN = {
     "Series.cat": "CategoricalAccessor",
     "CategoricalAccessor.codes": "Series",
     "CategoricalAccessor.categories": "Index",
+    "rmm.mr": "rmm.mr",
     "pylibcudf.io": "pylibcudf.io",
     "pylibcudf.io.parquet": "pylibcudf.io.parquet",
     "pylibcudf.io.parquet.ParquetReaderOptions": "ParquetReaderOptions",
@@ -48,15 +55,17 @@ MODULES = {
     "cudf": ("cudf/__init__.py", "cudf/io/parquet.py"),
     "cudf.api": ("cudf/api/__init__.py",),
     "cudf.api.types": ("cudf/api/types.py",),
+    "rmm": ("rmm/__init__.py",),
+    "rmm.mr": ("rmm/mr/__init__.py",),
     "pylibcudf": ("pylibcudf/__init__.py",),
     "pylibcudf.io": ("pylibcudf/io/__init__.py",),
     "pylibcudf.io.parquet": ("pylibcudf/io/parquet.pyi",),
 }
 CLASSES = (
     "Series", "Index", "DataFrame", "CategoricalAccessor", "CategoricalDtype", "Column", "ParquetReaderOptions",
-    "ParquetReaderOptionsBuilder",
+    "ParquetReaderOptionsBuilder", "PoolMemoryResource",
 )  # fmt: skip
-STUBS = ("pylibcudf/column.pyi", "pylibcudf/io/parquet.pyi")
+STUBS = ("pylibcudf/column.pyi", "pylibcudf/io/parquet.pyi", "rmm/pylibrmm/memory_resource/_memory_resource.pyi")
 
 
 class Use(NamedTuple):
@@ -121,7 +130,7 @@ def _texts_of(wheels: list[Path]) -> Iterator[tuple[str, str]]:
     for wheel in wheels:
         with ZipFile(wheel) as held:
             for name in held.namelist():
-                if (name.startswith(("cudf/", "pylibcudf/")) and name.endswith(".py")) or name in STUBS:
+                if (name.startswith(("cudf/", "pylibcudf/", "rmm/")) and name.endswith(".py")) or name in STUBS:
                     yield name, held.read(name).decode()
 
 

@@ -28,6 +28,16 @@ class NullableDtype:
         self.numpy_dtype = numpy_dtype
 
 
+class OwnDtype:
+    """A type of cuDF's own, for decimals, lists and structs."""
+
+    def __init__(self, arrow):
+        self._arrow = arrow
+
+    def __repr__(self):
+        return str(self._arrow)
+
+
 class CategoricalDtype:
     def __init__(self, categories, ordered):
         self.categories = categories
@@ -47,6 +57,8 @@ def dtype_of(arrow, text):
         return text
     if pa.types.is_timestamp(arrow) and arrow.tz is not None:
         return DatetimeTZDtype()
+    if pa.types.is_decimal(arrow) or pa.types.is_nested(arrow):
+        return OwnDtype(arrow)
     plain = np.dtype(arrow.to_pandas_dtype())
     return NullableDtype(plain) if text is not OBJECT and plain.kind == "i" else plain
 

@@ -84,6 +84,9 @@ def test_columns_of_a_frame_beside_arrays(device):
     ("column", "message"),
     [
         (pa.array([0], pa.timestamp("us", "UTC")), r"a cudf column of datetime64\[us, UTC\] cannot be read on the device; supported are"),
+        (pa.array([1]).cast(pa.decimal128(19)), r"a cudf column of decimal128"),
+        (pa.array([[1]]), r"a cudf column of list"),
+        (pa.array([{"x": 1}]), r"a cudf column of struct"),
         (pa.array([1]).dictionary_encode(), r"a cudf column of category.*events.to_arrow\(\) brings the table to the host"),
     ],
 )

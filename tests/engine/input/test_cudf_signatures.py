@@ -1,4 +1,4 @@
-"""What we use of cuDF is there in cuDF's own sources, with the parameters that we give."""
+"""What we use of cuDF and RMM is there in their own sources, with the parameters that we give."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def test_cudf_has_what_is_used():
         Use("Column", "offset", 0),
         Use("pylibcudf.io.parquet", "read_parquet", 1),
         Use("ParquetReaderOptions", "set_row_groups", 1),
+        Use("PoolMemoryResource", "pool_size", 0),
     }
     assert [fault for use in used if (fault := fault_of(use, SAID))] == []
 
