@@ -31,6 +31,7 @@ NAMES = {
     "pylibcudf": "pylibcudf",
     "column": "Column",
     "parquet": "pylibcudf.io.parquet",
+    "builder": "ParquetReaderOptionsBuilder",
     "options": "ParquetReaderOptions",
     "rmm": "rmm",
     "pool": "PoolMemoryResource",
@@ -49,6 +50,7 @@ GIVEN = {
     "pylibcudf.io.parquet.ParquetReaderOptions": "ParquetReaderOptions",
     "ParquetReaderOptions.builder": "ParquetReaderOptionsBuilder",
     "ParquetReaderOptionsBuilder.use_pandas_metadata": "ParquetReaderOptionsBuilder",
+    "ParquetReaderOptionsBuilder.allow_mismatched_pq_schemas": "ParquetReaderOptionsBuilder",
 }
 # Where the functions of modules are defined.
 MODULES = {

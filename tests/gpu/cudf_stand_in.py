@@ -218,8 +218,9 @@ def is_string_dtype(dtype):
 class ParquetReaderOptions:
     """What a reader of pylibcudf is to read."""
 
-    def __init__(self, source):
+    def __init__(self, source, allows):
         self.source = source
+        self.allows = allows
 
     @staticmethod
     def builder(source):
@@ -235,13 +236,18 @@ class ParquetReaderOptions:
 class ParquetReaderOptionsBuilder:
     def __init__(self, source):
         self._source = source
+        self._allows = False
+
+    def allow_mismatched_pq_schemas(self, val):
+        self._allows = val
+        return self
 
     def use_pandas_metadata(self, val):
         assert not val
         return self
 
     def build(self):
-        return ParquetReaderOptions(self._source)
+        return ParquetReaderOptions(self._source, self._allows)
 
 
 def pylibcudf_module(device, reads):
@@ -249,8 +255,10 @@ def pylibcudf_module(device, reads):
 
     def read_parquet(options, stream=None, mr=None, parquet_metadatas=None):
         reads.append((options.col_names, options.row_groups))
-        sources = zip(options.source, options.row_groups, strict=True)
-        parts = [parquet.ParquetFile(path).read_row_groups(groups, options.col_names) for path, groups in sources]
+        files = [parquet.ParquetFile(path) for path in options.source]
+        check_schemas(files, options)
+        sources = zip(files, options.row_groups, strict=True)
+        parts = [file.read_row_groups(groups, options.col_names) for file, groups in sources]
         plain = [pa.table([column.cast(type_in_cudf(column.type)) for column in part.columns], part.column_names) for part in parts]
         return types.SimpleNamespace(device=device, table=pa.concat_tables(plain))
 
@@ -258,6 +266,18 @@ def pylibcudf_module(device, reads):
     reader = types.SimpleNamespace(ParquetReaderOptions=ParquetReaderOptions, read_parquet=read_parquet)
     found.io = types.SimpleNamespace(SourceInfo=list, parquet=reader)
     return found
+
+
+def check_schemas(files, options):
+    """Raise ValueError if files differ, or where that is allowed, in a column that is read, as libcudf does."""
+    if not options.allows and not all(file.schema.equals(files[0].schema) for file in files):
+        raise ValueError("All sources must have the same schema")
+    for name in options.col_names:
+        fields = [file.schema_arrow.field(name) for file in files]
+        columns = [file.schema.column(file.schema_arrow.names.index(name)) for file in files]
+        told = {(each.physical_type, each.converted_type, str(field.metadata)) for each, field in zip(columns, fields, strict=True)}
+        if len(told) > 1:
+            raise ValueError(f"Encountered mismatching data type or schema across the Parquet sources for column '{name}'")
 
 
 def type_in_cudf(kind):

@@ -142,12 +142,22 @@ def test_row_groups_that_hold_nothing_are_not_read(tmp_path, reads):
 def test_files_that_differ(tmp_path):
     files = [str(tmp_path / "0.parquet"), str(tmp_path / "1.parquet")]
     for number, types in enumerate((pa.array(["A"]), pa.array(["B"]).dictionary_encode())):
-        parquet.write_table(pa.table({"ts": [number], "type": types, "x": [1]}), files[number])
-    part = cep.gpu_files(files).read_part(["ts", "type", "x"], None)
+        named = pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": str(number + 7).encode()})
+        columns = {"ts": [number], "type": types, "x": [1], "id": [2], f"other {number}": ["x"]}
+        table = pa.table(columns)
+        parquet.write_table(table.cast(table.schema.set(3, named)), files[number])
+    part = cep.gpu_files(files).read_part(["ts", "type", "x", "id"], None)
     assert part.told.startswith("cuDF reads ts, x to the card; Arrow reads type (it is ")
-    assert cep.match(cep.gpu_files(files), "PATTERN SEQ(A a, B b) WITHIN 1").to_pylist() == cep.match(
-        files, "PATTERN SEQ(A a, B b) WITHIN 1"
-    ).to_pylist()
+    assert part.told.endswith("id (files describe it unlike each other)")
+    found, expected = (cep.match(each, "PATTERN SEQ(A a, B b) WITHIN 1") for each in (cep.gpu_files(files), files))
+    assert found.num_rows == 1
+    assert found.equals(expected)
+
+
+def test_what_cudf_says_is_told(path):
+    damaged = patch.object(gpu_files, "read_row_groups", side_effect=RuntimeError("page 3 is damaged"))
+    with damaged, pytest.raises(cep.EventError, match="cuDF cannot read columns ts: page 3 is damaged; give the path itself"):
+        cep.gpu_files(path).read_part(["ts"], None)
 
 
 @pytest.mark.parametrize(

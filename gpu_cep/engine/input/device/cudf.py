@@ -41,7 +41,9 @@ def read_row_groups(paths: Sequence[str], groups: Sequence[Sequence[int]], colum
 
     parquet = pylibcudf.io.parquet
     # cudf.read_parquet would make an index of what pandas had as one
-    options = parquet.ParquetReaderOptions.builder(pylibcudf.io.SourceInfo(list(paths))).use_pandas_metadata(False).build()
+    builder = parquet.ParquetReaderOptions.builder(pylibcudf.io.SourceInfo(list(paths)))
+    # files may differ in columns that are not read
+    options = builder.use_pandas_metadata(False).allow_mismatched_pq_schemas(True).build()
     options.set_row_groups([list(own) for own in groups])
     options.set_column_names(list(columns))
     return cudf.DataFrame.from_pylibcudf(parquet.read_parquet(options))

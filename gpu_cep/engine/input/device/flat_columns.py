@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ _TESTS = (
 )  # fmt: skip
 
 
-def reason_against_column(fragments: Iterable[dataset.ParquetFileFragment], name: str, kind: pa.DataType) -> str | None:
+def reason_against_column(fragments: Sequence[dataset.ParquetFileFragment], name: str, kind: pa.DataType) -> str | None:
     """Return why Arrow must read a column of type `kind`; None if cuDF gives the same values, types and NULLs.
 
     The fragments have their footers.
@@ -30,13 +30,16 @@ def reason_against_column(fragments: Iterable[dataset.ParquetFileFragment], name
         return "cuDF takes the dot in its name for that of a field"
     if not any(test(kind) for test in _TESTS):
         return f"cuDF has no such type: {kind}"
-    return next((reason for fragment in fragments if (reason := _reason_in_file(fragment, name, kind)) is not None), None)
+    reason = next((why for fragment in fragments if (why := _reason_in_file(fragment, name, kind)) is not None), None)
+    if reason is None and len({_description(fragment, name) for fragment in fragments}) > 1:
+        return "files describe it unlike each other"
+    return reason
 
 
 def _reason_in_file(fragment: dataset.ParquetFileFragment, name: str, kind: pa.DataType) -> str | None:
     """Return why Arrow must read a column of a file."""
     footer, own = fragment.metadata, fragment.physical_schema
-    place = next((number for number in range(len(footer.schema)) if footer.schema.column(number).path == name), None)
+    place = _place(fragment, name)
     if place is None:
         return "a file lacks it"
     if own.field(name).type != kind:
@@ -44,6 +47,19 @@ def _reason_in_file(fragment: dataset.ParquetFileFragment, name: str, kind: pa.D
     if not _is_stored_as(footer.schema.column(place), kind):
         return f"a file stores {kind} as {footer.schema.column(place).physical_type}"
     return next((reason for group in fragment.row_groups if (reason := _odd_chunk(footer.row_group(group.id).column(place)))), None)
+
+
+def _place(fragment: dataset.ParquetFileFragment, name: str) -> int | None:
+    """Return the place of a flat column in a file; None if the file lacks it."""
+    schema = fragment.metadata.schema
+    return next((number for number in range(len(schema)) if schema.column(number).path == name), None)
+
+
+def _description(fragment: dataset.ParquetFileFragment, name: str) -> tuple[object, ...]:
+    """Return what cuDF wants to be the same of a column in all files that it reads together."""
+    place, metadata = _place(fragment, name), fragment.physical_schema.field(name).metadata or {}
+    column = fragment.metadata.schema.column(place)
+    return column.physical_type, column.converted_type, metadata.get(b"PARQUET:field_id")
 
 
 def _is_stored_as(column: parquet.ColumnSchema, kind: pa.DataType) -> bool:

@@ -179,12 +179,20 @@ def _on_card(files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment],
     _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows)
     runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
     with reading_files(files.states, chosen, files.schema, columns):
-        frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
+        frame = _read_by_cudf([path for path, _ in runs], [groups for _, groups in runs], columns)
     opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
     for name, column in opened.items():
         if len(column) != rows:
             raise EventError(f"column {name!r}: cuDF read {len(column):,} rows of {rows:,}")
     return ResidentTable(device, opened)
+
+
+def _read_by_cudf(paths: Sequence[str], groups: Sequence[Sequence[int]], columns: Sequence[str]) -> Any:
+    """Return columns of row groups of files; raise EventError if cuDF cannot read them."""
+    try:
+        return read_row_groups(paths, groups, columns)
+    except (RuntimeError, ValueError) as fault:
+        raise EventError(f"cuDF cannot read columns {', '.join(columns)}: {fault}; {READ_THE_PATH}") from fault
 
 
 def _refuse_large(device: Device, needed: int, rows: int) -> None:
