@@ -22,7 +22,7 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
-from gpu_cep.queries.runs import is_for_card, open_source, plan_events, read_rows, run_engine, run_row_pattern
+from gpu_cep.queries.runs import open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.queries.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.queries.sliced_runs import read_slices
 
@@ -74,7 +74,7 @@ def explain_query(
         Any other error that :func:`gpu_cep.match` raises.
     """
     query = as_query(pattern)
-    source = events if is_for_card(events) else open_source(events)
+    source = open_files(events, memory)
     decided = None if source is None else decide_reading(source, pattern, options, settings, memory)
     if decided is not None and decided.is_cut:
         return _explain_slices(decided, pattern, options, memory, threads, profile)

@@ -13,7 +13,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern
-from gpu_cep.queries.runs import as_reader, is_for_card, is_path, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
+from gpu_cep.queries.runs import as_reader, is_path, open_files, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,9 +168,7 @@ def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
 
 def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[..., Result]) -> Result:
     """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
-    if call.memory is not None and is_for_card(events):
-        raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
-    source = events if is_for_card(events) else open_source(events)
+    source = open_files(events, call.memory)
     sliced = None if source is None else _sliced(call, source)
     if sliced is not None:
         return of_slices(sliced)

@@ -133,6 +133,19 @@ def is_for_card(events: Any) -> bool:
     return isinstance(events, GpuFiles)
 
 
+def open_files(events: Any, memory: int | None) -> Source | GpuFiles | None:
+    """Return the events as a source of columns, or as files that cuDF reads to a card; None if they are read as a whole.
+
+    Raises UnsupportedError if the caller bounds the host's `memory` for what a card takes, and as reading does.
+    """
+    if not is_for_card(events):
+        return open_source(events)
+    if memory is not None:
+        raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
+    given: GpuFiles = events
+    return given
+
+
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
 def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query, and the events: of a source, only what the query reads.

@@ -248,8 +248,9 @@ def test_what_cannot_be_read_to_the_card(tmp_path, path):
     there = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     with pytest.raises(cep.UnsupportedError, match=r"it is not a file of this machine\n.*give the path itself"):
         cep.gpu_files(dataset.dataset(Path(path).name, filesystem=there))
-    with pytest.raises(cep.UnsupportedError, match="memory= is not supported with gpu_files"):
-        cep.match(cep.gpu_files(path), PATTERN, memory="1GB")
+    for call in (cep.match, cep.explain):
+        with pytest.raises(cep.UnsupportedError, match="memory= is not supported with gpu_files"):
+            call(cep.gpu_files(path), PATTERN, memory="1GB")
     with pytest.raises(cep.UnsupportedError, match="not supported with algorithm='brute_force'"):
         cep.match(cep.gpu_files(path), PATTERN, algorithm="brute_force")
     with pytest.raises(cep.EventError, match="cannot read GpuFiles; match and explain take it"):
