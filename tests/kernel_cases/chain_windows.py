@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.lowering.chains import chain_of_negations
+from gpu_cep.engine.lowering.chains import with_negations
 from gpu_cep.engine.lowering.judgements import NegationJudgement
 from gpu_cep_kernels.automaton import chain_windows
-from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
+from gpu_cep_kernels.automaton.chain_negations import ChainNegations, rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
     ChainMatches,
     ChainWalk,
@@ -63,9 +63,11 @@ def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
     _, (going, windows, following, chained, chain, walk, scratch, runs, matches) = _walking(size, random, slots, negated=True, **given)
     walk_chain_windows(0, len(going), 0, going, windows, following, chained, chain, walk, scratch, runs, matches)
     judged = [[NegationJudgement(0, (_LAST_A, CURRENT))], [NegationJudgement(2, (_LAST_A, CURRENT))]]
-    negated = chain_of_negations(judged, 3, criteria.conditions.table, [condition.code for condition in QUANTIFIED])
-    found = np.flatnonzero(runs.numbers[RunNumber.DEPTH] > 0)
-    return Call(len(found), (found, chained.conditions, negated, criteria.negations, scratch, runs))
+    both = with_negations(chain, judged, criteria.conditions.table, [condition.code for condition in QUANTIFIED])
+    found, table = np.flatnonzero(runs.numbers[RunNumber.DEPTH] > 0), criteria.negations
+    scopes = {"after": np.array([1, 0]), "before": np.array([2, -1])}
+    negations = ChainNegations(**{name: getattr(table, name) for name in ChainNegations._fields} | scopes)
+    return Call(len(found), (found, chained.conditions, both, negations, scratch, runs))
 
 
 # The slot of a's last event, as conditions name it.

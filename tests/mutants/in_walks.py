@@ -122,8 +122,8 @@ DEVICE_WALKS = (
     Fault(
         "a-scope-begins-behind-the-first-event-of-a-binding",
         "kernels/gpu_cep_kernels/automaton/chain_negations.py",
-        "slots[2 * negations.after[k] + 1]",
-        "slots[2 * negations.after[k]]",
+        "slots[2 * after + 1]",
+        "slots[2 * after]",
         (WALKS,),
     ),
     Fault(
@@ -185,8 +185,8 @@ DEVICE_WALKS = (
     Fault(
         "an-event-that-two-scopes-hold-is-judged-by-the-first",
         "kernels/gpu_cep_kernels/automaton/chain_negations.py",
-        "ruled_out = all_hold(n, conditions, judged, slots, path)",
-        "ruled_out = all_hold(0, conditions, judged, slots, path)",
+        "base, group = conditions.base, slots.size - 1 + n",
+        "base, group = conditions.base, slots.size - 1",
         (WALKS,),
     ),
     Fault(

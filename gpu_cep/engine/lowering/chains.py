@@ -6,7 +6,6 @@ Each variable binds an event at least. A chain with negations has judgements of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.chain_judgements import Chain, Mean, Sieve
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FIRST_ONLY, FURTHER_ONLY, Judgements
 from gpu_cep_kernels.rules.scalars import COMPARISONS, EQ, GE, GT, LE, LT, NE
-from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable, PatternTable
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable, Ints, PatternTable
 
 Code = Sequence[Instruction]
 
@@ -25,13 +24,6 @@ _MIRRORED = {EQ: EQ, NE: NE, LT: GT, LE: GE, GT: LT, GE: LE}
 _QUOTIENT, _COLUMN = ("load_aggregate_float", "load_count", "float_of_int", "div_float"), "load_float"
 _NO_MEAN = (-1, 0, 0, 0, 0)
 _NO_COMPARISON = (BY_PROGRAM, 0, 0, 0, 0)
-
-
-class NegatedChain(NamedTuple):
-    """Hold the judgements of a chain, and those of its negations: group n of these has negation n's."""
-
-    positive: Chain
-    negated: Chain
 
 
 def chain_of(
@@ -61,26 +53,30 @@ def chain_of(
     )
 
 
-def chain_of_negations(
-    judged: Sequence[Sequence[NegationJudgement]], variables: int, conditions: ConditionTable, codes: Sequence[Code]
+def with_negations(
+    chain: Chain, judged: Sequence[Sequence[NegationJudgement]], conditions: ConditionTable, codes: Sequence[Code]
 ) -> Chain:  # fmt: skip
-    """Return the judgements of negations beside a chain of so many `variables`, without a sieve."""
-    every = [each for own in judged for each in own]
+    """Return the judgements of a chain with those of its negations in groups behind; its sieve has none of them."""
+    every, variables = [each for own in judged for each in own], len(chain.first) // 2
     roles = [each.slots for each in every]
     left, right = (
         [(*each.slots, CURRENT)[role[each.condition]] for each in every] for role in (conditions.left_role, conditions.right_role)
     )
-    no_numbers = np.empty(0, np.int64)
     return Chain(
-        first=offsets([len(own) for own in judged]),
-        condition=np.array([each.condition for each in every], np.int64),
-        left=_slots(left, variables),
-        right=_slots(right, variables),
-        mean=_means([codes[each.condition] for each in every], roles, variables),
-        slot_first=offsets([len(slots) for slots in roles]),
-        slot=_slots([slot for slots in roles for slot in slots], variables),
-        sieve=Sieve(no_numbers, no_numbers, no_numbers, no_numbers, no_numbers, np.empty(0, np.bool_)),
+        first=_lists_behind(chain.first, [len(own) for own in judged]),
+        condition=np.append(chain.condition, [each.condition for each in every]).astype(np.int64),
+        left=np.append(chain.left, _slots(left, variables)),
+        right=np.append(chain.right, _slots(right, variables)),
+        mean=Mean(*map(np.append, chain.mean, _means([codes[each.condition] for each in every], roles, variables))),
+        slot_first=_lists_behind(chain.slot_first, [len(slots) for slots in roles]),
+        slot=np.append(chain.slot, _slots([slot for slots in roles for slot in slots], variables)),
+        sieve=chain.sieve,
     )
+
+
+def _lists_behind(begins: Ints, sizes: Sequence[int]) -> Ints:
+    """Return where lists begin, and where the last one ends, with further lists of these sizes behind them."""
+    return np.append(begins, begins[-1] + offsets(sizes)[1:])
 
 
 def _decided(v: int, judgements: Judgements, other: int) -> list[int]:

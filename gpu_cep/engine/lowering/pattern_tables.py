@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.lowering.chains import NegatedChain, chain_of, chain_of_negations
+from gpu_cep.engine.lowering.chains import chain_of, with_negations
 from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.judgements import judgements, negation_judgements
 from gpu_cep.engine.lowering.jump_tables import jump_table
@@ -69,7 +69,7 @@ class MatcherTables:
     jumps: JumpTable
     judgements: Judgements | None
     chain: Chain | None
-    negated_chain: NegatedChain | None
+    negated_chain: Chain | None
     minimal: int
     fewest: int
     of_singles: bool
@@ -193,8 +193,8 @@ def _chain(branch: PlannedBranch, pattern: PatternTable, judged: Judgements | No
     return None if judged is None else chain_of(pattern, judged, conditions, _codes(branch))
 
 
-def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | None, conditions: ConditionTable) -> NegatedChain | None:
-    """Return what a walk over a chain and its negations judge.
+def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | None, conditions: ConditionTable) -> Chain | None:
+    """Return what a walk over a chain and its negations judge; group 2 V + n has negation n's judgements.
 
     None if it has no negations, or they read more than the ends of bindings, or a variable that may
     bind several events stands on neither side of a negation: some of them might then lie in a scope.
@@ -204,7 +204,7 @@ def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | 
     judged = negation_judgements(branch, pattern, conditions) if sided and branch.negations else None
     if chain is None or judged is None:
         return None
-    return NegatedChain(chain, chain_of_negations(judged, len(pattern.order), conditions, _codes(branch)))
+    return with_negations(chain, judged, conditions, _codes(branch))
 
 
 def _codes(branch: PlannedBranch) -> list[tuple[Instruction, ...]]:

@@ -13,6 +13,7 @@ import numpy as np
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import PlannedBranch, PlannedNegation
+from gpu_cep_kernels.rules.tables import Ints
 
 
 @while_alive
@@ -30,6 +31,14 @@ def scope_fields(branch: PlannedBranch) -> dict[str, Any]:
         "before_first": offsets([len(before) for _, before in bounds]),
         "before": np.array([v for _, before in bounds for v in before], np.int64),
     }
+
+
+@while_alive
+def chain_scopes(branch: PlannedBranch) -> tuple[Ints, Ints]:
+    """Return the variable behind which the scope of each negation of a chain begins, and the one before which it ends; −1: a window."""
+    bounds = [scope_bounds(branch, negation) for negation in branch.negations]
+    after, before = ([next(iter(own), -1) for own in side] for side in zip(*bounds, strict=True))
+    return np.array(after, np.int64), np.array(before, np.int64)
 
 
 def scope_bounds(branch: PlannedBranch, negation: PlannedNegation) -> tuple[tuple[int, ...], tuple[int, ...]]:

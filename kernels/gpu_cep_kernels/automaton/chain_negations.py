@@ -7,33 +7,33 @@ they bound scopes, and an event of a match that lies in a scope is one of them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold
 from gpu_cep_kernels.automaton.chain_windows import ChainConditions, ChainPath, ChainRuns, ChainScratch, RunNumber
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.rules.negation import first_in_scope, is_too_late, stream_of
-from gpu_cep_kernels.rules.tables import AggregateValues, Ints, NegationTable, PathState, Registers
+from gpu_cep_kernels.rules.tables import AggregateValues, Ints, PathState, Registers
 from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath
 
 
-@rule
-def _latest_before(n: int, base: int, negations: NegationTable, slots: Ints) -> int:
-    """Return the last of the events behind which negation n's scope begins; −1 if the window alone bounds it."""
-    latest = -1
-    for k in range(negations.after_first[n], negations.after_first[n + 1]):
-        latest = max(latest, slots[2 * negations.after[k] + 1] - base)
-    return latest
+class ChainNegations(NamedTuple):
+    """List the negations beside a chain; all else is as the fields of the same names of NegationTable.
 
+    - after[n], before[n]: the variables behind which negation n's scope begins, and before which it ends; −1: the window bounds it.
+    """
 
-@rule
-def _earliest_behind(n: int, base: int, negations: NegationTable, slots: Ints) -> int:
-    """Return the first of the events before which negation n's scope ends; −1 if the window alone bounds it."""
-    earliest = -1
-    for k in range(negations.before_first[n], negations.before_first[n + 1]):
-        event = slots[2 * negations.before[k]] - base
-        earliest = event if earliest < 0 else min(earliest, event)
-    return earliest
+    place_first: Ints
+    places: Ints
+    after: Ints
+    before: Ints
+    streams: Ints
+    times: npt.NDArray[np.generic]
+    clock: npt.NDArray[np.generic]
+    length: np.generic
 
 
 @rule
@@ -47,15 +47,16 @@ def _is_bound(event: int, slots: Ints) -> bool:
 
 @rule
 def _is_ruled_out(
-    n: int, stream: int, conditions: JudgedConditions, judged: Chain, negations: NegationTable, slots: Ints, path: JudgingPath
+    n: int, stream: int, conditions: JudgedConditions, chain: Chain, negations: ChainNegations, slots: Ints, path: JudgingPath
 ) -> bool:  # fmt: skip
     """Return whether an event in the scope of negation n, but not of the match, satisfies its conditions.
 
     The slots hold the ends of the match's bindings.
     """
-    base = conditions.base
-    first, last = slots[0] - base, slots[slots.size - 2] - base
-    latest, earliest = _latest_before(n, base, negations, slots), _earliest_behind(n, base, negations, slots)
+    base, group = conditions.base, slots.size - 1 + n
+    first, last, after, before = slots[0] - base, slots[slots.size - 2] - base, negations.after[n], negations.before[n]
+    latest = slots[2 * after + 1] - base if after >= 0 else -1
+    earliest = slots[2 * before] - base if before >= 0 else -1
     k = first_in_scope(n, latest, last, stream, 0, negations)
     ruled_out, inside = False, True
     while k < negations.place_first[n + 1] and inside and not ruled_out:
@@ -63,14 +64,14 @@ def _is_ruled_out(
         inside = not is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(base + place, slots):
             slots[slots.size - 1] = base + place
-            ruled_out = all_hold(n, conditions, judged, slots, path)
+            ruled_out = all_hold(group, conditions, chain, slots, path)
         k += 1
     return ruled_out
 
 
 @kernel(writes=("runs",), scratch=("scratch",))
 def rule_out_runs(
-    low: int, high: int, slot: int, found: Any, conditions: ChainConditions, judged: Chain, negations: NegationTable, scratch: ChainScratch,
+    low: int, high: int, slot: int, found: Any, conditions: ChainConditions, chain: Chain, negations: ChainNegations, scratch: ChainScratch,
     runs: ChainRuns,
 ) -> None:  # fmt: skip
     """Let runs that end in matches end in none if a negation rules that out.
@@ -87,8 +88,8 @@ def rule_out_runs(
         state[PathState.ERROR_CONDITION] = 0
         stream = stream_of(slots[0] - conditions.base, 0, negations.streams)
         ruled_out = False
-        for n in range(negations.variable.size):
-            ruled_out = ruled_out or _is_ruled_out(n, stream, conditions, judged, negations, slots, path)
+        for n in range(negations.after.size):
+            ruled_out = ruled_out or _is_ruled_out(n, stream, conditions, chain, negations, slots, path)
         if ruled_out:
             numbers[RunNumber.DEPTH, w] = 0
         numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]

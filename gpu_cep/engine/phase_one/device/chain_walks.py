@@ -17,7 +17,7 @@ from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.automaton.chain_judgements import Chain
-from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
+from gpu_cep_kernels.automaton.chain_negations import ChainNegations, rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
     ChainConditions,
     ChainCriteria,
@@ -37,7 +37,7 @@ from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, NegationTable, PathState, Status
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
 STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
@@ -91,7 +91,7 @@ class HeldWindows:
     following: NextEvents
     starts: Array
     ends: Array
-    negations: NegationTable | None = None
+    negations: ChainNegations | None = None
 
 
 def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array | None = None) -> HeldWindows:
@@ -114,7 +114,7 @@ def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array |
 
 @dataclass(frozen=True, slots=True)
 class WalkTables:
-    """The tables of a chain on a card, and what its negations judge (None: it has none); its bank is empty.
+    """The tables of a chain on a card, which also judges its negations; its bank is empty.
 
     `walk` follows the runs of windows.
     """
@@ -122,7 +122,6 @@ class WalkTables:
     tables: MatcherTables
     criteria: ChainCriteria
     chain: Chain
-    negated: Chain | None
     walk: Kernel[..., Any]
 
 
@@ -131,9 +130,9 @@ def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkT
     nothing = np.empty(0, np.uint64)
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
-    judged = (tables.chain, None) if tables.negated_chain is None else tables.negated_chain
-    criteria, (chain, negated) = to_device(device, (chain_criteria(tables.pattern, conditions), tuple(judged)))
-    return WalkTables(tables, criteria, chain, negated, walk_robust_windows if is_robust(plan) else walk_chain_windows)
+    judged = tables.chain if tables.negated_chain is None else tables.negated_chain
+    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), judged))
+    return WalkTables(tables, criteria, chain, walk_robust_windows if is_robust(plan) else walk_chain_windows)
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
@@ -209,13 +208,13 @@ class ChainWalks:
 
     def _rule_out(self, runs: ChainRuns) -> None:
         """Let runs that end in a match end in none if a negation rules it out."""
-        negations, judged, xp = self.held.negations, self.own.negated, self.device.xp
-        if negations is None or judged is None:
+        negations, xp = self.held.negations, self.device.xp
+        if negations is None:
             return
         found = xp.flatnonzero((runs.numbers[RunNumber.STATUS] == int(Status.FINISHED)) & (runs.numbers[RunNumber.DEPTH] != 0))
         if found.size:
             scratch, size = self._scratch(int(found.size)), int(found.size)
-            self.device.launch(rule_out_runs, size, found, self._conditions, judged, negations, scratch, runs)
+            self.device.launch(rule_out_runs, size, found, self._conditions, self.own.chain, negations, scratch, runs)
 
     @property
     def _conditions(self) -> ChainConditions:

@@ -9,15 +9,15 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.lowering.lists import offsets
-from gpu_cep.engine.lowering.scopes import scope_fields
+from gpu_cep.engine.lowering.scopes import chain_scopes
 from gpu_cep.engine.phase_one.device.disjoint_matches import begins_stream
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.order_events import stream_begins
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, DeviceWindows
 from gpu_cep.plan.event_plan import PlannedBranch
+from gpu_cep_kernels.automaton.chain_negations import ChainNegations
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import label_flags
-from gpu_cep_kernels.rules.tables import NegationTable
 
 
 def holds_scopes(branch: PlannedBranch, source: EventSource, batches: list[Batch]) -> bool:
@@ -43,23 +43,24 @@ def _looking_back(branch: PlannedBranch) -> list[int]:
 
 def negations_on_device(
     query: DevicePattern, device: Device, source: EventSource, batch: Batch, windows: DeviceWindows, held: Array
-) -> NegationTable:  # fmt: skip
-    """Return the negations over the events `held` of a batch, as kernels read them; events are numbered among these."""
+) -> ChainNegations:  # fmt: skip
+    """Return the negations of a chain over the events `held` of a batch, as kernels read them; events are numbered among these."""
     xp, branch = device.xp, query.tables.branch
     labels = xp.ascontiguousarray(xp.take(windows.labels, held, axis=1))
     places = [xp.flatnonzero(label_flags(labels, negation.variable)) for negation in branch.negations]
     begins = stream_begins(device, source.streams(batch.low, batch.high))
-    nothing = np.empty(0, np.int64)
-    table = NegationTable(
-        **scope_fields(branch),
+    nothing, (after, before) = np.empty(0, np.int64), chain_scopes(branch)
+    table = ChainNegations(
         place_first=offsets([int(own.size) for own in places]),
         places=nothing,
+        after=after,
+        before=before,
         streams=np.array([0, int(held.size)]),
         times=nothing,
         clock=nothing,
         length=windows.limits.length,
     )
-    on_device: NegationTable = to_device(device, table)
+    on_device: ChainNegations = to_device(device, table)
     first, last = on_device.streams[:1], on_device.streams[1:]
     times, _ = source.part(batch.low, batch.high)
     return on_device._replace(
