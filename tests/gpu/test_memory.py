@@ -90,6 +90,9 @@ CASES = {
     "single variables, robustly": Case(
         "PATTERN SEQ(A a, B b, C c) WHERE b.x > a.x AND c.x > b.x WITHIN 40", {"strategy": "robust_skip_till_next_match"}
     ),
+    "negations, robustly": Case(
+        "PATTERN SEQ(A a, NOT(B n), B b, C c) WHERE b.x > a.x AND n.x > c.x WITHIN 40", {"strategy": "robust_skip_till_next_match"}
+    ),
     "branches": Case(
         "PATTERN SEQ(A a, OR(B b+, C c), OR(A d, B e)) WHERE b.x > a.x AND c.x > a.x AND d.x > a.x WITHIN 40", {"partition_by": "k"}
     ),

@@ -120,6 +120,27 @@ DEVICE_WALKS = (
         (WALKS,),
     ),
     Fault(
+        "a-robust-run-ends-with-a-match-that-is-ruled-out",
+        "kernels/gpu_cep_kernels/automaton/robust_windows.py",
+        "v, event = variables - 1, slots[slots.size - 2] - base + 1",
+        "v, event = -1, slots[slots.size - 2] - base + 1",
+        (WALKS,),
+    ),
+    Fault(
+        "a-match-to-which-a-robust-run-steps-back-is-not-judged",
+        "kernels/gpu_cep_kernels/automaton/robust_windows.py",
+        "while ruled_out and v == variables",
+        "if ruled_out and v == variables",
+        (WALKS,),
+    ),
+    Fault(
+        "a-robust-run-judges-negations-without-steps",
+        "kernels/gpu_cep_kernels/automaton/robust_windows.py",
+        "made += looks",
+        "made += 0 * looks",
+        (WALKS,),
+    ),
+    Fault(
         "a-scope-begins-behind-the-first-event-of-a-binding",
         "kernels/gpu_cep_kernels/automaton/chain_negations.py",
         "slots[2 * after + 1]",

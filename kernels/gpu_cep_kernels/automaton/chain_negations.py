@@ -48,8 +48,8 @@ def _is_bound(event: int, slots: Ints) -> bool:
 @rule
 def _is_ruled_out(
     n: int, stream: int, conditions: JudgedConditions, chain: Chain, negations: ChainNegations, slots: Ints, path: JudgingPath
-) -> bool:  # fmt: skip
-    """Return whether an event in the scope of negation n, but not of the match, satisfies its conditions.
+) -> tuple[bool, int]:  # fmt: skip
+    """Return whether an event in the scope of negation n, but not of the match, satisfies its conditions, and how many it looked at.
 
     The slots hold the ends of the match's bindings.
     """
@@ -57,8 +57,8 @@ def _is_ruled_out(
     first, last, after, before = slots[0] - base, slots[slots.size - 2] - base, negations.after[n], negations.before[n]
     latest = slots[2 * after + 1] - base if after >= 0 else -1
     earliest = slots[2 * before] - base if before >= 0 else -1
-    k = first_in_scope(n, latest, last, stream, 0, negations)
-    ruled_out, inside = False, True
+    begin = first_in_scope(n, latest, last, stream, 0, negations)
+    k, ruled_out, inside = begin, False, True
     while k < negations.place_first[n + 1] and inside and not ruled_out:
         place = negations.places[k]
         inside = not is_too_late(place, earliest, first, stream, negations)
@@ -66,7 +66,21 @@ def _is_ruled_out(
             slots[slots.size - 1] = base + place
             ruled_out = all_hold(group, conditions, chain, slots, path)
         k += 1
-    return ruled_out
+    return ruled_out, k - begin
+
+
+@rule
+def rule_out(
+    conditions: JudgedConditions, chain: Chain, negations: ChainNegations, slots: Ints, path: JudgingPath
+) -> tuple[bool, int]:  # fmt: skip
+    """Return whether a negation rules out the match whose ends of bindings the slots hold, and how many events were looked at."""
+    stream = stream_of(slots[0] - conditions.base, 0, negations.streams)
+    n, looks, ruled_out = 0, 0, False
+    while n < negations.after.size and not ruled_out:
+        ruled_out, looked = _is_ruled_out(n, stream, conditions, chain, negations, slots, path)
+        looks += looked
+        n += 1
+    return ruled_out, looks
 
 
 @kernel(writes=("runs",), scratch=("scratch",))
@@ -86,10 +100,7 @@ def rule_out_runs(
         slots = runs.slots[w]
         path = ChainPath(state, AggregateValues(values.counts[w], values.ints[w], values.floats[w]), registers)
         state[PathState.ERROR_CONDITION] = 0
-        stream = stream_of(slots[0] - conditions.base, 0, negations.streams)
-        ruled_out = False
-        for n in range(negations.after.size):
-            ruled_out = ruled_out or _is_ruled_out(n, stream, conditions, chain, negations, slots, path)
+        ruled_out, _ = rule_out(conditions, chain, negations, slots, path)
         if ruled_out:
             numbers[RunNumber.DEPTH, w] = 0
         numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]

@@ -1,6 +1,7 @@
 """Walk robustly through the windows of a chain of single variables side by side, some steps at a time.
 
-A run steps back from an event that leads to no match (:func:`gpu_cep_kernels.automaton.chain_runs.follow_singles`).
+A run steps back from an event that leads to no match (:func:`gpu_cep_kernels.automaton.chain_runs.follow_singles`),
+also where a negation rules out the match that it ends in.
 It rests and is walked twice as the runs of :mod:`gpu_cep_kernels.automaton.chain_windows`.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep_kernels.automaton.chain_judgements import Chain
+from gpu_cep_kernels.automaton.chain_negations import ChainNegations, rule_out
 from gpu_cep_kernels.automaton.chain_runs import follow_singles
 from gpu_cep_kernels.automaton.chain_windows import (
     ChainCriteria,
@@ -20,20 +22,41 @@ from gpu_cep_kernels.automaton.chain_windows import (
     RunNumber,
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
-from gpu_cep_kernels.compile.jit import kernel
+from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import AggregateValues, PathState, Registers, Status
+from gpu_cep_kernels.rules.tables import AggregateValues, Ints, PathState, Registers, Status
+from gpu_cep_kernels.rules.walked import JudgingPath
 
 
-@kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
-def walk_robust_windows(
-    low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
-    walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
-) -> None:  # fmt: skip
-    """Let the runs of the windows ``going[low:high]`` go on; write the matches that they end in.
+@rule
+def _follow(
+    v: int, event: int, start: int, end: int, limit: int, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    negations: ChainNegations | None, slots: Ints, path: JudgingPath,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Follow a run to the first match that no negation rules out, or for `limit` steps.
 
-    A run has STEPS_SPENT if it rests, and binds events then. Else it is FINISHED or OVERFLOWED.
+    Return what :func:`gpu_cep_kernels.automaton.chain_runs.follow_singles` does, but for the steps that rejected an event. An event
+    that a negation looks at is a step. `negations` is None where there are none. The code for them is then not compiled.
     """
+    v, event, made, _ = follow_singles(v, event, start, end, True, limit, events, criteria, chain, slots, path)
+    if negations is not None:
+        variables, base, ruled_out = criteria.pattern.minimum.size, criteria.conditions.base, True
+        while ruled_out and v == variables and path.state[PathState.ERROR_CONDITION] == 0:
+            ruled_out, looks = rule_out(criteria.conditions, chain, negations, slots, path)
+            made += looks
+            if ruled_out:
+                v, event = variables - 1, slots[slots.size - 2] - base + 1
+                v, event, more, _ = follow_singles(v, event, start, end, True, limit - made, events, criteria, chain, slots, path)
+                made += more
+    return v, event, made
+
+
+@rule
+def _walk(
+    low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    negations: ChainNegations | None, walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Run the body of both kernels."""
     numbers, values, variables, base = runs.numbers, runs.aggregates, criteria.pattern.minimum.size, criteria.conditions.base
     state, own = scratch.state[slot], scratch.registers
     registers = Registers(own.rows[slot], own.places[slot], own.ints[slot], own.floats[slot], own.nulls[slot])
@@ -45,9 +68,7 @@ def walk_robust_windows(
         v, event = int(numbers[RunNumber.DEPTH, w]), int(numbers[RunNumber.EVENT, w])
         if v == 0:
             event = int(events.occurrence[0, start])
-        v, event, made, _ = follow_singles(
-            v, event, start, int(windows.ends[w]), True, walk.step_limit, events, criteria, chain, slots, path
-        )  # fmt: skip
+        v, event, made = _follow(v, event, start, int(windows.ends[w]), walk.step_limit, events, criteria, chain, negations, slots, path)
         status = Status.FINISHED
         if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
@@ -62,3 +83,24 @@ def walk_robust_windows(
         numbers[RunNumber.STEPS, w] += made
         numbers[RunNumber.STATUS, w] = status
         numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
+
+
+@kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
+def walk_robust_windows(
+    low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Let the runs of the windows ``going[low:high]`` go on; write the matches that they end in.
+
+    A run has STEPS_SPENT if it rests, and binds events then. Else it is FINISHED or OVERFLOWED.
+    """
+    _walk(low, high, slot, going, windows, events, criteria, chain, None, walk, scratch, runs, matches)
+
+
+@kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
+def walk_negated_robust_windows(
+    low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    negations: ChainNegations, walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Do as :func:`walk_robust_windows`, with negations, from whose matches runs step back."""
+    _walk(low, high, slot, going, windows, events, criteria, chain, negations, walk, scratch, runs, matches)

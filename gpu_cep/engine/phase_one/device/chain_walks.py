@@ -32,7 +32,7 @@ from gpu_cep_kernels.automaton.chain_windows import (
     walk_chain_windows,
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
-from gpu_cep_kernels.automaton.robust_windows import walk_robust_windows
+from gpu_cep_kernels.automaton.robust_windows import walk_negated_robust_windows, walk_robust_windows
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
@@ -58,8 +58,8 @@ def walks_chains(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
     Each branch is a chain under skip-till-next-match, so that each start has one match of it at most.
-    Negations may rule it out. Under robust skip-till-next-match its variables bind one event each,
-    and nothing is negated. No condition calls a function of the CPU.
+    Negations may rule it out. Under robust skip-till-next-match its variables bind one event each.
+    No condition calls a function of the CPU.
     """
     judged = not {"summary", "chain"}.isdisjoint(plan.pruning)
     asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
@@ -70,7 +70,7 @@ def walks_chains(plan: EventPlan) -> bool:
 
 def _is_walked(plan: EventPlan, branch: PlannedBranch) -> bool:
     """Return whether a card walks through the candidate windows of a branch."""
-    followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and not branch.negations and of_singles(plan, branch))
+    followed = plan.strategy == "skip_till_next_match" or (is_robust(plan) and of_singles(plan, branch))
     return followed and not any(condition.program.calls for condition in branch.conditions) and is_chain(plan, branch)
 
 
@@ -124,6 +124,11 @@ class WalkTables:
     chain: Chain
     walk: Kernel[..., Any]
 
+    @property
+    def steps_back(self) -> bool:
+        """Return whether runs step back from matches that negations rule out."""
+        return self.walk is walk_negated_robust_windows
+
 
 def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkTables:
     """Return the tables of a branch that is a chain, on the card."""
@@ -132,7 +137,8 @@ def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkT
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     judged = tables.chain if tables.negated_chain is None else tables.negated_chain
     criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), judged))
-    return WalkTables(tables, criteria, chain, walk_robust_windows if is_robust(plan) else walk_chain_windows)
+    robust = walk_negated_robust_windows if tables.branch.negations else walk_robust_windows
+    return WalkTables(tables, criteria, chain, robust if is_robust(plan) else walk_chain_windows)
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
@@ -201,15 +207,15 @@ class ChainWalks:
         scratch, criteria = self._scratch(int(going.size)), self.own.criteria._replace(conditions=self._conditions)
         launches = 0
         while going.size and launches < MOST_LAUNCHES:
-            arguments = windows, self.held.following, criteria, self.own.chain, walk, scratch, runs, matches
-            self.device.launch(self.own.walk, int(going.size), going, *arguments)
+            judged = criteria, self.own.chain, *([self.held.negations] if self.own.steps_back else [])
+            self.device.launch(self.own.walk, int(going.size), going, windows, self.held.following, *judged, walk, scratch, runs, matches)
             going = going[runs.numbers[RunNumber.STATUS][going] == int(Status.STEPS_SPENT)]
             launches += 1
 
     def _rule_out(self, runs: ChainRuns) -> None:
         """Let runs that end in a match end in none if a negation rules it out."""
         negations, xp = self.held.negations, self.device.xp
-        if negations is None:
+        if negations is None or self.own.steps_back:
             return
         found = xp.flatnonzero((runs.numbers[RunNumber.STATUS] == int(Status.FINISHED)) & (runs.numbers[RunNumber.DEPTH] != 0))
         if found.size:
