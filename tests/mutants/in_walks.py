@@ -113,6 +113,13 @@ DEVICE_WALKS = (
         (WALKS,),
     ),
     Fault(
+        "tables-of-other-branches-take-no-memory",
+        "gpu_cep/engine/phase_one/device/label_and_order.py",
+        "labelling.takes.tables + bytes_of_branches(run.tables)",
+        "labelling.takes.tables",
+        (WALKS,),
+    ),
+    Fault(
         "a-robust-run-goes-on-from-its-start",
         "kernels/gpu_cep_kernels/automaton/robust_windows.py",
         "v, event = int(numbers[RunNumber.DEPTH, w]), int(numbers[RunNumber.EVENT, w])",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -328,6 +330,23 @@ def test_explain_says_where_windows_are_searched(text, where):
         told = str(cep.explain(drawn_events(np.random.default_rng(7), 200), f"PATTERN {text}", engine="gpu", run=True))
     assert f", phase 2, {where}" in told
     assert f"gpu for phase 1 (the CPU with spoilt memory), {where} for phase 2" in told
+
+
+def test_the_tables_of_all_branches_are_counted():
+    either = ", ".join(f"OR(B b{n}, C c{n})" for n in range(7))
+    text = f"SEQ(A a, {either}) WHERE {' AND '.join(f'b{n}.x > a.x' for n in range(7))} WITHIN 30"
+    events, opened = drawn_events(np.random.default_rng(7), 1), SpoiltDevice(cupy_if_installed(), 3)
+    with patch("gpu_cep_kernels.device.selection._find_device", lambda: opened):
+        with pytest.raises(cep.EngineUnavailable) as raised:
+            found("gpu", events, text, gpu_memory=1)
+        least = int(re.search(r"the query takes ([\d,]+) bytes at least", str(raised.value))[1].replace(",", ""))
+        # the traceback may still hold arrays
+        gc.collect()
+        ledger = opened.xp.ledger
+        before = ledger.live
+        ledger.restart()
+        found("gpu", events, text, gpu_memory=least, threads=1)
+    assert 100_000 < ledger.peak - before <= least
 
 
 def test_a_compressed_result_is_not_walked_on_the_device():

@@ -17,9 +17,14 @@ The bytes per event are the peak, including the scratch of CuPy's functions.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from gpu_cep.engine.events.label_words import words_for
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.device.interface import Device
 
@@ -33,6 +38,10 @@ SMALLEST_BATCH = 1 << 8
 # Allocators give out memory in pieces of so many bytes; of arrays that do not grow with the events there are a dozen.
 PIECE = 512
 _SMALL_ARRAYS = 16 * PIECE
+# Of each branch but one: two arrays of tables, and the numbers of held events, whether they are used, and where the last slice stands.
+_ARRAYS_OF_BRANCH = 6
+# Small arrays travel together, each from a place that so many bytes divide.
+_ALIGNED = 8
 
 # Bytes per kept event: time and row, and while it is ordered also streams, a second copy, ranks, and an order sorted in scratch.
 _KEPT = 8 + 4
@@ -225,6 +234,27 @@ def memory_of(device: Device, plan: Plan) -> DeviceMemory:
     label = sum(word.all().nbytes for word in words)
     branches = len(plan.branches) if isinstance(plan, EventPlan) else 1
     return DeviceMemory(free if wanted is None else min(wanted, free), label, variables, len(plan.stream_keys), branches)
+
+
+def bytes_of_branches(branches: Sequence[MatcherTables]) -> int:
+    """Return the bytes of the tables of all branches but the first, and of what a batch finds of them while others are searched.
+
+    The first one's are counted with the pattern's tables, and with its walk.
+    """
+    return sum(_bytes_of_branch(own) + _ARRAYS_OF_BRANCH * PIECE for own in branches[1:])
+
+
+def _bytes_of_branch(tables: MatcherTables) -> int:
+    """Return the bytes of what kernels read of a branch."""
+    judged = tables.chain if tables.negated_chain is None else tables.negated_chain
+    return sum(map(_bytes_of_arrays, (tables.pattern, tables.conditions, tables.aggregates, tables.programs, judged)))
+
+
+def _bytes_of_arrays(value: Any) -> int:
+    """Return the bytes of the arrays in (named) tuples, each up to where the next may begin."""
+    if isinstance(value, tuple):
+        return sum(map(_bytes_of_arrays, value))
+    return -(-value.nbytes // _ALIGNED) * _ALIGNED if isinstance(value, np.ndarray) else 0
 
 
 def in_pieces(*sizes: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.times import load_pieces_of_times, refuse_missing
-from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, bytes_of_branches
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
@@ -39,7 +40,8 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     columns.texts.use_threads(threads_for(len(columns), run.threads))
     with profile.stage("labels"):
         labelling = plan_labelling(plan, device_columns)
-        chunk_rows = memory.chunk_rows(labelling.takes)
+        tables = labelling.takes.tables + bytes_of_branches(run.tables)
+        chunk_rows = memory.chunk_rows(replace(labelling.takes, tables=tables))
     with profile.stage("timestamps"):
         _refuse_null_times(plan, device_columns, chunk_rows)
     kept: list[KeptEvents] = []
