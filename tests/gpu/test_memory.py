@@ -98,6 +98,10 @@ CASES = {
     ),
     "branches of the same variables": Case("PATTERN OR(SEQ(A a, B b, NOT(C n)), SEQ(A a, NOT(C m), B b)) WHERE b.x > a.x WITHIN 40"),
     "neighbours of streams": Case("PATTERN SEQ(a, b) WHERE b.x > a.x WITHIN 40", {"strategy": "strict_contiguity", "partition_by": "k"}),
+    "alternatives of neighbours": Case(
+        "PATTERN OR(SEQ(a, b+), SEQ(c, d, e)) WHERE b[1].x > a.x AND b[i].x >= b[i-1].x - 90 AND d.x < c.x AND e.y > d.y - 3 WITHIN 40",
+        {"strategy": "partition_contiguity", "partition_by": "k"},
+    ),
     "neighbours by programs": Case(
         "PATTERN SEQ(a, b{2,}, c+) WHERE abs(b[i].y - b[i-1].x) > 1 AND c[1].x * 2 - last(b.y) > 3 AND NOT c[i].x > c[i-1].x WITHIN 9",
         {"strategy": "strict_contiguity", "partition_by": "s"},

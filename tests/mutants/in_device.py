@@ -27,6 +27,27 @@ DEVICE = (
         (CUDF,),
     ),
     Fault(
+        "each-branch-of-neighbours-brings-only-its-own-events",
+        "gpu_cep/engine/phase_one/device/lifted_branches.py",
+        "held |= events_in_ranges(",
+        "held[:] = events_in_ranges(",
+        (LIFTED,),
+    ),
+    Fault(
+        "counts-of-branches-of-neighbours-stand-branch-by-branch",
+        "gpu_cep/engine/phase_one/device/lifted_branches.py",
+        "order = np.argsort(starts, kind=\"stable\")",
+        "order = np.arange(len(starts))",
+        (LIFTED,),
+    ),
+    Fault(
+        "what-branches-of-neighbours-counted-is-kept-where-another-leaves-a-choice",
+        "gpu_cep/engine/phase_one/device/lifted_branches.py",
+        "meter.take_back()",
+        "meter.spend(0, 0, 0, int)",
+        (LIFTED,),
+    ),
+    Fault(
         "streams-of-picked-events-begin-late",
         "gpu_cep/engine/phase_one/device/event_sources.py",
         "begins = np.flatnonzero(placed.streams[1:] != placed.streams[:-1]) + 1",

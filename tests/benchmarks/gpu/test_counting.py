@@ -55,6 +55,8 @@ MOST_NEGATED_LAUNCHES, MOST_NEGATED_WAITS, MOST_NEGATED_UPLOADS = 17, 3, 1
 MOST_KEPT_LAUNCHES, MOST_KEPT_WAITS = 18, 3
 # What another branch adds.
 MOST_EITHER_LAUNCHES, MOST_EITHER_WAITS, MOST_EITHER_UPLOADS = 70, 15, 4
+# What another branch adds whose matches are read.
+MOST_READ_LAUNCHES, MOST_READ_WAITS, MOST_READ_UPLOADS = 40, 9, 2
 # What a question may take whose matches are read and taken apart there, its phase 1 included.
 MOST_APART_LAUNCHES, MOST_APART_WAITS, MOST_APART_UPLOADS = 76, 13, 10
 
@@ -95,6 +97,21 @@ def test_taking_matches_apart_takes_few_launches_and_waits():
     assert few.waits == many.waits <= MOST_APART_WAITS
     assert few.uploads == many.uploads <= MOST_APART_UPLOADS
     assert "lift" in few.on_device
+
+
+def test_another_branch_of_neighbours_takes_few_launches_and_waits():
+    """What conditions read of the events is there for all branches."""
+    require_modules("cupy")
+    one = replace(QUESTIONS["stocks_apart"], after_match="all")
+    either = replace(one, text=lambda size: one.text(size).replace("SEQ(a, b+, c)", "OR(SEQ(a, b+, c), SEQ(d, e, f))"))
+    alone, both, many = traffic(one, 50_000), traffic(either, 50_000), traffic(either, 100_000)
+    assert both.counts["matches"] > alone.counts["matches"] > 500
+    assert both.on_cpu == ()
+    assert (both.calls, both.waits) == (many.calls, many.waits)
+    assert both.calls <= alone.calls + MOST_READ_LAUNCHES
+    assert both.waits <= alone.waits + MOST_READ_WAITS
+    assert both.uploads <= alone.uploads + MOST_READ_UPLOADS
+    assert both.up < alone.up + 4_096
 
 
 def test_runs_that_must_not_overlap_are_counted_where_they_are_found():

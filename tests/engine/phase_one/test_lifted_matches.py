@@ -31,6 +31,11 @@ TWICE = "SEQ(a, b+, c{2,3}) WHERE b[1].x > a.x AND b[i].x > b[i-1].x AND c[1].x 
 SUMS = "SEQ(a, b+) WHERE b[1].n - a.n > 2 AND b[i].n * 2 - b[i-1].n > 4"
 PROGRAMS = "SEQ(a, b+, c) WHERE abs(b[1].x - a.x) > 1 AND abs(b[i].x - b[i-1].x) > 1 AND NOT (abs(c.x - last(b.x)) > 1)"
 EQUAL = "SEQ(a, b{2,}) WHERE [k]"
+ALTERNATIVES = [
+    "OR(SEQ(a, b+, c), SEQ(d, e)) WHERE b[1].x > a.x AND b[i].x > b[i-1].x AND c.x < last(b.x) AND e.x > d.x + 3 WITHIN 9",
+    "SEQ(a, b?, c) WHERE b.x > a.x AND c.n > b.n",
+    "OR(SEQ(a, b, c{2}), SEQ(a, b, c{2}, d)) WHERE b.x > a.x AND c[1].x < b.x AND d.n > 4 WITHIN 5 EVENTS",
+]
 QUERIES = [RISE, f"{RISE} WITHIN 9", f"{RISE} WITHIN 5 EVENTS", PAIRS, f"{PAIRS} WITHIN 3", TWICE, SUMS, PROGRAMS, EQUAL]
 # A match that starts with the second fall may end before one that starts with the first.
 FALLS = "SEQ(a, b+, c, d, e) WHERE b[i].x > b[i-1].x AND b[1].x > a.x AND c.x < last(b.x)"
@@ -86,11 +91,11 @@ def test_a_device_reads_the_matches_of_the_definition(case, seed, batch, kept, l
         assert sum(row["count"] for row in answered(case, engine="gpu", output="count").to_pylist()) == len(wanted)
 
 
-CUTS = [(None, "position", 20), (None, "strict", 1_000), ("s", "position", 1), ("s", "strict", 20)]
+CUTS = [(None, "position", 20), ("s", "strict", 1_000), ("s", "position", 1), (None, "strict", 20)]
 
 
 @pytest.mark.parametrize(("keys", "ties", "batch"), CUTS)
-@pytest.mark.parametrize("text", QUERIES)
+@pytest.mark.parametrize("text", [*QUERIES, *ALTERNATIVES])
 def test_batches_and_keys_change_nothing(text, keys, ties, batch):
     """What is told of the matches is that of the CPU, but that a device looks at no windows."""
     options = {"partition_by": keys, "ties": ties}
@@ -119,7 +124,7 @@ def test_matches_of_a_slice_of_time_start_in_it():
 
 
 @every_pair(
-    text=[RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]"],
+    text=[RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]", *ALTERNATIVES],
     cut=[*CUTS, (["s", "k"], "strict", 7)],
     after_match=["skip_past_last", "skip_to_next"],
     output=["indices", "count"],
@@ -138,7 +143,7 @@ def test_matches_are_taken_where_they_are_found(text, cut, after_match, output):
 
 @pytest.mark.parametrize("keys", [None, "s"])
 @pytest.mark.parametrize("output", ["indices", "count"])
-@pytest.mark.parametrize("text", [f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", "SEQ(a, b, c) WHERE b.x >= a.x WITHIN 6"])
+@pytest.mark.parametrize("text", [f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", "SEQ(a, b, c) WHERE b.x >= a.x WITHIN 6", ALTERNATIVES[0]])
 def test_runs_of_slices_of_a_file_are_settled(tmp_path, text, output, keys):
     parquet.write_table(events(), tmp_path / "events.parquet", row_group_size=20)
     options = {"strategy": "partition_contiguity", "partition_by": keys, "after_match": "skip_past_last", "output": output}
@@ -187,9 +192,9 @@ def test_only_events_of_matches_come_back():
         ("SEQ(a, b) WHERE b.n * 2 > a.n", {"table": "huge"}),
         ("SEQ(a, b) WHERE twice(b.x) > a.x", {"functions": {"twice": lambda x: x * 2.0}}),
         (RISE, {"output": "compressed"}),
-        ("OR(SEQ(a, b), SEQ(c, d, e)) WHERE b.x > a.x AND d.x > c.x AND e.x > d.x WITHIN 9", {}),
+        (f"OR(d, {CHOICE.replace(' WHERE', ') WHERE')}", {}),
     ],
-    ids=["choice", "overflow", "function", "compressed", "or"],
+    ids=["choice", "overflow", "function", "compressed", "choice of a branch"],
 )
 def test_what_labels_do_not_decide_is_left_to_others(text, options):
     table = events()
@@ -223,11 +228,12 @@ def test_limits_name_the_window_of_the_cpu(output):
     assert told[0] == told[1]
 
 
-def test_a_batch_that_leaves_a_choice_takes_back_what_was_counted():
+@pytest.mark.parametrize("either", ["{}", "OR(SEQ(D d, e), {})"])
+def test_a_batch_that_leaves_a_choice_takes_back_what_was_counted(either):
     """The last batch alone has an event that may repeat b and be c."""
     x = [*([1.0, 2.0, 1.0] * 20), 1.0, 2.0, 3.0, 4.0]
     table = pa.table({"ts": range(len(x)), "x": x, "type": [*"ABC"] * 20 + ["A", "B", "Z", "Z"]})
-    text = "SEQ(A a, b+, c) WHERE b.type != 'C' AND c.type != 'B' AND b[i].x > b[i-1].x WITHIN 9"
+    text = f"{either.format('SEQ(A a, b+, c)')} WHERE b.type != 'C' AND c.type != 'B' AND b[i].x > b[i-1].x WITHIN 9"
     options = {"partition_by": None, "output": "count"}
     number = found("cpu", text, table, **options)["count"][0].as_py()
     profile = cep.Profile()

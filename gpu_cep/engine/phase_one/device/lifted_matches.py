@@ -37,10 +37,11 @@ from gpu_cep.engine.windows.lifted_labels import (
     sequence_over,
     variable_bits,
 )
-from gpu_cep.plan.event_plan import BankLayout, EventPlan
+from gpu_cep.plan.event_plan import BankLayout, EventPlan, PlannedBranch
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.device.primitives import entering_events, events_in_ranges, first_without
 from gpu_cep_kernels.labels_decide.runs import Sequence, count_bound, find_last_events
+from gpu_cep_kernels.rules.tables import ColumnBank
 
 # Bytes per event beside its labels and what conditions read: row, stream and time; flags and sums; the start and the end of a match.
 _EVENT, _MATCH = 4 + 4 + 8 + 4 * 8, 8 + 4 + 2 * 8
@@ -52,26 +53,27 @@ _NO_EVENTS = np.empty(0, np.int64)
 def reads_lifted(plan: EventPlan) -> bool:
     """Return whether a card may read the matches of a plan off its lifted labels.
 
-    It has one branch, whose conditions call no function of the CPU. Each start has one match at most.
+    Its conditions call no function of the CPU. Each start has one match of a branch at most.
     """
     asked = plan.settings.limit_per_start is None and plan.settings.output != "compressed"
-    if not asked or len(plan.branches) > 1 or "lift" not in plan.pruning:
-        return False
-    (branch,) = plan.branches
+    return asked and "lift" in plan.pruning and all(map(_is_lifted, plan.branches))
+
+
+def _is_lifted(branch: PlannedBranch) -> bool:
+    """Return whether a card may lift the conditions of a branch."""
     return branch.lifted is not None and not any(condition.program.calls for condition in branch.conditions)
 
 
 def lifted_events(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> int:
     """Return the most events of a batch whose labels are lifted."""
-    plan, (tables,) = run.plan, run.tables
-    return memory.lifted_events(source.resident, _bytes_per_event(plan.layout, tables))
+    return memory.lifted_events(source.resident, max(_bytes_per_event(run.plan.layout, tables) for tables in run.tables))
 
 
 def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) -> PhaseOne | None:
-    """Return the matches with the events that they bind, or how many they are; None if labels leave a choice."""
+    """Return the matches of a single branch with the events that they bind, or how many they are; None if labels leave a choice."""
     plan, (tables,) = run.plan, run.tables
     assert isinstance(plan, EventPlan), "situations are not lifted"
-    reading = _Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
+    reading = Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
     found, counting = [], _are_counted(plan, source, batches)
     # with `ends`, runs of slices are compared by their places afterwards
     compared = plan.settings.after_match == "skip_past_last" or plan.ends
@@ -121,8 +123,8 @@ _NOTHING = _Found()
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranges:
-    """The matches of a batch on the card: their first and last events, and the table and windows that they were read by."""
+class Ranges:
+    """The matches of a branch in a batch on the card: their first and last events, and the table and windows that they were read by."""
 
     first: Array
     last: Array
@@ -132,8 +134,8 @@ class _Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
-    """Reads matches off the labels of batches."""
+class Reading:
+    """Reads the matches of a branch off the labels of batches."""
 
     run: DeviceRun
     plan: EventPlan
@@ -144,7 +146,7 @@ class _Reading:
 
     def find(self, batch: Batch, numbered: bool) -> _Found | None:
         """Return the matches that start in a batch, with the events that they bind, `numbered`; None if labels leave a choice."""
-        found, device = self._read(batch), self.run.device
+        found, device = self.read(batch), self.run.device
         if found is None:
             return None
         if not found.first.size:
@@ -153,18 +155,17 @@ class _Reading:
             held = events_in_ranges(device.xp, found.first, found.last, batch.high - batch.low)
             places = device.xp.cumsum(held, dtype=np.int64) - 1
             first, last = device.download(places[found.first]), device.download(places[found.last])
-            counts = counts_by_ends(self.tables, first, last)
-            runs = Runs(first, last, self._count_bound(found) if counts is None else counts)
+            runs = Runs(first, last, self.counts(found, first, last))
             events = device.xp.flatnonzero(held) + batch.low
             return _Found(self.source.copy(events), device.download(events) if numbered else None, runs)
 
     def count(self, batch: Batch) -> _Found | None:
         """Return how many matches start in each stream of a batch, at the first start there; None if labels leave a choice."""
-        found, device = self._read(batch), self.run.device
+        found, device = self.read(batch), self.run.device
         if found is None:
             return None
         number = int(found.first.size)
-        self._account(batch, found.first)
+        self.account(batch, found.first, 0)
         if not number:
             return _NOTHING
         with self.run.profile.stage("candidates back"):
@@ -180,28 +181,32 @@ class _Reading:
         xp = self.run.device.xp
         return xp.append(xp.zeros(1, events.dtype), events)
 
-    def _read(self, batch: Batch) -> _Ranges | None:
-        """Return the matches that start in a batch; None if labels leave a choice."""
+    def bank(self, batch: Batch) -> ColumnBank:
+        """Return what conditions read of the events of a batch."""
+        rows = self.source.rows(batch.low, batch.high)
+        return bank_on_device(self.run.columns, self.plan.layout, rows, self.run.device, self.run.threads)
+
+    def read(self, batch: Batch, shared: ColumnBank | None = None) -> Ranges | None:
+        """Return the matches that start in a batch; None if labels leave a choice. `shared` is the bank that other branches read, too."""
         times, words = self.source.part(batch.low, batch.high)
         rows = self.source.rows(batch.low, batch.high)
         with self.run.profile.stage("lift"):
-            labels = self._lift(batch, times, words, rows)
+            labels = self._lift(batch, times, words, self.bank(batch) if shared is None else shared)
         if labels is None:
             return None
         with self.run.profile.stage("matching"):
             return self._ranges(batch, times, rows, labels)
 
-    def _lift(self, batch: Batch, times: Array, words: Array, rows: Array) -> LiftedLabels | None:
+    def _lift(self, batch: Batch, times: Array, words: Array, bank: ColumnBank) -> LiftedLabels | None:
         """Return the lifted labels of a batch; None if they leave a choice."""
         device, plan = self.run.device, self.plan
         tied = plan.query.ties == "strict" and self.source.has_ties()
         # nothing before a batch's first event matters to matches that start in it
         begins = self._with_first(stream_begins(device, self.source.streams(batch.low, batch.high)))
-        bank = bank_on_device(self.run.columns, plan.layout, rows, device, self.run.threads)
         labels = lift_labels(self.tables, NeighbourEvents(device, words[0], begins, times if tied else times[:0], bank))
         return None if labels is None or labels_leave_a_choice(self.tables, labels) else labels
 
-    def _ranges(self, batch: Batch, times: Array, rows: Array, labels: LiftedLabels) -> _Ranges:
+    def _ranges(self, batch: Batch, times: Array, rows: Array, labels: LiftedLabels) -> Ranges:
         """Return the matches that start at own events of a batch."""
         device, xp = self.run.device, self.run.device.xp
         sequence = sequence_over(device, self.tables, labels, partial(first_without, xp))
@@ -221,22 +226,27 @@ class _Reading:
         if keeps_disjoint(self.plan):
             kept = disjoint_matches(device, starts, last, alone=decides_alone(self.plan, self.source, batch))
             starts, last = starts[kept], last[kept]
-        return _Ranges(starts, last, sequence, clock, length)
+        return Ranges(starts, last, sequence, clock, length)
 
-    def _count_bound(self, found: _Ranges) -> Counts:
-        """Return how many events each match binds to each variable."""
+    def counts(self, found: Ranges, first: Indices, last: Indices) -> Counts:
+        """Return how many events each match binds to each variable; `first` and `last` are its ends on the host."""
+        counts = counts_by_ends(self.tables, first, last)
+        return self._count_bound(found) if counts is None else counts
+
+    def _count_bound(self, found: Ranges) -> Counts:
+        """Return the same where the ends do not say."""
         device, number = self.run.device, int(found.first.size)
         counts = device.xp.empty((number, self._variables), np.int32)
         device.launch(count_bound, number, found.first, found.clock, found.length, found.sequence, counts)
         bound: Counts = device.download(counts)
         return bound
 
-    def _account(self, batch: Batch, first: Array) -> None:
-        """Report matches that are only counted to the budget."""
+    def account(self, batch: Batch, first: Array, bound: int) -> None:
+        """Report matches to the budget; they hold so many `bound` events, none if they are only counted."""
         run, source, number = self.run, self.source, int(first.size)
         if number:
             with name_windows(run.plan, run.columns, source.row):
-                self.meter.spend(number, 0, 0, lambda match: int(first[min(match, number - 1)]) + batch.low)
+                self.meter.spend(number, bound, 0, lambda match: int(first[min(match, number - 1)]) + batch.low)
 
 
 def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: list[_Found], counted: bool) -> PhaseOne:

@@ -20,6 +20,7 @@ from gpu_cep.engine.phase_one.device.direct_matches import count_directly, find_
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
 from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
 from gpu_cep.engine.phase_one.device.label_and_order import label_and_order
+from gpu_cep.engine.phase_one.device.lifted_branches import read_branches
 from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
 from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, search_on_device
 from gpu_cep.engine.phase_one.device.windows import (
@@ -88,7 +89,7 @@ def _read_lifted(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> P
         batches = _batches(source, memory, lifted_events(run, source, memory))
     except TooLittleMemory:
         return PhaseOne(source.whole())
-    return read_on_device(run, source, batches)
+    return read_on_device(run, source, batches) if len(run.tables) == 1 else read_branches(run, source, batches)
 
 
 def _batches(source: EventSource, memory: DeviceMemory, most: int) -> list[Batch]:
