@@ -41,10 +41,31 @@ DEVICE = (
         (LIFTED,),
     ),
     Fault(
+        "of-matches-that-begin-alike-that-of-the-last-branch-is-counted",
+        "gpu_cep/engine/phase_one/device/disjoint_matches.py",
+        "earliest[first] = xp.minimum(earliest[first], last)",
+        "earliest[first] = last",
+        (LIFTED,),
+    ),
+    Fault(
+        "counts-of-neighbours-take-streams-of-derived-keys-apart",
+        "gpu_cep/engine/phase_one/device/disjoint_matches.py",
+        "return not plan.derived and begins_stream(source, batch)",
+        "return begins_stream(source, batch)",
+        (LIFTED,),
+    ),
+    Fault(
+        "counts-of-branches-of-neighbours-keep-matches-that-overlap",
+        "gpu_cep/engine/phase_one/device/lifted_branches.py",
+        "if keeps_disjoint(reading.plan) else first",
+        "if not reading else first",
+        (LIFTED,),
+    ),
+    Fault(
         "what-branches-of-neighbours-counted-is-kept-where-another-leaves-a-choice",
         "gpu_cep/engine/phase_one/device/lifted_branches.py",
-        "meter.take_back()",
-        "meter.spend(0, 0, 0, int)",
+        "reading.meter.take_back()",
+        "reading.meter.spend(0, 0, 0, int)",
         (LIFTED,),
     ),
     Fault(

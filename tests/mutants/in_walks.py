@@ -94,8 +94,8 @@ DEVICE_WALKS = (
     Fault(
         "a-branch-alone-decides-which-matches-are-taken",
         "gpu_cep/engine/phase_one/device/disjoint_matches.py",
-        "return len(plan.branches) == 1 and not plan.derived",
-        "return not plan.derived",
+        "return len(plan.branches) == 1 and decides_together(",
+        "return decides_together(",
         (WALKS,),
     ),
     Fault(

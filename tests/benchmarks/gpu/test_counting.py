@@ -112,6 +112,11 @@ def test_another_branch_of_neighbours_takes_few_launches_and_waits():
     assert both.waits <= alone.waits + MOST_READ_WAITS
     assert both.uploads <= alone.uploads + MOST_READ_UPLOADS
     assert both.up < alone.up + 4_096
+    # one number for each stream
+    apart = traffic(replace(either, after_match="skip_past_last"), 50_000)
+    assert 500 < apart.counts["kept"] < apart.counts["matches"]
+    assert apart.on_cpu == ()
+    assert apart.down < 10_000
 
 
 def test_runs_that_must_not_overlap_are_counted_where_they_are_found():

@@ -36,6 +36,7 @@ ALTERNATIVES = [
     "SEQ(a, b?, c) WHERE b.x > a.x AND c.n > b.n",
     "OR(SEQ(a, b, c{2}), SEQ(a, b, c{2}, d)) WHERE b.x > a.x AND c[1].x < b.x AND d.n > 4 WITHIN 5 EVENTS",
 ]
+KEYED = "OR(SEQ(a, b), SEQ(a, c, d, e)) WHERE b.x > a.x AND c.x >= a.x AND [k]"
 QUERIES = [RISE, f"{RISE} WITHIN 9", f"{RISE} WITHIN 5 EVENTS", PAIRS, f"{PAIRS} WITHIN 3", TWICE, SUMS, PROGRAMS, EQUAL]
 # A match that starts with the second fall may end before one that starts with the first.
 FALLS = "SEQ(a, b+, c, d, e) WHERE b[i].x > b[i-1].x AND b[1].x > a.x AND c.x < last(b.x)"
@@ -124,7 +125,7 @@ def test_matches_of_a_slice_of_time_start_in_it():
 
 
 @every_pair(
-    text=[RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]", *ALTERNATIVES],
+    text=[RISE, f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", TWICE, FALLS, f"{FALLS} AND [k]", *ALTERNATIVES, KEYED],
     cut=[*CUTS, (["s", "k"], "strict", 7)],
     after_match=["skip_past_last", "skip_to_next"],
     output=["indices", "count"],
@@ -139,6 +140,15 @@ def test_matches_are_taken_where_they_are_found(text, cut, after_match, output):
     assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
     assert "lift" in profiles[1].seconds
     assert "occurrences" not in profiles[1].seconds
+
+
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("text", [*ALTERNATIVES, KEYED, KEYED.removesuffix(" AND [k]")])
+def test_matches_that_are_kept_of_all_branches_are_counted(text, after_match):
+    options = {"after_match": after_match, "output": "count"}
+    wanted = found("cpu", text, **options)
+    with device():
+        assert found("gpu", text, **options).equals(wanted)
 
 
 @pytest.mark.parametrize("keys", [None, "s"])

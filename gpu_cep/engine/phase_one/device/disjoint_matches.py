@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
@@ -37,8 +39,27 @@ def decides_alone(plan: EventPlan, source: EventSource, batch: Batch) -> bool:
 
     No others of their stream come before, nor does another branch have any.
     """
+    return len(plan.branches) == 1 and decides_together(plan, source, batch)
+
+
+def decides_together(plan: EventPlan, source: EventSource, batch: Batch) -> bool:
+    """Return whether the matches of all branches that start in a batch say which of them are taken."""
     # with derived keys, matches of several streams here are in one of `partition_by`
-    return len(plan.branches) == 1 and not plan.derived and begins_stream(source, batch)
+    return not plan.derived and begins_stream(source, batch)
+
+
+def shortest_matches(device: Device, size: int, ends: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the first and last event of the match that ends first of those that begin at one event; first events ascend.
+
+    `ends` are the first (int64) and the last events (int32) of the matches of each branch, of which one at most begins at each of
+    `size` events.
+    """
+    xp, none = device.xp, np.iinfo(np.int32).max
+    earliest = xp.full(size, none, np.int32)
+    for first, last in ends:
+        earliest[first] = xp.minimum(earliest[first], last)
+    first = xp.flatnonzero(earliest < none)
+    return first, earliest[first]
 
 
 def disjoint_matches(device: Device, first: Array, last: Array, *, alone: bool) -> Array:

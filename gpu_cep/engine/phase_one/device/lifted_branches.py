@@ -5,7 +5,9 @@ Each branch has labels of its own. The events of all come back together, each on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,8 +15,10 @@ from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
+from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.disjoint_matches import decides_together, disjoint_matches, keeps_disjoint, shortest_matches
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.lifted_matches import Ranges, Reading
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
@@ -28,15 +32,11 @@ _NONE = np.empty(0, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class _OfBranch:
-    """The matches of a branch in a batch: their ends as numbers among all events, and how many events they bind to each variable.
-
-    Of matches that are counted there is the first one of each stream, and their numbers are `totals`.
-    """
+    """The matches of a branch in a batch: their ends as numbers among all events, and how many events they bind to each variable."""
 
     first: Indices
     last: Indices
     counts: Counts
-    totals: Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,57 +48,125 @@ class _OfBatch:
     branches: list[_OfBranch]
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """Numbers of matches in a batch, each at the first event of the first of them, which is its number among all; also in several parts."""
+
+    starts: list[Indices]
+    totals: list[Indices]
+
+
+Part = TypeVar("Part")
+
+
 def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> PhaseOne | None:
     """Return the matches of several branches, or how many they are, as a card finds them; None if labels leave a choice."""
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations are not lifted"
-    meter, own, settings = Meter(run.budget), run.own.on(run.device), plan.settings
+    meter, own = Meter(run.budget), run.own.on(run.device)
     readings = [Reading(run, plan, tables, own, source, meter) for tables in run.tables]
-    counting = settings.output == "count" and settings.keeps_all and are_disjoint([branch.positives for branch in plan.branches])
-    found = list[_OfBatch]()
+    if _are_counted(run, plan, source, batches):
+        counted = _read_batches(readings, batches, _count_in_batch)
+        return None if counted is None else _counts_in_order(run, source, counted)
+    found = _read_batches(readings, batches, _find_in_batch)
+    return None if found is None else _united(run, plan, source, found)
+
+
+def _are_counted(run: DeviceRun, plan: EventPlan, source: EventSource, batches: list[Batch]) -> bool:
+    """Return whether the device counts the matches that are kept; else the host takes them from those that come back, each once."""
+    settings = plan.settings
+    if settings.output != "count":
+        return False
+    if settings.keeps_all:
+        return are_disjoint([branch.positives for branch in plan.branches])
+    if plan.ends or run.own != WHOLE or run.ends != WHOLE:
+        return False
+    if settings.after_match == "skip_to_next":
+        return True
+    return keeps_disjoint(plan) and all(decides_together(plan, source, batch) for batch in batches)
+
+
+def _read_batches(
+    readings: list[Reading], batches: list[Batch], read: Callable[[list[Reading], Batch], Part | None]
+) -> list[Part] | None:  # fmt: skip
+    """Return what is read in each batch; None if labels leave a choice in one."""
+    (reading, *_), found = readings, list[Part]()
     for batch in batches:
-        part = _read_batch(readings, batch, counting)
+        part = read(readings, batch)
         if part is None:
-            meter.take_back()
+            reading.meter.take_back()
             return None
         found.append(part)
-    run.profile.add("matches", meter.matches)
-    run.profile.add("steps", 0)
-    with run.profile.stage("candidates back"):
-        return _counted(source, found) if counting else _united(run, plan, source, found)
+    reading.run.profile.add("matches", reading.meter.matches)
+    reading.run.profile.add("steps", 0)
+    return found
 
 
-def _read_batch(readings: list[Reading], batch: Batch, counting: bool) -> _OfBatch | None:
-    """Return what is found in a batch, with the events that matches bind, or at which they are counted; None if labels leave a choice."""
-    (reading, *_), branches = readings, list[_OfBranch]()
-    device, source = reading.run.device, reading.source
-    held = device.xp.zeros(batch.high - batch.low, np.bool_)
+def _each_branch(readings: list[Reading], batch: Batch) -> Iterator[Ranges | None]:
+    """Yield the matches of each branch that start in a batch; None if labels leave a choice."""
+    (reading, *_) = readings
     with reading.run.profile.stage("lift"):
         bank = reading.bank(batch)
-    for each in readings:
-        ranges = each.read(batch, bank)
+    return (each.read(batch, bank) for each in readings)
+
+
+def _count_in_batch(readings: list[Reading], batch: Batch) -> _Counted | None:
+    """Return how many of the matches that start in a batch are kept, for each stream; None if labels leave a choice."""
+    (reading, *_), ends = readings, list[tuple[Array, Array]]()
+    for each, ranges in zip(readings, _each_branch(readings, batch), strict=True):
+        if ranges is None:
+            return None
+        each.account(batch, ranges.first, 0)
+        ends.append((ranges.first, ranges.last))
+    with reading.run.profile.stage("matching"):
+        firsts = [first for first, _ in ends] if reading.plan.settings.keeps_all else [_kept(reading, batch, ends)]
+    with reading.run.profile.stage("candidates back"):
+        return _by_stream(reading, batch, [first for first in firsts if first.size])
+
+
+def _kept(reading: Reading, batch: Batch, ends: list[tuple[Array, Array]]) -> Array:
+    """Return the first events of the matches that `after_match` keeps of those of all branches: of those at one event one at most."""
+    device = reading.run.device
+    first, last = shortest_matches(device, batch.high - batch.low, ends)
+    return first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reading.plan) else first
+
+
+def _by_stream(reading: Reading, batch: Batch, firsts: list[Array]) -> _Counted:
+    """Return how many matches start in each stream, for each list of first events."""
+    device, counted = reading.run.device, _Counted([], [])
+    streams = reading.source.streams(batch.low, batch.high)
+    for first in firsts:
+        begins, totals = count_in_streams(device, streams, first)
+        counted.starts.append(device.download(first[begins]) + batch.low)
+        counted.totals.append(totals)
+    return counted
+
+
+def _counts_in_order(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> PhaseOne:
+    """Return the numbers of matches at the events at which they are counted, ascending."""
+    starts = np.concatenate([_NONE, *(own for part in counted for own in part.starts)])
+    totals = np.concatenate([_NONE, *(own for part in counted for own in part.totals)])
+    with run.profile.stage("candidates back"):
+        events, places = np.unique(starts, return_inverse=True)
+        copied = [source.copy(run.device.upload(events))] if len(events) else []
+        order = np.argsort(starts, kind="stable")
+        return PhaseOne(source.ordered(copied, None), counted=(places[order], totals[order]))
+
+
+def _find_in_batch(readings: list[Reading], batch: Batch) -> _OfBatch | None:
+    """Return the matches that start in a batch, with the events that they bind; None if labels leave a choice."""
+    (reading, *_), branches = readings, list[_OfBranch]()
+    device, held = reading.run.device, reading.run.device.xp.zeros(batch.high - batch.low, np.bool_)
+    for each, ranges in zip(readings, _each_branch(readings, batch), strict=True):
         if ranges is None:
             return None
         with each.run.profile.stage("candidates back"):
-            branches.append((_count if counting else _bring_back)(each, batch, ranges, held))
+            branches.append(_bring_back(each, batch, ranges, held))
         # what was lifted is let go before the next branch
         del ranges
-    del bank
     with reading.run.profile.stage("candidates back"):
         events = device.xp.flatnonzero(held) + batch.low
-        return _OfBatch(source.copy(events) if events.size else None, device.download(events), branches)
-
-
-def _count(reading: Reading, batch: Batch, ranges: Ranges, held: Array) -> _OfBranch:
-    """Return how many matches start in each stream of a batch; the first event of each stream's first match is `held`."""
-    device, streams = reading.run.device, reading.source.streams(batch.low, batch.high)
-    reading.account(batch, ranges.first, 0)
-    if not ranges.first.size:
-        return _OfBranch(_NONE, _NONE, np.empty((0, 0), np.int32), _NONE)
-    begins, totals = count_in_streams(device, streams, ranges.first)
-    first = ranges.first[begins]
-    held[first] = True
-    return _OfBranch(device.download(first) + batch.low, _NONE, np.empty((0, 0), np.int32), totals)
+        return _OfBatch(reading.source.copy(events) if events.size else None, device.download(events), branches)
 
 
 def _bring_back(reading: Reading, batch: Batch, ranges: Ranges, held: Array) -> _OfBranch:
@@ -108,26 +176,18 @@ def _bring_back(reading: Reading, batch: Batch, ranges: Ranges, held: Array) -> 
     reading.account(batch, ranges.first, int((last - first).sum()) + len(first))
     if len(first):
         held |= events_in_ranges(device.xp, ranges.first, ranges.last, int(held.size))
-    return _OfBranch(first + batch.low, last + batch.low, reading.counts(ranges, first, last), _NONE)
-
-
-def _counted(source: EventSource, found: list[_OfBatch]) -> PhaseOne:
-    """Return the numbers of matches at the first events of streams, ascending."""
-    events, numbers = _joined(found)
-    starts = np.concatenate([_NONE, *(branch.first for part in found for branch in part.branches)])
-    totals = np.concatenate([_NONE, *(branch.totals for part in found for branch in part.branches)])
-    order = np.argsort(starts, kind="stable")
-    return PhaseOne(source.ordered(events, None), counted=(np.searchsorted(numbers, starts[order]), totals[order]))
+    return _OfBranch(first + batch.low, last + batch.low, reading.counts(ranges, first, last))
 
 
 def _united(run: DeviceRun, plan: EventPlan, source: EventSource, found: list[_OfBatch]) -> PhaseOne:
     """Return the matches of all branches, each once."""
-    events, numbers = _joined(found)
-    parts = []
-    for branch, tables in enumerate(run.tables):
-        matches = [_placed(part.branches[branch], numbers) for part in found]
-        parts.append(MatchesOfSome(concatenate_matches(matches, len(tables.pattern.order)), tables.branch.positives))
-    return PhaseOne(source.ordered(events, None), found=unite_matches(parts, len(plan.query.positives)))
+    with run.profile.stage("candidates back"):
+        events, numbers = _joined(found)
+        parts = []
+        for branch, tables in enumerate(run.tables):
+            matches = [_placed(part.branches[branch], numbers) for part in found]
+            parts.append(MatchesOfSome(concatenate_matches(matches, len(tables.pattern.order)), tables.branch.positives))
+        return PhaseOne(source.ordered(events, None), found=unite_matches(parts, len(plan.query.positives)))
 
 
 def _joined(found: list[_OfBatch]) -> tuple[list[CopiedEvents], Indices]:
