@@ -20,6 +20,7 @@ from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.narrowing.pushdown import quote
+from gpu_cep_spark.slices.shuffle_tasks import shuffle_sums
 from gpu_cep_spark.tasks.packed_rows import PACKED, unpack
 from gpu_cep_spark.tasks.results import RESULT_ROWS
 
@@ -34,7 +35,7 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     total = f"CASE WHEN count({parts}) = 0 THEN 0 ELSE coalesce(try_sum({parts}), raise_error('{OVERFLOW}')) END"
     added, streams = f"CAST({total} AS BIGINT) AS {parts}", [quote(key) for key in keys]
     # the driver asks the JVM far less often for one expression of all rows
-    return counts.groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
+    return shuffle_sums(counts, streams).groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
 
 
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0, packed: bool = False) -> DataFrame:

@@ -151,6 +151,13 @@ def test_a_count_beyond_64_bits_is_an_error(spark: SparkSession) -> None:
     assert total_counts(parts.limit(1), ()).collect() == [(2**62,)]
 
 
+def test_counts_of_slices_are_added_up_by_one_task_for_each_core(spark: SparkSession) -> None:
+    parts = spark.createDataFrame([(None, 1), ("x", 2), (None, 4), ("x", 8)], "`a.key` string, count long")
+    found = total_counts(parts, ["a.key"])
+    assert {tuple(row) for row in found.collect()} == {(None, 5), ("x", 10)}
+    assert re.findall(r"hashpartitioning\(.*, (\d+)\)", physical_plan(found)) == ["2"]
+
+
 @pytest.mark.usual
 def test_properties_reach_the_parquet_reader(parquet: DataFrame) -> None:
     plan = physical_plan(cep.gpu_match(parquet, QUERIES["derived key"]))

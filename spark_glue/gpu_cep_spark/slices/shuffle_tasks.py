@@ -19,6 +19,8 @@ TASKS_PER_CORE = 4
 TASK_BYTES, FEWEST_BYTES = 64 << 20, 1 << 20
 # Spark estimates what it knows nothing of as the largest long integer.
 _UNKNOWN = 1 << 62
+# More cores than these are not sure to be worth a task each.
+FEW_CORES = 32
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -43,6 +45,26 @@ def tasks_of_shuffle(size: int | None, cores: int | None, partitions: int) -> in
     if size < cores * FEWEST_BYTES:
         return None
     return min(max(TASKS_PER_CORE * cores, -(-size // TASK_BYTES)), size // FEWEST_BYTES, most)
+
+
+def tasks_of_sums(cores: int | None, partitions: int) -> int | None:
+    """Return the number of tasks behind a shuffle of rows that are added up, None to leave it to adaptive execution.
+
+    Such rows are small, and mostly few. A task that sends them writes a file for each task behind it, 200 by Spark's own setting
+    `partitions`. So there are as many as cores, if these are few.
+
+    Examples
+    --------
+    >>> tasks_of_sums(2, 200), tasks_of_sums(16, 8), tasks_of_sums(400, 200), tasks_of_sums(None, 200)
+    (2, 8, None, None)
+    """
+    return None if cores is None or cores > FEW_CORES else min(cores, partitions)
+
+
+def shuffle_sums(df: DataFrame, keys: list[str]) -> DataFrame:
+    """Return rows that are added up, with those of equal keys in one partition where that is known to pay."""
+    tasks = tasks_of_sums(cores_of(df.sparkSession), _shuffle_partitions(df))
+    return df if tasks is None else df.repartition(tasks, *keys)
 
 
 def shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
