@@ -19,9 +19,26 @@ def find_ties(xp: Any, begins: Array, times: Array) -> Array:
 
     Streams begin at the events `begins`; arrays are of the module `xp`.
     """
-    same = xp.zeros(len(times) + 1, xp.bool_)  # whether event e has the time of e − 1
+    return _in_ties(xp, _tied_with_last(xp, begins, times))
+
+
+def find_tie_groups(begins: Array, times: Array) -> tuple[Indices, Indices]:
+    """Return the events of :func:`find_ties`, and where among them those of each time of a stream begin, with the end."""
+    same = _tied_with_last(np, begins, times)
+    tied = _in_ties(np, same)
+    return tied, np.append(np.flatnonzero(~same[tied]), len(tied))
+
+
+def _tied_with_last(xp: Any, begins: Array, times: Array) -> Array:
+    """Return for each event whether it has the time of the one before it in its stream, and at the end False."""
+    same = xp.zeros(len(times) + 1, xp.bool_)
     same[1:-1] = times[1:] == times[:-1]
     same[begins] = False
+    return same
+
+
+def _in_ties(xp: Any, same: Array) -> Array:
+    """Return the events, ascending, that tie with the one before them, or with the one behind them."""
     return xp.flatnonzero(same[1:] | same[:-1])
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.stream_keys import StreamKeys
-from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
+from gpu_cep.engine.events.tie_ranks import find_tie_groups, rank_rows
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
@@ -50,7 +50,7 @@ def order_events(
     inputs = [times, *(pieces for pieces in given if pieces is not times)]
     offsets, arrays, ascending = _group_by_stream(labelled, keys, inputs, threads)
     if not ascending:
-        arrays = _sort_streams(offsets, arrays, _UNRANKED, threads)
+        arrays = _sort_streams(offsets, arrays, threads)
     arrays = _order_ties(columns, plan.query.order_by, offsets, arrays, threads)
     ordered_times, rows, *others = arrays
     words, moved = others[: len(labelled.labels[0])], iter(others[len(labelled.labels[0]) :])
@@ -219,18 +219,29 @@ def _order_ties(
     columns: EventColumns, order_by: tuple[int, ...], offsets: Indices, arrays: list[Array], threads: int
 ) -> list[Array]:  # fmt: skip
     """Return the arrays with ties in the order of `order_by`; streams are in order of time."""
-    tied = find_ties(np, offsets, arrays[0]) if order_by else _UNRANKED
+    if not order_by:
+        return arrays
+    times, rows = arrays[:2]
+    tied, groups = find_tie_groups(offsets, times)
     if not tied.size:
         return arrays
-    # ranking costs far more than ordering by time: only those that need it are ranked
-    ranks = np.zeros(len(arrays[0]), np.int64)
-    ranks[tied] = rank_rows(columns, order_by, arrays[1][tied])
-    return _sort_streams(offsets, arrays, ranks, threads)
+    # only tied events may move: to rank and sort all costs far more
+    order = order_in_streams(groups, times[tied], rank_rows(columns, order_by, rows[tied]), threads)
+    if order is None:
+        return arrays
+    return spread(lambda array: _with_values_of(array, tied, tied[order]), arrays, threads)
 
 
-def _sort_streams(offsets: Indices, arrays: list[Array], ranks: Indices, threads: int) -> list[Array]:
-    """Return the arrays with each stream sorted by time, then by rank; unchanged if they are in order."""
-    order = order_in_streams(offsets, arrays[0], ranks, threads)
+def _with_values_of(array: Array, places: Indices, sources: Indices) -> Array:
+    """Return an array with the values at `sources` put at `places`."""
+    changed = array.copy()
+    changed[places] = array[sources]
+    return changed
+
+
+def _sort_streams(offsets: Indices, arrays: list[Array], threads: int) -> list[Array]:
+    """Return the arrays with each stream sorted by time; unchanged if they are in order."""
+    order = order_in_streams(offsets, arrays[0], _UNRANKED, threads)
     return arrays if order is None else spread(lambda array: array[order], arrays, threads)
 
 
