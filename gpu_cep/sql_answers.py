@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import check_time_unit
 from gpu_cep.api import match
-from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in
+from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in, nearest
 from gpu_cep.queries.runs import as_reader
 from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_command, refuse_relation, take_apart, written
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SETTINGS = ("SET python_enable_replacements = false", "SET TimeZone = 'UTC'")
 # How DuckDB begins the line of the query that an error is about.
 _EXCERPT = "\nLINE "
+# What it says of a table that is not there; the nearest that it names may be one of its own catalog.
+_ABSENT = re.compile(r"(?s)(?<=Table with name )(.+?)( does not exist)!.*")
 
 
 @overload
@@ -202,9 +204,9 @@ def _run(connection: duckdb.DuckDBPyConnection, query: str, tables: Mapping[str,
         # COPY and its like answer nothing
         return pa.table({}) if answer is None else answer.to_arrow_table()
     except duckdb.ProgrammingError as fault:
-        raise PatternError(_told(fault)) from fault
+        raise PatternError(_told(fault, tables)) from fault
     except duckdb.Error as fault:
-        raise EventError(_told(fault)) from fault
+        raise EventError(_told(fault, tables)) from fault
 
 
 def _is_named(name: str, query: str) -> bool:
@@ -218,9 +220,14 @@ def _read_once(name: str, table: Any) -> Any:
     return _read(name, table) if isinstance(table, Iterator) else table
 
 
-def _told(fault: Exception) -> str:
-    """Return what DuckDB says of an error, without its excerpt of the query, which is not as the user has written it."""
-    return f"DuckDB: {str(fault).partition(_EXCERPT)[0].strip()}"
+def _told(fault: Exception, tables: Collection[str]) -> str:
+    """Return what DuckDB says of an error, without its excerpt of the query, which is not as the user has written it.
+
+    Of a table that is not there it says which of the given `tables` has the nearest name.
+    """
+    said = f"DuckDB: {str(fault).partition(_EXCERPT)[0].strip()}"
+    given = f"given are {', '.join(tables)}" if tables else "no table is given"
+    return _ABSENT.sub(lambda absent: f"{absent[1]}{absent[2]}; {nearest(absent[1], tables) or given}", said)
 
 
 def _read(name: str, table: Any) -> pa.Table:

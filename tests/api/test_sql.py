@@ -80,7 +80,7 @@ def test_a_table_is_read_only_where_a_query_names_it() -> None:
 
 def test_variables_of_python_are_no_tables() -> None:
     clause = name = TICKS  # noqa: F841
-    with pytest.raises(PatternError, match="Table with name clause does not exist"):
+    with pytest.raises(PatternError, match=r"Table with name clause does not exist; given are ticks$"):
         rows("SELECT * FROM clause")
 
 
@@ -139,7 +139,10 @@ FAULTS: dict[str, tuple[Any, type[cep.CepError], str]] = {
     "a clause of a table that is not there": (
         f"SELECT * FROM tick {FALL} JOIN tick {FALL.replace('PATTERN', '§PATERN')}", PatternSyntaxError, "found 'PATERN'"
     ),
-    "a table": (f"SELECT * FROM tick §{FALL}", PatternError, "the relation .* fails: DuckDB: .*Table with name tick does not exist"),
+    "a table": (
+        f"SELECT * FROM tick §{FALL}", PatternError, "the relation .*: Table with name tick does not exist; did you mean 'ticks'"
+    ),
+    "a table of another name": ("SELECT * FROM quotes", PatternError, "Table with name quotes does not exist; given are ticks$"),
     "a correlation": (
         f"SELECT (SELECT 1 FROM (SELECT * FROM ticks WHERE ts = o.ts) §{FALL}) FROM ticks o", PatternError,
         '(?s)"o" not found.*hint: .*no columns of what stands around',

@@ -112,7 +112,7 @@ def test_sql_answers_a_statement_or_a_file_of_one(ticks, tmp_path, capsys, monke
         (["no.sql"], 2, "cannot read the statement no.sql: there is no such file"),
         ([" "], 2, "STATEMENT is empty"),
         (["SELECT * FROM t", "t=no.csv"], 3, "no.csv"),
-        (["SELECT * FROM t"], 1, "DuckDB: Catalog Error"),
+        (["SELECT * FROM t"], 1, "DuckDB: Catalog Error: Table with name t does not exist; no table is given"),
         (["SELECT 1 AS x", "--out", "x.csv", "--limit", "1"], 2, "leave one of them out"),
         ([f"SELECT *\nFROM 'x' {FALL.replace('MEASURES', 'MEASURE')}"], 1, "found 'MEASURE'"),
     ],
