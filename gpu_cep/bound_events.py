@@ -18,7 +18,7 @@ from gpu_cep.keywords import (
     TableChoices,
     make_options,
 )
-from gpu_cep.signatures import takes_keywords
+from gpu_cep.signatures import checks_keywords, takes_keywords
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -117,6 +117,7 @@ def events(
 ) -> Events: ...  # fmt: skip
 
 
+@checks_keywords
 def events(
     data: Any,
     *,

@@ -112,7 +112,7 @@ def keywords_of(function: Callable[..., Any]) -> dict[str, Parameter]:
     return {name: each for name, each in signature(function).parameters.items() if each.kind is Parameter.KEYWORD_ONLY}
 
 
-@pytest.mark.parametrize("function", [cep.match, *FUNCTIONS], ids=lambda function: function.__name__)
+@pytest.mark.parametrize("function", [cep.match, cep.events, *FUNCTIONS], ids=lambda function: function.__name__)
 @pytest.mark.parametrize(("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("reslt", ""), ("zzz", "")])
 def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hint: str) -> None:
     with pytest.raises(TypeError) as caught:

@@ -6,6 +6,7 @@ from datetime import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -149,6 +150,7 @@ def test_a_query_without_its_first_word(query: str) -> None:
         ([], ROLES, "give pyarrow.Table.from_pylist(events)"),
         (CLICKS.to_numpy(), ROLES, "give pandas.DataFrame(events)"),
         (CLICKS["action"], ROLES, "give the whole DataFrame"),
+        (duckdb.connect(), ROLES, "give one of its relations, connection.table('events')"),
         (CLICKS.groupby("user"), ROLES, "partition_by= for its keys"),
         ("clicks.csv", ROLES, "there is no such file or folder"),
         ("clicks.xlsx", ROLES, "there is no such file or folder"),

@@ -85,6 +85,7 @@ _TABLES_OF = {
     **dict.fromkeys(("ndarray", "recarray"), "give pandas.DataFrame(events), with a name for each column"),
     "Series": "one column is no table: give the whole DataFrame",
     "GpuFiles": "match and explain take it, for one pattern of events or of situations; else give the path itself",
+    "DuckDBPyConnection": "give one of its relations, connection.table('events') or connection.sql('SELECT …')",
     "DataFrameGroupBy": "give the DataFrame itself, and partition_by= for its keys",
 }
 
