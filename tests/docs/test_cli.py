@@ -16,8 +16,9 @@ from gpu_cep.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cli.md"
-# Commands with these need a shell.
+# Commands with these need a shell; of those with the last two alone, only what stands from them on.
 OF_A_SHELL = re.compile(r"[|<>]")
+BEHIND = re.compile(r"^(gpu-cep (?:'[^']*'|[^'|<>])*?) ([|>](?!.*gpu-cep).*)$")
 
 
 def shown() -> list[tuple[str, str]]:
@@ -29,19 +30,19 @@ def shown() -> list[tuple[str, str]]:
 
 def run_here(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     """Return what a command prints that is run in this process, which spares the time that Python and numba take to start."""
-    program, *arguments = shlex.split(command)
+    program, *arguments = shlex.split(os.path.expandvars(command))
     assert program == "gpu-cep"
     code = main(arguments)
     found = capsys.readouterr()
     return found.out + found.err + (f"[{code}]\n" if code else "")
 
 
-def run_in_shell(command: str, folder: Path) -> str:
-    """Return what a command prints in a shell that knows gpu-cep, on a terminal that is wide enough."""
+def run_in_shell(command: str, folder: Path, given: str = "") -> str:
+    """Return what a command prints in a shell that knows gpu-cep, on a terminal that is wide enough; it is given a text to read."""
     path = os.pathsep.join(map(str, (ROOT, ROOT / "kernels", ROOT / "spark_glue")))
     environment = os.environ | {"PYTHONPATH": path, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "COLUMNS": "200"}
     shell = ["bash", "-c", f"set -o pipefail; {command}"]
-    run = subprocess.run(shell, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(shell, cwd=folder, env=environment, input=given, capture_output=True, text=True, timeout=300)
     return run.stdout + run.stderr + (f"[{run.returncode}]\n" if run.returncode else "")
 
 
@@ -50,6 +51,7 @@ def test_commands_print_what_the_page_shows(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("PWD", str(tmp_path))
     program = tmp_path / "bin" / "gpu-cep"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m gpu_cep.cli "$@"\n')
@@ -59,7 +61,10 @@ def test_commands_print_what_the_page_shows(
     assert len(commands) > 10
     for command, expected in commands:
         needs_shell = OF_A_SHELL.search(re.sub(r"'[^']*'", "", command))
-        found = run_in_shell(command, tmp_path) if needs_shell else run_here(command, capsys)
+        if (piped := BEHIND.match(command)) is not None:
+            found = run_in_shell(f"cat {piped[2]}", tmp_path, run_here(piped[1], capsys))
+        else:
+            found = run_in_shell(command, tmp_path) if needs_shell else run_here(command, capsys)
         assert checker.check_output(expected, found, doctest.ELLIPSIS), f"$ {command}\n{found}"
 
 
