@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -21,9 +21,22 @@ def examples(fast: int, full: int) -> settings:
 
 def every_pair(**values: Sequence[Any]) -> pytest.MarkDecorator:
     """Parametrise a test by all combinations of the values, of which the fast suite runs some that have every pair of two values."""
-    assert len(values) > 1, "one list has no pairs"
+    return _grid(values, covering)
+
+
+def every_value(**values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrise a test by all combinations of the values, of which the fast suite runs those with the first of all lists but one.
+
+    It is for values that different parts of the code read.
+    """
+    return _grid(values, lambda places: {place for place in places if place.count(0) >= len(place) - 1})
+
+
+def _grid(values: Mapping[str, Sequence[Any]], chosen: Callable[[list[tuple[int, ...]]], set[tuple[int, ...]]]) -> pytest.MarkDecorator:
+    """Return the decorator for all combinations, of which the fast suite runs those at the `chosen` places."""
+    assert len(values) > 1, "all of one list are run"
     places = list(product(*(range(len(each)) for each in values.values())))
-    briefly = covering(places)
+    briefly = chosen(places)
     rows = [
         pytest.param(*row, marks=() if place in briefly else pytest.mark.full)
         for place, row in zip(places, product(*values.values()), strict=True)

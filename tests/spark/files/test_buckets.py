@@ -19,6 +19,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep_spark import file_matching
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import readings
+from tests.effort import every_value
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.slices.test_slices import QUERIES, streams
@@ -64,15 +65,13 @@ def texts(table: pa.Table) -> pa.Table:
     return table.append_column("word", words)
 
 
-@pytest.mark.parametrize("query", [EVENTS, ENDLESS, INTERVALS, QUERIES["next"]])
-@pytest.mark.parametrize("keys", ["s", "word", ("k", "word")])
+@every_value(query=[EVENTS, ENDLESS, INTERVALS, QUERIES["next"]], keys=["s", "word", ("k", "word")])
 def test_buckets_hold_whole_streams(spark: SparkSession, tmp_path: Path, query: str, keys: Any) -> None:
     frame = frame_of(spark, tmp_path / "t", texts(streams(ROWS, 4)))
     assert assert_same(frame, query, partition_by=keys, slices=None)
 
 
-@pytest.mark.parametrize("output", ["matches", "events", "count"])
-@pytest.mark.parametrize("after_match", ["all", "skip_past_last"])
+@every_value(output=["matches", "events", "count"], after_match=["all", "skip_past_last"])
 def test_outputs(spark: SparkSession, tmp_path: Path, output: Any, after_match: Any) -> None:
     frame = frame_of(spark, tmp_path / "t", streams(ROWS, 2))
     options = {"output": output, "after_match": after_match, "ties": "position"}

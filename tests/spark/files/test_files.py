@@ -25,7 +25,7 @@ from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema
-from tests.effort import every_pair
+from tests.effort import every_pair, every_value
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 from tests.spark.slices.test_slices import QUERIES, streams
@@ -115,10 +115,10 @@ def folders(table: pa.Table, folder: Path, key: str) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize(
-    "query", ["PATTERN SEQ(A a, B b+) WITHIN 6", "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", "PATTERN SEQ(A a, B b, C c)", INTERVALS]
+@every_value(
+    query=["PATTERN SEQ(A a, B b+) WITHIN 6", "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", "PATTERN SEQ(A a, B b, C c)", INTERVALS],
+    key=["k", "word"],
 )
-@pytest.mark.parametrize("key", ["k", "word"])
 def test_folders_of_a_key_are_whole_streams(spark: SparkSession, tmp_path: Path, query: str, key: str) -> None:
     table = in_order(200)
     words = pc.choose(table["k"].fill_null(0), pa.scalar("a b"), pa.scalar("x/y=%"), pa.scalar("ü"))

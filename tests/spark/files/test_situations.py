@@ -34,7 +34,7 @@ from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.tasks.worker import Work, match_partition
 from tests.drawn.situations import Size, situation_cases
-from tests.effort import examples
+from tests.effort import every_value, examples
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 
@@ -161,10 +161,9 @@ def test_many_streams_are_read_back_for_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
-@pytest.mark.parametrize("output", ["matches", "events", "count"])
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"detect": "early"}, {"gap": 3}, {"gap": 3, "detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}],
+@every_value(
+    output=["matches", "events", "count"],
+    options=[{}, {"detect": "early"}, {"gap": 3}, {"gap": 3, "detect": "early"}, {"worker_memory": 20_000}, {"partition_by": None}],
 )
 def test_tasks_that_read_files_answer_as_spark_does(spark: SparkSession, tmp_path: Path, output: str, options: dict[str, Any]) -> None:
     for number in range(4):

@@ -25,6 +25,7 @@ from gpu_cep_spark.narrowing import rare_choice
 from gpu_cep_spark.narrowing.rare_choice import Expected
 from gpu_cep_spark.narrowing.rare_events import BITS, NearRare, keep_near
 from tests.drawn.queries import Case, whole_language
+from tests.effort import every_value
 from tests.spark.conftest import CONNECT
 from tests.spark.samples import as_set
 
@@ -90,8 +91,7 @@ def test_events_near_rare_ones_have_all_matches(spark: SparkSession, name: str, 
     assert report.rows["shuffled"] - report.counts.get("copies", 0) < frame.count() / 2
 
 
-@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
-@pytest.mark.parametrize("output", ["matches", "events", "count"])
+@every_value(after_match=["all", "skip_past_last", "skip_to_next"], output=["matches", "events", "count"])
 def test_outputs(spark: SparkSession, after_match: Any, output: Any) -> None:
     frame = spark.createDataFrame(bursts(3))
     assert assert_same(frame, QUERIES["any"], partition_by="s", output=output, after_match=after_match).num_rows
