@@ -23,6 +23,8 @@ AFTER_MATCH = get_args(AfterMatch)
 # Searches hold at most so many matches of a first event to leave out those that come after them.
 MOST_HELD = 1 << 10
 
+# Values of other libraries, and what they are here.
+_ELSEWHERE = {"cuda": "gpu", "device": "gpu", "rapids": "gpu"}
 _KNOWN = {"output": OUTPUTS, "algorithm": ALGORITHMS, "engine": ENGINES, "after_match": AFTER_MATCH}
 
 
@@ -128,7 +130,7 @@ def _check(checked: Identity[Settings]) -> None:
         value = getattr(settings, argument)
         if value not in known:
             message = f"{argument}={value!r} is unknown; expected one of {', '.join(known)}"
-            unknown.append(Diagnostic(message, hint=nearest(str(value), known)))
+            unknown.append(Diagnostic(message, hint=nearest(_ELSEWHERE.get(str(value), str(value)), known)))
     if (settings.output, settings.algorithm) == ("compressed", "brute_force"):
         supported = ", ".join(name for name in EVENT_ALGORITHMS if name != "brute_force")
         apart.append(Diagnostic(f"output='compressed' is not supported with algorithm='brute_force'; supported: {supported}"))

@@ -129,6 +129,7 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS, ROLES | {"type_column": "amount"}, "type_column= says which column holds the event types"),
         (CLICKS, ROLES | {"partition_by": "usr"}, "did you mean 'user'?"),
         (CLICKS, ROLES | {"output": "match"}, "did you mean 'matches'?"),
+        (CLICKS, ROLES | {"engine": "cuda"}, "did you mean 'gpu'?"),
         (CLICKS, ROLES | {"columns": ["usr"]}, "did you mean 'user'?"),
         (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
         (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),

@@ -27,6 +27,11 @@ _PEEKED = 1 << 20  # bytes of a file in which its header ends
 _DELIMITERS = (b",", b";", b"\t", b"|")
 # What to do about numbers that are too large.
 _AS_TEXT = "read it as text, with pyarrow.csv.read_csv() and its ConvertOptions(column_types={{{name!r}: pyarrow.string()}})"
+# What to do about files of other formats, by their suffixes.
+_OTHERS = {
+    ".json": "lines of JSON are read by the name .jsonl, and an array of JSON by pandas.read_json()",
+    ".xlsx": "pandas.read_excel() reads it",
+}
 _QUOTED = re.compile(rb'"[^"]*"')
 # A quoted field from its opening quote to the closing one, or to the end of the file if there is none.
 _FIELD = re.compile(rb'(?:\A|[,;\t|\r\n])"(?:[^"]++|"")*+("?)')
@@ -140,13 +145,15 @@ def _check_quotes(held: pa.Buffer, name: str) -> None:
 
 
 def _read_file(file: EventFile, text: Sequence[str]) -> pa.Table:
-    reader = READERS.get(split_suffix(file.path)[0])
+    suffix = split_suffix(file.path)[0]
+    reader = READERS.get(suffix)
     if reader is None:
         with reading(file.name):
             if file.system.get_file_info(file.path).type == fs.FileType.NotFound:
                 raise FileNotFoundError
         suffixes = f"{', '.join((*PARQUET, *READERS))}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
-        raise EventError(f"events: cannot read {shorten_name(file.name)}: it has no known suffix; expected one of {suffixes}")
+        expected = f"expected one of {suffixes}{f'; {_OTHERS[suffix]}' if suffix in _OTHERS else ''}"
+        raise EventError(f"events: cannot read {shorten_name(file.name)}: it has no known suffix; {expected}")
     with reading(file.name):
         return reader(file, text)
 

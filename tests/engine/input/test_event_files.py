@@ -197,12 +197,13 @@ def test_a_name_with_brackets_is_a_file_if_there_is_one(put):
         ("file:///missing/*.csv", "cannot read file:///missing/*.csv: there is no such file or folder"),
         ("odd://bucket/events.csv", "cannot read odd://bucket/events.csv: neither Arrow nor fsspec has a file system for odd://"),
         ("events.txt", "events.txt: it has no known suffix; expected one of .parquet, .pq, .csv, .tsv, .jsonl"),
+        ("events.json", "behind it; lines of JSON are read by the name .jsonl, and an array of JSON by pandas.read_json()"),
         ("bad.csv.gz", "cannot read bad.csv.gz: "),
         ("bad.jsonl", "cannot read bad.jsonl: "),
     ],
 )
 def test_what_cannot_be_read_is_named(put, name, message):
-    for bad in ("events.txt", "bad.csv.gz", "bad.jsonl"):
+    for bad in ("events.txt", "events.json", "bad.csv.gz", "bad.jsonl"):
         put(bad, b"{no events")
     with pytest.raises(cep.EventError) as caught:
         read_events(name)
