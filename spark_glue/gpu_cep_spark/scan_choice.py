@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from gpu_cep.choices import Scan
+from gpu_cep.engine.input.event_files import shorten_name, split_suffix
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
 from gpu_cep_spark.file_matching import Asked, Found, find_pieces
 from gpu_cep_spark.files.places import NoScanError
@@ -18,6 +19,8 @@ from gpu_cep_spark.slices.choice import AUTO
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 SCANS: tuple[Scan, ...] = ("auto", "spark", "files")
+# Suffixes of files that are not of Parquet, with the method of Spark's reader for them.
+_OTHERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 
 
 def check_scan(scan: object, slices: float | str | None) -> None:
@@ -73,12 +76,17 @@ def read_paths(session: Any, paths: object) -> DataFrame:
     Raises
     ------
     EventError
-        `session` is no Spark session, or `paths` are no paths.
+        `session` is no Spark session, or `paths` are no paths, or a name is that of a file of another format.
     """
     if not hasattr(session, "read"):
         raise EventError("events: gpu_match(spark, paths, pattern) takes a session of Spark first; of a DataFrame, gpu_match(df, pattern)")
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths) if isinstance(paths, list | tuple) else []
     if not listed or not all(isinstance(path, str | PathLike) for path in listed):
         raise EventError(f"events: gpu_match(spark, paths, pattern) takes a path or a list of paths of Parquet files, not {paths!r}")
-    frame: DataFrame = session.read.parquet(*[fspath(path) for path in listed])
+    names = [fspath(path) for path in listed]
+    for path in names:
+        if (reader := _OTHERS.get(split_suffix(path)[0])) is not None:
+            told = "gpu_match(spark, paths, pattern) reads Parquet"
+            raise EventError(f"events: {told}, and {shorten_name(path)} is another format; give the DataFrame spark.read.{reader}(…)")
+    frame: DataFrame = session.read.parquet(*names)
     return frame

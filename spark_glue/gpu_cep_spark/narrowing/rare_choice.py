@@ -115,12 +115,18 @@ def rare_names(wanted: object) -> tuple[str, ...] | None:
     return names
 
 
+def _no_variable(name: str, known: Sequence[str], asked: str) -> PatternError:
+    """Return the error for a name that no variable of what is `asked` has."""
+    hint = nearest(name, known) or f"there are {', '.join(known)}"
+    return PatternError([Diagnostic(f"rare={name!r} is no variable of {asked}", hint=hint)])
+
+
 def check_names(plan: AnyPlan, wanted: Sequence[str] | None) -> None:
     """Raise PatternError for a name that is no variable of the pattern."""
     known = [variable.name for variable in plan.query.variables]
     for name in () if wanted is None or tuple(wanted) == (AUTO,) else wanted:
         if name not in known:
-            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the pattern", hint=nearest(name, known))])
+            raise _no_variable(name, known, "the pattern")
 
 
 def choose_rare(plan: AnyPlan, events: pa.Schema, df: DataFrame, wanted: Sequence[str] | None) -> RareChoice:
@@ -183,7 +189,7 @@ def choose_for_all(queries: Mapping[str, NarrowQuery], df: DataFrame, rare: obje
     known = list(dict.fromkeys(variable.name for query in queries.values() for variable in query.plan.query.variables))
     for name in wanted:
         if name not in known:
-            raise PatternError([Diagnostic(f"rare={name!r} is no variable of the patterns", hint=nearest(name, known))])
+            raise _no_variable(name, known, "the patterns")
     with _refusing(wanted):
         _refuse_other_sources(df, _REPEATABLE)
     found: dict[str, tuple[int, ...]] = {}

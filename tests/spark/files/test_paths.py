@@ -53,6 +53,8 @@ def test_paths(spark: SparkSession, tmp_path: Path) -> None:
 def test_what_are_no_paths(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(EventError, match="takes a path or a list of paths"):
         cep.gpu_match(spark, 3, QUERY)  # type: ignore[arg-type]
+    with pytest.raises(EventError, match=r"reads Parquet, and b\.csv\.gz is another format; give the DataFrame spark\.read\.csv\("):
+        cep.gpu_match(spark, ["a.parquet", "b.csv.gz"], QUERY)
     with pytest.raises(EventError, match="a session of Spark first"):
         cep.gpu_match("x.parquet", write(tmp_path / "t"), QUERY)  # type: ignore[arg-type]
 

@@ -192,6 +192,7 @@ def test_drawn_queries(spark: SparkSession, data: st.DataObject) -> None:
     ("query", "rare", "error", "message"),
     [
         (QUERIES["next"], "rr", PatternError, "rare='rr' is no variable of the pattern.*did you mean 'r'"),
+        ("PATTERN SEQ(A a, R r) WITHIN 8", "halt", PatternError, "rare='halt' is no variable of the pattern.*there are a, r"),
         ("PATTERN SEQ(A a, R r) WITHIN 8", 5, PatternError, "rare=5 names no variables.*expected: a variable's name"),
         ("PATTERN SEQ(A a, R r) WITHIN 8", [], PatternError, "names no variables"),
         ("PATTERN SEQ(A a, R r) WITHIN 8", b"r", PatternError, "names no variables"),
@@ -278,6 +279,7 @@ def test_many_patterns_share_what_is_near(spark: SparkSession) -> None:
     [
         ({"x": QUERIES["next"], "y": "PATTERN SEQ(A a, B b) WITHIN 8"}, "r", PatternError, "pattern 'y'.*rare=r is not in every match"),
         ({"x": QUERIES["next"]}, ["r", "rr"], PatternError, "rare='rr' is no variable of the patterns.*did you mean 'r'"),
+        ({"x": "PATTERN SEQ(A a, R r) WITHIN 8"}, "halt", PatternError, "rare='halt' is no variable of the patterns.*there are a, r"),
         ({"x": QUERIES["next"]}, "auto", UnsupportedError, "rare='auto' is not supported for many patterns.*name variables"),
         (
             {"x": QUERIES["next"], "y": "PATTERN SEQ(A a, R r)"},
