@@ -21,8 +21,13 @@ from gpu_cep_kernels.automaton.chain_windows import (
     new_runs,
     new_scratch,
     walk_chain_windows,
+    walk_compared_windows,
 )
-from gpu_cep_kernels.automaton.robust_windows import walk_negated_robust_windows, walk_robust_windows
+from gpu_cep_kernels.automaton.robust_windows import (
+    walk_negated_robust_windows,
+    walk_robust_compared_windows,
+    walk_robust_windows,
+)
 from gpu_cep_kernels.automaton.single_runs import CURRENT
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -31,7 +36,7 @@ from tests.kernel_cases.automata import walking_chain
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import Random
 from tests.kernel_cases.jumps import JUMPING, JUMPING_PROGRAMS
-from tests.kernel_cases.tables import MEAN, MEAN_PROGRAMS, QUANTIFIED
+from tests.kernel_cases.tables import COMPARED, MEAN, MEAN_PROGRAMS, QUANTIFIED
 
 
 def _walking(
@@ -44,9 +49,7 @@ def _walking(
     """
     _, (windows, events, criteria, chain, *_) = walking_chain(size, random, slots, **given)
     variables, values = len(criteria.pattern.minimum), len(criteria.conditions.aggregates.step)
-    scratch = new_scratch(np, slots, criteria.conditions.table.roles, criteria.conditions.programs.registers)
-    for array in (scratch.state, *scratch.registers):
-        array[...] = 0
+    scratch = (_zeroed_scratch(slots, criteria),) if kernel.slotted else ()
     runs = _zeroed(new_runs(np, len(windows.starts), variables, values))
     none = np.empty(0, np.int64)
     matches = ChainMatches(none, none, np.empty((0, variables), np.int32), np.empty(0, np.int32))
@@ -55,13 +58,14 @@ def _walking(
     judged = _with_negations(chain, criteria) if steps_back else (chain,)
     shared = (windows, following, chain_criteria(criteria.pattern, criteria.conditions), *judged)
     if not counting:
-        kernel(0, len(going), 0, going, *shared, ChainWalk(True, UNBOUNDED), scratch, runs, matches)
+        slot = (0,) if kernel.slotted else ()
+        kernel(0, len(going), *slot, going, *shared, ChainWalk(True, UNBOUNDED), *scratch, runs, matches)
         depth = runs.numbers[RunNumber.DEPTH].astype(np.int64)
         found = depth > 0
         counts, bound = np.zeros((int(found.sum()), variables), np.int32), np.zeros(depth.sum(), np.int32)
         matches = ChainMatches(np.cumsum(found) - 1, np.cumsum(depth) - depth, counts, bound)
         going, runs = going[found[going]], _zeroed(new_runs(np, len(windows.starts), variables, values))
-    return Call(len(going), (going, *shared, ChainWalk(counting, steps), scratch, runs, matches))
+    return Call(len(going), (going, *shared, ChainWalk(counting, steps), *scratch, runs, matches))
 
 
 def _ruling_out(size: int, random: Random, slots: int, **given: Any) -> Call:
@@ -79,6 +83,14 @@ def _with_negations(chain: Chain, criteria: Criteria) -> tuple[Chain, ChainNegat
     scopes = {"after": np.array([1, 0]), "before": np.array([2, -1])}
     negations = ChainNegations(**{name: getattr(criteria.negations, name) for name in ChainNegations._fields} | scopes)
     return with_negations(chain, judged, criteria.conditions.table, [condition.code for condition in QUANTIFIED]), negations
+
+
+def _zeroed_scratch(slots: int, criteria: Criteria) -> chain_windows.ChainScratch:
+    """Scratch with nothing left in it."""
+    scratch = new_scratch(np, slots, criteria.conditions.table.roles, criteria.conditions.programs.registers)
+    for array in (scratch.state, *scratch.registers):
+        array[...] = 0
+    return scratch
 
 
 # The slot of a's last event, as conditions name it.
@@ -108,6 +120,16 @@ CHAIN_WINDOW_CASES: tuple[KernelCase, ...] = (
         },
     ),
     *cases(
+        walk_compared_windows,
+        partial(_walking, kernel=walk_compared_windows, conditions=COMPARED),
+        {
+            "counting": {},
+            "untied": {"tied": False},
+            "writing": {"counting": False},
+            "writing-resting": {"counting": False, "steps": 2},
+        },
+    ),
+    *cases(
         walk_robust_windows,
         partial(_walking, kernel=walk_robust_windows, robust=True, exclusive=False),
         {
@@ -126,6 +148,11 @@ CHAIN_WINDOW_CASES: tuple[KernelCase, ...] = (
             "writing-resting": {"counting": False, "steps": 2},
             "float64": {"time": np.float64},
         },
+    ),
+    *cases(
+        walk_robust_compared_windows,
+        partial(_walking, kernel=walk_robust_compared_windows, robust=True, exclusive=False, conditions=COMPARED),
+        {"counting": {}, "writing": {"counting": False}, "writing-resting": {"counting": False, "steps": 2}},
     ),
     *cases(rule_out_runs, _ruling_out, {"": {}, "float64": {"time": np.float64}}),
 )

@@ -179,6 +179,8 @@ QUANTIFIED = (
     Condition((Part(1, 0, 1, CONSECUTIVELY),), BY_FLOATS, "le", (0, 1), (0, 0)),
     Condition((Part(0, 0, -1, SINGLY), Part(2, 1, -1, SINGLY)), BY_PROGRAM, code=_PROGRAM),
 )
+# The same with a.x <= c.y in the program's place.
+COMPARED = (*QUANTIFIED[:2], Condition((Part(0, 0, -1, SINGLY), Part(2, 1, -1, SINGLY)), BY_FLOATS, "le", (0, 0), (1, 1)))
 # On single variables a, b, c: a.i < b.j, b.x <= c.y, and the program.
 SINGLE = (
     Condition((Part(0, 0, -1, SINGLY), Part(1, 1, -1, SINGLY)), BY_INTS, "lt", (0, 0), (1, 1), pair=(0, 1)),

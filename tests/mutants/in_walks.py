@@ -8,6 +8,20 @@ WALKS = "tests/engine/phase_one/test_chain_walks.py"
 
 DEVICE_WALKS = (
     Fault(
+        "a-walk-compares-what-programs-compute",
+        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "bool((tables.conditions.means[chain.condition] != BY_PROGRAM).all())",
+        "True",
+        (WALKS,),
+    ),
+    Fault(
+        "a-walk-that-only-compares-aggregates",
+        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "return compared and not len(tables.aggregates.step)",
+        "return compared",
+        (WALKS,),
+    ),
+    Fault(
         "matches-that-were-counted-do-not-come-back",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
         "    if found.totals is None:\n        return found",

@@ -17,7 +17,7 @@ from gpu_cep_kernels.rules.walked import JudgedConditions, JudgingPath, WalkedEv
 
 
 @rule
-def fits(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
+def fits(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath | None) -> bool:
     """Return whether all judgements of a group say TRUE of the current event, the sieve's first."""
     fitting = not is_sifted_out(group, slots[slots.size - 1], conditions.bank, chain.sieve, slots)
     return fitting and (chain.sieve.alone[group] or all_hold(group, conditions, chain, slots, path))
@@ -65,7 +65,7 @@ def _grow_compared(
 @rule
 def _grow_judged(
     v: int, own: int, stop: int, room: int, last: int, place: int, counting: bool, events: WalkedEvents, conditions: JudgedConditions,
-    chain: Chain, slots: Ints, path: JudgingPath, bound_events: Any,
+    chain: Chain, slots: Ints, path: JudgingPath | None, bound_events: Any,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Bind each event from `own` on of which all judgements say TRUE; arguments and results are those of :func:`grow`."""
     kept, grown, looks = conditions.aggregates.first, 0, 0
@@ -74,7 +74,7 @@ def _grow_judged(
         slots[slots.size - 1] = row
         if fits(2 * v + 1, conditions, chain, slots, path):
             slots[2 * v + 1] = row
-            if kept[v + 1] > kept[v]:
+            if path is not None and kept[v + 1] > kept[v]:
                 accumulate(v, v, v, row, conditions.aggregates, conditions.bank, path.aggregates)
             if not counting:
                 bound_events[place + grown] = own
@@ -88,7 +88,7 @@ def _grow_judged(
 @rule
 def grow(
     v: int, own: int, stop: int, room: int, last: int, place: int, counting: bool, events: WalkedEvents, conditions: JudgedConditions,
-    chain: Chain, slots: Ints, path: JudgingPath, bound_events: Any,
+    chain: Chain, slots: Ints, path: JudgingPath | None, bound_events: Any,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Let variable v, whose last event is `last`, bind further ones from `own` on: `room` at most, and none from `stop` on.
 
@@ -97,12 +97,12 @@ def grow(
     """
     group, sieve, bank, occurrence = 2 * v + 1, chain.sieve, conditions.bank, events.occurrence[v]
     alone, means, base = sieve.alone[group], sieve.means[group], conditions.base
-    aggregated = conditions.aggregates.first[v + 1] > conditions.aggregates.first[v]
+    aggregated = path is not None and conditions.aggregates.first[v + 1] > conditions.aggregates.first[v]
     if alone and means == BY_PROGRAM:
         # the sieve has no comparison, and nothing is judged behind it
         begin = own
         own, last, grown, looks = _grow_freely(own, stop, room, last, place, counting, occurrence, bound_events)
-        if aggregated:
+        if path is not None and aggregated:
             accumulate_run(v, v, begin, grown, base, occurrence, conditions.aggregates, bank, path.aggregates)
     elif alone and not aggregated:
         slot, comparison, column, bound_column = (

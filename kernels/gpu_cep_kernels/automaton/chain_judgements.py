@@ -109,14 +109,14 @@ def _mean_compares(j: int, conditions: JudgedConditions, mean: Mean, slots: Ints
 
 
 @rule
-def all_hold(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
-    """Return whether all judgements of a group say TRUE."""
+def all_hold(group: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath | None) -> bool:
+    """Return whether all judgements of a group say TRUE; where all are comparisons of columns, there is no path."""
     true, j, end = True, chain.first[group], chain.first[group + 1]
     while true and j < end:
         c = chain.condition[j]
-        if chain.mean.total[j] >= 0:
+        if path is not None and chain.mean.total[j] >= 0:
             true = _mean_compares(j, conditions, chain.mean, slots, path)
-        elif conditions.table.means[c] == BY_PROGRAM:
+        elif path is not None and conditions.table.means[c] == BY_PROGRAM:
             true = _judgement_holds(j, conditions, chain, slots, path)
         else:
             true = comparison_holds(c, slots[chain.left[j]], slots[chain.right[j]], conditions.table, conditions.bank)

@@ -61,7 +61,7 @@ class WalkTask(NamedTuple):
 @rule
 def _find_follower(
     v: int, own: int, following: int, stop: int, room: int, last: int, place: int, counting: bool, events: WalkedEvents,
-    conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath, bound_events: Any,
+    conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath | None, bound_events: Any,
 ) -> tuple[int, int, int, int, int]:  # fmt: skip
     """Let variable v bind events up to the first one that the variable behind it may bind; return how far the run comes.
 
@@ -99,7 +99,7 @@ def _find_follower(
 
 
 @rule
-def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath) -> bool:
+def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath | None) -> bool:
     """Return whether event `start` may be the first one of variable 0; write its row to the slots."""
     slots[0] = slots[1] = slots[slots.size - 1] = conditions.base + start
     return chain.sieve.alone[0] or all_hold(0, conditions, chain, slots, path)
@@ -108,7 +108,7 @@ def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Int
 @rule
 def follow_run(
     v: int, bound: int, depth: int, event: int, task: WalkTask, counting: bool, events: WalkedEvents, criteria: WalkedCriteria,
-    chain: Chain, slots: Ints, path: JudgingPath, matches: WrittenMatches,
+    chain: Chain, slots: Ints, path: JudgingPath | None, matches: WrittenMatches,
 ) -> tuple[int, int, int, int, int, int, bool, Status]:  # fmt: skip
     """Follow a run, and write its events, and the counts of variables that bind no more.
 
@@ -133,7 +133,7 @@ def follow_run(
                 v, bound = found, 0
             row = base + event
             slots[2 * v] = slots[2 * v + 1] = row
-            if kept[v + 1] > kept[v]:
+            if path is not None and kept[v + 1] > kept[v]:
                 accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
             if not counting:
                 matches.events[task.place + depth] = event
@@ -208,7 +208,7 @@ def _walk_window(
 @rule
 def follow_singles(
     v: int, event: int, start: int, stop: int, robust: bool, limit: int, events: WalkedEvents, criteria: WalkedCriteria, chain: Chain,
-    slots: Ints, path: JudgingPath,
+    slots: Ints, path: JudgingPath | None,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Bind an event to variable v and to each behind it; `event` is looked at next, none from `stop` on.
 
@@ -228,7 +228,7 @@ def follow_singles(
             row = conditions.base + event
             slots[2 * v] = slots[2 * v + 1] = slots[current] = row
             if chain.sieve.alone[2 * v] or all_hold(2 * v, conditions, chain, slots, path):
-                if kept[v + 1] > kept[v]:
+                if path is not None and kept[v + 1] > kept[v]:
                     accumulate(v, -1, v, row, conditions.aggregates, conditions.bank, path.aggregates)
                 event, v = first_behind(events.after, event), v + 1
             else:
@@ -237,7 +237,8 @@ def follow_singles(
             v -= 1
             event = slots[2 * v] - conditions.base + 1 if v >= 0 else stop
         else:
-            path.state[PathState.WASTED] += max(v + 1 - SHORT, 0)
+            if path is not None:
+                path.state[PathState.WASTED] += max(v + 1 - SHORT, 0)
             v = _NONE
     return v, event, steps, rejected
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_runs import WalkTask, follow_run, may_start
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
-from gpu_cep_kernels.compile.jit import kernel
+from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import (
@@ -151,6 +151,53 @@ def new_scratch(xp: Any, slots: int, roles: int, registers: int) -> ChainScratch
     return ChainScratch(xp.empty((slots, len(PathState)), xp.int64), Registers(rows, places, ints, floats, nulls))
 
 
+@rule
+def window_path(w: int, slot: int, scratch: ChainScratch, runs: ChainRuns) -> ChainPath:
+    """Return where a thread judges the conditions of window w; no condition has overflowed yet."""
+    own, values, state = scratch.registers, runs.aggregates, scratch.state[slot]
+    registers = Registers(own.rows[slot], own.places[slot], own.ints[slot], own.floats[slot], own.nulls[slot])
+    state[PathState.ERROR_CONDITION] = 0
+    return ChainPath(state, AggregateValues(values.counts[w], values.ints[w], values.floats[w]), registers)
+
+
+@rule
+def _walk_run(
+    i: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain, walk: ChainWalk,
+    path: ChainPath | None, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Let the run of window ``going[i]`` go on; there is no path where all conditions are comparisons of columns."""
+    numbers, w = runs.numbers, going[i]
+    slots = runs.slots[w]
+    v, bound, depth, event, made, complete, status = 0, 0, int(numbers[RunNumber.DEPTH, w]), 0, 0, False, Status.FINISHED
+    start = int(windows.starts[w])
+    begun = depth > 0
+    if begun:
+        v, bound, event = int(numbers[RunNumber.VARIABLE, w]), int(numbers[RunNumber.BOUND, w]), int(numbers[RunNumber.EVENT, w])
+    elif events.occurrence[0, start] == start:
+        event = start
+        begun = may_start(start, criteria.conditions, chain, slots, path)
+    if begun:
+        m, place = (0, 0) if walk.counting else (int(matches.match[w]), int(matches.place[w]))
+        task = WalkTask(start, int(windows.ends[w]), start, UNBOUNDED, UNBOUNDED, walk.step_limit, m, place)
+        v, bound, depth, event, made, _, complete, status = follow_run(
+            v, bound, depth, event, task, walk.counting, events, criteria, chain, slots, path, matches
+        )
+        if complete and status == Status.FINISHED and not walk.counting:
+            matches.counts[m, v] = bound
+    # read again, and so are the steps: on a card each number that is kept during the walk takes registers
+    w = going[i]
+    if path is not None:
+        fault = path.state[PathState.ERROR_CONDITION]
+        status = Status.OVERFLOWED if fault != 0 else status
+        numbers[RunNumber.FAULT, w] = fault
+    numbers[RunNumber.VARIABLE, w] = v
+    numbers[RunNumber.BOUND, w] = bound
+    numbers[RunNumber.DEPTH, w] = depth if complete or status == Status.STEPS_SPENT else 0
+    numbers[RunNumber.EVENT, w] = event
+    numbers[RunNumber.STEPS, w] += made
+    numbers[RunNumber.STATUS, w] = status
+
+
 @kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
 def walk_chain_windows(
     low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
@@ -161,39 +208,16 @@ def walk_chain_windows(
     A run that was not begun has no events. A run has STEPS_SPENT if it
     rests, and else is FINISHED, OVERFLOWED, or leaves a CHOICE.
     """
-    numbers, values = runs.numbers, runs.aggregates
-    state, own = scratch.state[slot], scratch.registers
-    rows = own.rows[slot], own.places[slot]
-    registers = Registers(rows[0], rows[1], own.ints[slot], own.floats[slot], own.nulls[slot])
     for i in range(low, high):
-        w = going[i]
-        slots, aggregates = runs.slots[w], AggregateValues(values.counts[w], values.ints[w], values.floats[w])
-        path = ChainPath(state, aggregates, registers)
-        state[PathState.ERROR_CONDITION] = 0
-        v, bound, depth, event, made, complete, status = 0, 0, int(numbers[RunNumber.DEPTH, w]), 0, 0, False, Status.FINISHED
-        start = int(windows.starts[w])
-        begun = depth > 0
-        if begun:
-            v, bound, event = int(numbers[RunNumber.VARIABLE, w]), int(numbers[RunNumber.BOUND, w]), int(numbers[RunNumber.EVENT, w])
-        elif events.occurrence[0, start] == start:
-            event = start
-            begun = may_start(start, criteria.conditions, chain, slots, path)
-        if begun:
-            m, place = (0, 0) if walk.counting else (int(matches.match[w]), int(matches.place[w]))
-            task = WalkTask(start, int(windows.ends[w]), start, UNBOUNDED, UNBOUNDED, walk.step_limit, m, place)
-            v, bound, depth, event, made, _, complete, status = follow_run(
-                v, bound, depth, event, task, walk.counting, events, criteria, chain, slots, path, matches
-            )
-            if complete and status == Status.FINISHED and not walk.counting:
-                matches.counts[m, v] = bound
-        if state[PathState.ERROR_CONDITION] != 0:
-            status = Status.OVERFLOWED
-        # read again, and so are the steps: on a card each number that is kept during the walk takes registers
-        w = going[i]
-        numbers[RunNumber.VARIABLE, w] = v
-        numbers[RunNumber.BOUND, w] = bound
-        numbers[RunNumber.DEPTH, w] = depth if complete or status == Status.STEPS_SPENT else 0
-        numbers[RunNumber.EVENT, w] = event
-        numbers[RunNumber.STEPS, w] += made
-        numbers[RunNumber.STATUS, w] = status
-        numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
+        path = window_path(going[i], slot, scratch, runs)
+        _walk_run(i, going, windows, events, criteria, chain, walk, path, runs, matches)
+
+
+@kernel(writes=("runs.numbers", "runs.slots", "matches.counts", "matches.events"))
+def walk_compared_windows(
+    low: int, high: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    walk: ChainWalk, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Do as :func:`walk_chain_windows`, but only where all conditions are comparisons of columns, which never overflow."""
+    for i in range(low, high):
+        _walk_run(i, going, windows, events, criteria, chain, walk, None, runs, matches)

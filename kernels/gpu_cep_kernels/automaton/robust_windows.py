@@ -20,18 +20,18 @@ from gpu_cep_kernels.automaton.chain_windows import (
     ChainScratch,
     ChainWalk,
     RunNumber,
+    window_path,
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import AggregateValues, Ints, PathState, Registers, Status
-from gpu_cep_kernels.rules.walked import JudgingPath
+from gpu_cep_kernels.rules.tables import Ints, PathState, Status
 
 
 @rule
 def _follow(
     v: int, event: int, start: int, end: int, limit: int, events: NextEvents, criteria: ChainCriteria, chain: Chain,
-    negations: ChainNegations | None, slots: Ints, path: JudgingPath,
+    negations: ChainNegations | None, slots: Ints, path: ChainPath | None,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Follow a run to the first match that no negation rules out, or for `limit` steps.
 
@@ -39,7 +39,7 @@ def _follow(
     that a negation looks at is a step. `negations` is None where there are none. The code for them is then not compiled.
     """
     v, event, made, _ = follow_singles(v, event, start, end, True, limit, events, criteria, chain, slots, path)
-    if negations is not None:
+    if negations is not None and path is not None:
         variables, base, ruled_out = criteria.pattern.minimum.size, criteria.conditions.base, True
         while ruled_out and v == variables and path.state[PathState.ERROR_CONDITION] == 0:
             ruled_out, looks = rule_out(criteria.conditions, chain, negations, slots, path)
@@ -52,37 +52,32 @@ def _follow(
 
 
 @rule
-def _walk(
-    low: int, high: int, slot: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
-    negations: ChainNegations | None, walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
+def _walk_run(
+    w: int, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain, negations: ChainNegations | None,
+    walk: ChainWalk, path: ChainPath | None, runs: ChainRuns, matches: ChainMatches,
 ) -> None:  # fmt: skip
-    """Run the body of both kernels."""
-    numbers, values, variables, base = runs.numbers, runs.aggregates, criteria.pattern.minimum.size, criteria.conditions.base
-    state, own = scratch.state[slot], scratch.registers
-    registers = Registers(own.rows[slot], own.places[slot], own.ints[slot], own.floats[slot], own.nulls[slot])
-    for i in range(low, high):
-        w = going[i]
-        slots, start = runs.slots[w], int(windows.starts[w])
-        path = ChainPath(state, AggregateValues(values.counts[w], values.ints[w], values.floats[w]), registers)
-        state[PathState.ERROR_CONDITION] = 0
-        v, event = int(numbers[RunNumber.DEPTH, w]), int(numbers[RunNumber.EVENT, w])
-        if v == 0:
-            event = int(events.occurrence[0, start])
-        v, event, made = _follow(v, event, start, int(windows.ends[w]), walk.step_limit, events, criteria, chain, negations, slots, path)
-        status = Status.FINISHED
-        if state[PathState.ERROR_CONDITION] != 0:
-            status = Status.OVERFLOWED
-        elif 0 <= v < variables:
-            status = Status.STEPS_SPENT
-        elif v == variables and not walk.counting:
-            for u in range(variables):
-                matches.events[matches.place[w] + u] = slots[2 * u] - base
-                matches.counts[matches.match[w], u] = 1
-        numbers[RunNumber.DEPTH, w] = max(v, 0)
-        numbers[RunNumber.EVENT, w] = event
-        numbers[RunNumber.STEPS, w] += made
-        numbers[RunNumber.STATUS, w] = status
-        numbers[RunNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
+    """Let the run of window w go on; there is no path where all conditions are comparisons of columns, and no event is ruled out."""
+    numbers, variables, base = runs.numbers, criteria.pattern.minimum.size, criteria.conditions.base
+    slots, start = runs.slots[w], int(windows.starts[w])
+    v, event = int(numbers[RunNumber.DEPTH, w]), int(numbers[RunNumber.EVENT, w])
+    if v == 0:
+        event = int(events.occurrence[0, start])
+    v, event, made = _follow(v, event, start, int(windows.ends[w]), walk.step_limit, events, criteria, chain, negations, slots, path)
+    status = Status.FINISHED
+    fault = 0 if path is None else path.state[PathState.ERROR_CONDITION]
+    if fault != 0:
+        status = Status.OVERFLOWED
+    elif 0 <= v < variables:
+        status = Status.STEPS_SPENT
+    elif v == variables and not walk.counting:
+        for u in range(variables):
+            matches.events[matches.place[w] + u] = slots[2 * u] - base
+            matches.counts[matches.match[w], u] = 1
+    numbers[RunNumber.DEPTH, w] = max(v, 0)
+    numbers[RunNumber.EVENT, w] = event
+    numbers[RunNumber.STEPS, w] += made
+    numbers[RunNumber.STATUS, w] = status
+    numbers[RunNumber.FAULT, w] = fault
 
 
 @kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
@@ -94,7 +89,9 @@ def walk_robust_windows(
 
     A run has STEPS_SPENT if it rests, and binds events then. Else it is FINISHED or OVERFLOWED.
     """
-    _walk(low, high, slot, going, windows, events, criteria, chain, None, walk, scratch, runs, matches)
+    for i in range(low, high):
+        path = window_path(going[i], slot, scratch, runs)
+        _walk_run(going[i], windows, events, criteria, chain, None, walk, path, runs, matches)
 
 
 @kernel(writes=("runs", "matches.counts", "matches.events"), scratch=("scratch",))
@@ -103,4 +100,16 @@ def walk_negated_robust_windows(
     negations: ChainNegations, walk: ChainWalk, scratch: ChainScratch, runs: ChainRuns, matches: ChainMatches,
 ) -> None:  # fmt: skip
     """Do as :func:`walk_robust_windows`, with negations, from whose matches runs step back."""
-    _walk(low, high, slot, going, windows, events, criteria, chain, negations, walk, scratch, runs, matches)
+    for i in range(low, high):
+        path = window_path(going[i], slot, scratch, runs)
+        _walk_run(going[i], windows, events, criteria, chain, negations, walk, path, runs, matches)
+
+
+@kernel(writes=("runs.numbers", "runs.slots", "matches.counts", "matches.events"))
+def walk_robust_compared_windows(
+    low: int, high: int, going: Any, windows: CandidateWindows, events: NextEvents, criteria: ChainCriteria, chain: Chain,
+    walk: ChainWalk, runs: ChainRuns, matches: ChainMatches,
+) -> None:  # fmt: skip
+    """Do as :func:`walk_robust_windows`, but only where all conditions are comparisons of columns, which never overflow."""
+    for i in range(low, high):
+        _walk_run(going[i], windows, events, criteria, chain, None, walk, None, runs, matches)

@@ -42,6 +42,7 @@ SEARCHES = {
     "search_row_matches",
     "walk_chain_windows",
     "walk_chains",
+    "walk_compared_windows",
     "walk_negated_robust_windows",
     "walk_restricted_windows",
     "walk_robust_windows",

@@ -30,14 +30,19 @@ from gpu_cep_kernels.automaton.chain_windows import (
     new_runs,
     new_scratch,
     walk_chain_windows,
+    walk_compared_windows,
 )
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
-from gpu_cep_kernels.automaton.robust_windows import walk_negated_robust_windows, walk_robust_windows
+from gpu_cep_kernels.automaton.robust_windows import (
+    walk_negated_robust_windows,
+    walk_robust_compared_windows,
+    walk_robust_windows,
+)
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import covered_events, sum_as
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+from gpu_cep_kernels.rules.tables import BY_PROGRAM, ColumnBank, Conditions, PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
 STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
@@ -137,8 +142,26 @@ def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkT
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     judged = tables.chain if tables.negated_chain is None else tables.negated_chain
     criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), judged))
-    robust = walk_negated_robust_windows if tables.branch.negations else walk_robust_windows
-    return WalkTables(tables, criteria, chain, robust if is_robust(plan) else walk_chain_windows)
+    return WalkTables(tables, criteria, chain, _walk_of(tables, is_robust(plan)))
+
+
+def _walk_of(tables: MatcherTables, robust: bool) -> Kernel[..., Any]:
+    """Return the kernel that follows runs; it has no code for programs, or for negations, where none are needed."""
+    if robust and tables.branch.negations:
+        return walk_negated_robust_windows
+    if only_compares(tables):
+        return walk_robust_compared_windows if robust else walk_compared_windows
+    return walk_robust_windows if robust else walk_chain_windows
+
+
+def only_compares(tables: MatcherTables) -> bool:
+    """Return whether runs are judged by comparisons of columns alone, and nothing is aggregated while they grow."""
+    chain = tables.chain if tables.negated_chain is None else tables.negated_chain
+    if chain is None or len(tables.aggregates.step):
+        return False
+    # the groups of negations are behind those of the variables
+    judged = chain.condition[: chain.first[2 * len(tables.pattern.order)]]
+    return bool((tables.conditions.means[judged] != BY_PROGRAM).all())
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
@@ -204,11 +227,12 @@ class ChainWalks:
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
-        scratch, criteria = self._scratch(int(going.size)), self.own.criteria._replace(conditions=self._conditions)
-        launches = 0
+        scratch = (self._scratch(int(going.size)),) if self.own.walk.slotted else ()
+        criteria, launches = self.own.criteria._replace(conditions=self._conditions), 0
         while going.size and launches < MOST_LAUNCHES:
             judged = criteria, self.own.chain, *([self.held.negations] if self.own.steps_back else [])
-            self.device.launch(self.own.walk, int(going.size), going, windows, self.held.following, *judged, walk, scratch, runs, matches)
+            arguments = windows, self.held.following, *judged, walk, *scratch, runs, matches
+            self.device.launch(self.own.walk, int(going.size), going, *arguments)
             going = going[runs.numbers[RunNumber.STATUS][going] == int(Status.STEPS_SPENT)]
             launches += 1
 
