@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
+from numba.core import types
 from numba.cuda import compiler, lowering  # type: ignore[attr-defined]
 from numba.cuda.codegen import CUDACodeLibrary
 from numba.cuda.core.compiler_machinery import PassManager, register_pass
 from numba.cuda.core.imputils import Registry
 from numba.cuda.core.typed_passes import NopythonTypeInference
+from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.np import arrayobj
 
 from gpu_cep_kernels.compile.elements import direct_access
@@ -146,3 +148,18 @@ def compile_kernels_lean() -> None:
         return standard(*given.args, **given.kwargs)
 
     compiler.compile_extra = compile_extra  # type: ignore[attr-defined]
+
+
+def share_forms_of_rules() -> None:
+    """Let calls of a rule of this package that differ in the numbers in the source share one form; to be called once.
+
+    NVVM puts the numbers in once it inlines the rule.
+    """
+    standard = CUDADispatcher.get_call_template
+
+    def get_call_template(dispatcher: Any, args: Any, kws: Any) -> Any:
+        if (dispatcher.py_func.__module__ or "").partition(".")[0] == PACKAGE:
+            args = [types.unliteral(each) for each in args]
+        return standard(dispatcher, args, kws)
+
+    CUDADispatcher.get_call_template = get_call_template  # type: ignore[method-assign]

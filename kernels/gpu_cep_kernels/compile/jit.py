@@ -238,10 +238,11 @@ def _cuda() -> Any:
     from numba import cuda
 
     if not simulated():
-        from gpu_cep_kernels.compile.cuda_pipelines import compile_kernels_lean
+        from gpu_cep_kernels.compile.cuda_pipelines import compile_kernels_lean, share_forms_of_rules
 
         overload_on_cuda()
         compile_kernels_lean()
+        share_forms_of_rules()
     return cuda
 
 

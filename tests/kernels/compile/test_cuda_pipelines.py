@@ -23,18 +23,18 @@ def numba_cuda():
 
 
 @jit.rule
-def _innermost(value: int) -> int:
-    return value + 1
+def _innermost(value: int, step: int) -> int:
+    return value + step
 
 
 @jit.rule
 def _left(value: int) -> int:
-    return _innermost(value) * 2
+    return _innermost(value, 1) * 2
 
 
 @jit.rule
 def _right(value: int) -> int:
-    return _innermost(value) * 3
+    return _innermost(value, 2) * 3
 
 
 def increment(values: Any) -> None:
@@ -97,7 +97,7 @@ def code(monkeypatch):
 
 @pytest.fixture
 def kernel():
-    """A kernel of this package that reaches a rule on two ways."""
+    """A kernel of this package that reaches a rule on two ways, with another number on each."""
     for function in (double, _innermost.py_func, _left.py_func, _right.py_func):
         function.__module__ = "gpu_cep_kernels.tried"
     return jit.Kernel(double, True, ("values",), ())
