@@ -10,15 +10,15 @@ DEVICE_WALKS = (
     Fault(
         "a-walk-compares-what-programs-compute",
         "gpu_cep/engine/phase_one/device/chain_walks.py",
-        "bool((tables.conditions.means[chain.condition] != BY_PROGRAM).all())",
+        "bool((tables.conditions.means[judged] != BY_PROGRAM).all())",
         "True",
         (WALKS,),
     ),
     Fault(
         "a-walk-that-only-compares-aggregates",
         "gpu_cep/engine/phase_one/device/chain_walks.py",
-        "return compared and not len(tables.aggregates.step)",
-        "return compared",
+        "if chain is None or len(tables.aggregates.step):",
+        "if chain is None:",
         (WALKS,),
     ),
     Fault(
