@@ -2,18 +2,22 @@
 
 ``python -m benchmarks.gpu.ahead`` asks the questions of :mod:`benchmarks.gpu.questions` as :mod:`benchmarks.gpu.cold_start` does, compiles
 what they launch and what the CPU runs beside it, and writes kernels/gpu_cep_kernels/compile/ahead.json anew: what takes longest is first.
+Each is compiled in a process of its own: another kernel of the same rules may not have been compiled when a query waits for it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from itertools import product
+from multiprocessing import get_context
 from threading import local
 from typing import Any
 from unittest.mock import patch
 
+import numba
 from numba.core.caching import NullCache
 
 from benchmarks.gpu.cold_start import launched
@@ -21,9 +25,9 @@ from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.device_code import CAPABILITIES, machine_code, ptx_of
 from benchmarks.gpu.questions import QUESTIONS
 from gpu_cep.engine.phase_one.device import order_events
-from gpu_cep_kernels.compile.ahead import FORMS
+from gpu_cep_kernels.compile.ahead import FORMS, import_for_card, import_for_cpu
 from gpu_cep_kernels.compile.bundles import bundled
-from gpu_cep_kernels.compile.forms import Form, form_of, text_of, type_of, write_forms
+from gpu_cep_kernels.compile.forms import Form, form_of, object_named, signature_of, text_of, type_of, write_forms
 from gpu_cep_kernels.compile.jit import Kernel
 
 # By kernel and types; each kernel with what it is compiled for.
@@ -65,10 +69,15 @@ def _noting_calls() -> Iterator[Used]:
         yield called
 
 
-def _seconds(kernel: Kernel[..., Any], types: Any) -> float:
-    """Return the seconds of processor time to compile a kernel for the newest architecture."""
+def _seconds(form: Form) -> float:
+    """Return the seconds of processor time to compile a form, a card's for the newest architecture; to be called in a new process."""
+    import_for_cpu()
+    kernel = object_named(form.kernel)
+    if form.on_cpu:
+        return seconds_on_cpu(kernel, signature_of(form))
+    import_for_card(CAPABILITIES[-1])
     begin = time.process_time()
-    machine_code(ptx_of(kernel, types, CAPABILITIES[-1]), CAPABILITIES[-1])
+    machine_code(ptx_of(kernel, numba.void(*map(type_of, form.types)), CAPABILITIES[-1]), CAPABILITIES[-1])
     return time.process_time() - begin
 
 
@@ -84,9 +93,13 @@ def seconds_on_cpu(kernel: Kernel[..., Any], types: Any) -> float:
 def main() -> None:
     """Write the list."""
     used, called = all_used()
-    found: list[tuple[float, Form]] = [(_seconds(*each), form_of(each[0], each[1].args)) for each in used.values()]
-    found += [(seconds_on_cpu(*each), form_of(*each, on_cpu=True)) for each in called.values()]
-    write_forms(FORMS, [form for _, form in sorted(found, key=lambda each: -each[0])])
+    forms = [form_of(kernel, types.args) for kernel, types in used.values()]
+    forms += [form_of(*each, on_cpu=True) for each in called.values()]
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["benchmarks.gpu.ahead"])
+    with ProcessPoolExecutor(1, context, max_tasks_per_child=1) as pool:
+        seconds = dict(zip(map(str, forms), pool.map(_seconds, forms), strict=True))
+    write_forms(FORMS, sorted(forms, key=lambda form: -seconds[str(form)]))
 
 
 if __name__ == "__main__":

@@ -67,7 +67,13 @@ _RISING = replace(
     name="stocks_rising",
     query="PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < last(b.price)",
 )
-# The same unless another event comes between, which a card rules out behind the runs.
+# The same with a mean in a condition: the card judges by programs and keeps aggregates, for which it has other code.
+_MEAN = replace(
+    WORKLOADS["stocks"],
+    name="stocks_mean",
+    query="PATTERN SEQ(A a, B b+, C c) WHERE b[i].price > b[i-1].price AND c.price < avg(b.price)",
+)
+# A rising sequence unless another event comes between, which a card rules out behind the runs.
 _UNBROKEN = replace(
     WORKLOADS["stocks"],
     name="stocks_unbroken",
@@ -113,5 +119,5 @@ _RISE_FALL = _of_workload(
 )
 _APART = replace(_RISE_FALL, about=f'{_RISE_FALL.about}, `after_match="skip_past_last"`', after_match="skip_past_last")
 
-_OWN = (*map(_of_workload, (_RISING, _UNBROKEN, _ROBUST, _EITHER, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
+_OWN = (*map(_of_workload, (_RISING, _MEAN, _UNBROKEN, _ROBUST, _EITHER, _IN_A_ROW)), _APART, _of_workload(_COUNTED), _JOINED, _LISTING)
 QUESTIONS = {question.name: question for question in (*map(_of_workload, WORKLOADS.values()), *_OWN)}

@@ -192,7 +192,7 @@ def _stand_in(capability: Capability) -> None:
     devices.get_context = lambda *_: SimpleNamespace(device=device)
 
 
-def _import_for_cpu() -> None:
+def import_for_cpu() -> None:
     """Import what compiling for the CPU takes, and let numba register what it knows of types and functions."""
     for form in forms():
         import_module(form.kernel.partition(":")[0])
@@ -200,7 +200,7 @@ def _import_for_cpu() -> None:
     cpu_target.target_context.refresh()
 
 
-def _import_for_card(capability: Capability) -> None:
+def import_for_card(capability: Capability) -> None:
     """Import numba-cuda, and let it register what it knows."""
     from numba.cuda.descriptor import cuda_target
 
@@ -218,7 +218,7 @@ def _fork(capability: Capability, processes: int) -> tuple[list[int], list[Form]
     first = fork_others(early)
     if len(first) < early:
         return [], sorted(listed, key=lambda form: not form.on_cpu)
-    _import_for_card(capability)
+    import_for_card(capability)
     others = fork_others(processes - 1 - early)
     return [*first, *others] if others else [], listed
 
@@ -226,7 +226,7 @@ def _fork(capability: Capability, processes: int) -> tuple[list[int], list[Form]
 def main(argv: Sequence[str]) -> None:
     """Compile in so many processes for the compute capability whose two numbers are the first line of the input."""
     processes = int(argv[0])
-    _import_for_cpu()
+    import_for_cpu()
     told = read_told()
     if not told:
         return

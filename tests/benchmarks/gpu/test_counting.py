@@ -73,7 +73,7 @@ def test_phase_one_takes_few_launches_waits_and_bytes():
     assert (found.calls, found.waits) == (recorded.calls, recorded.waits)
 
 
-@pytest.mark.parametrize("name", ["stocks_rising", "stocks_unbroken", "stocks_robust", "stocks_either"])
+@pytest.mark.parametrize("name", ["stocks_rising", "stocks_mean", "stocks_unbroken", "stocks_robust", "stocks_either"])
 def test_a_walk_through_windows_takes_few_launches_and_waits(name):
     """They do not depend on the number of windows, but on that of pieces, of which there is one."""
     require_modules("cupy")
@@ -154,7 +154,12 @@ def test_matches_that_labels_decide_are_found_on_the_device(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "walk"), [("stocks_unbroken", "walk_compared_windows"), ("stocks_robust", "walk_robust_compared_windows")]
+    ("name", "walk"),
+    [
+        ("stocks_mean", "walk_chain_windows"),
+        ("stocks_unbroken", "walk_compared_windows"),
+        ("stocks_robust", "walk_robust_compared_windows"),
+    ],
 )
 def test_kernels_of_a_question_are_noted_once_for_each_set_of_types(name, walk):
     """Where all conditions are comparisons of columns, the kernels that judge others, and take longer to compile, are not."""

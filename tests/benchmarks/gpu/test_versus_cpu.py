@@ -23,7 +23,7 @@ from gpu_cep_kernels.device.selection import SimulatedDevice
 
 QUESTIONS = (
     *("medical", "medical_dense", "medical_pair", "stocks", "selective", "selective_plain", "stocks_rising"),
-    *("stocks_unbroken", "stocks_robust", "stocks_either", "stocks_in_a_row", "stocks_apart"),
+    *("stocks_mean", "stocks_unbroken", "stocks_robust", "stocks_either", "stocks_in_a_row", "stocks_apart"),
     *("selective_counted", "selective_joined", "drivers"),
 )  # fmt: skip
 FACTS = {"compute capability": "0.0", "CUDA, driver": "0.0", "driver": "made up", "processor": "no processor", "commit": "none"}

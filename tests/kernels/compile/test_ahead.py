@@ -143,7 +143,7 @@ def test_some_processes_begin_with_what_the_cpu_runs_before_numba_cuda_is_import
         return [] if len(done) == 2 * forked - 1 else [1] * others
 
     monkeypatch.setattr(ahead, "fork_others", fork)
-    monkeypatch.setattr(ahead, "_import_for_card", lambda _: done.append("card"))
+    monkeypatch.setattr(ahead, "import_for_card", lambda _: done.append("card"))
     found, listed = ahead._fork((9, 0), processes)
     begins_early = forked == 1 and early > 0
     assert done == [early, *([] if begins_early else ["card", processes - 1 - early])]
