@@ -71,6 +71,7 @@ _FILES = "tasks read files"
 _BESIDE_FILES = {
     "SQL": "Spark SQL",
     "Spark's scan and shuffle": "gpu_match by Spark's scan and shuffle",
+    "shuffle, unbounded batches": "the same, batches without a limit of bytes",
     "bare hand-over": "bare hand-over of all rows",
     "match(path)": "match(path), no Spark",
     "empty job": "a job of tasks that do nothing",

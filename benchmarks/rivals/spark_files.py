@@ -48,6 +48,7 @@ from benchmarks.rivals.spark_records import (
     PATH,
     SHUFFLED,
     SQL,
+    UNBOUNDED,
     WARM,
     WAYS,
     new_record,
@@ -67,6 +68,8 @@ UNORDERED = ("next_kleene",)
 BY_NAME = {"sessions", "distant_next", "distant_any", "selective_prices", "situations_few", "situations_many", "situations_early"}
 USUAL = tuple(name for name in IN_SQL if name not in BY_NAME)
 GROUP = 1_000_000  # rows of a row group, Arrow's own number
+# The setting for the bytes of a batch that Spark hands over to Python, and the limit at which it does not add them up.
+BATCH_BYTES, UNBOUNDED_BYTES = "spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)
 # Words of DuckDB, and Spark's for them.
 IN_SPARK = (
     (r"([^()]*) IGNORE NULLS\)", r"\1) IGNORE NULLS"),
@@ -80,9 +83,9 @@ IN_SPARK = (
     (r"(\w+) IS DISTINCT FROM (\w+)", r"(NOT \1 <=> \2)"),
 )
 # The ways by the words of --ways.
-WORDS = {"files": FILES, "shuffle": SHUFFLED, "bare": BARE, "sql": SQL, "path": PATH, "empty": EMPTY}
+WORDS = {"files": FILES, "shuffle": SHUFFLED, "unbounded": UNBOUNDED, "bare": BARE, "sql": SQL, "path": PATH, "empty": EMPTY}
 # Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL.
-TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH, EMPTY), (SQL,))
+TOGETHER = ((FILES, AUTO, SHUFFLED, UNBOUNDED, BARE, PATH, EMPTY), (SQL,))
 # The share of the matches that may differ by which of two events of one time comes first.
 TIED = 0.002
 SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
@@ -105,6 +108,16 @@ class Asked:
     def count(self, scan: Scan, report: gpu_cep.RunReport | None = None) -> int:
         """Return the number of matches that gpu_match counts."""
         return total(gpu_cep.gpu_match(self.frame, self.kind.query, output="count", scan=scan, report=report, **_options(self.kind)))
+
+    def count_unbounded(self) -> int:
+        """Return the number of matches that gpu_match counts by Spark's shuffle, where rows alone bound a batch."""
+        conf = self.frame.sparkSession.conf
+        limit = str(conf.get(BATCH_BYTES))
+        conf.set(BATCH_BYTES, UNBOUNDED_BYTES)
+        try:
+            return self.count("spark")
+        finally:
+            conf.set(BATCH_BYTES, limit)
 
     def hand_over(self) -> int:
         """Return the number of rows that Python gets, shuffled by key."""
@@ -145,6 +158,7 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
         FILES: lambda: asked.count("files"),
         AUTO: lambda: asked.count("auto"),
         SHUFFLED: lambda: asked.count("spark"),
+        UNBOUNDED: asked.count_unbounded,
         BARE: asked.hand_over,
         SQL: asked.by_sql,
         PATH: asked.in_process,
@@ -204,7 +218,7 @@ def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
 
     Of events of one time in a stream, match(path) and SQL take the first of the file, and the tasks the least by columns.
     """
-    assert len({counted[way] for way in (FILES, AUTO, SHUFFLED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
+    assert len({counted[way] for way in (FILES, AUTO, SHUFFLED, UNBOUNDED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
     least, most = (extreme((count for way, count in counted.items() if way not in (BARE, EMPTY)), default=0) for extreme in (min, max))
     assert most - least <= TIED * most, f"{name}: the ways count {counted}"
 
