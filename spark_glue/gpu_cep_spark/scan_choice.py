@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike, fspath
+from os.path import isdir
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -85,7 +86,9 @@ def read_paths(session: Any, paths: object) -> DataFrame:
         raise EventError(f"events: gpu_match(spark, paths, pattern) takes a path or a list of paths of Parquet files, not {paths!r}")
     names = [fspath(path) for path in listed]
     for path in names:
-        if (reader := _OTHERS.get(split_suffix(path)[0])) is not None:
+        # a folder may have any name
+        reader = None if path.endswith("/") or isdir(path) else _OTHERS.get(split_suffix(path)[0])
+        if reader is not None:
             told = "gpu_match(spark, paths, pattern) reads Parquet"
             raise EventError(f"events: {told}, and {shorten_name(path)} is another format; give the DataFrame spark.read.{reader}(…)")
     frame: DataFrame = session.read.parquet(*names)

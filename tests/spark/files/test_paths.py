@@ -40,9 +40,10 @@ def test_paths(spark: SparkSession, tmp_path: Path) -> None:
     expected = as_set(cep.gpu_match(spark.read.parquet(folder), query, scan="spark", partition_by="k").toArrow())
     assert expected
     listed = [tmp_path / "t" / f"part {number}.parquet" for number in range(3)]
-    (tmp_path / "u").mkdir()
-    (tmp_path / "u" / "last.parquet").write_bytes(listed[2].read_bytes())
-    several = [tmp_path / "u", f"{folder}/part [01].parquet"]
+    # a folder may have any name
+    (tmp_path / "u.csv").mkdir()
+    (tmp_path / "u.csv" / "last.parquet").write_bytes(listed[2].read_bytes())
+    several = [tmp_path / "u.csv", f"{folder}/part [01].parquet"]
     for paths in (folder, tmp_path / "t", f"{folder}/*.parquet", listed, several):
         report = cep.RunReport()
         found = cep.gpu_match(spark, paths, query, scan="files", partition_by="k", report=report)
