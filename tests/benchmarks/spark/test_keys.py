@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import pytest
@@ -73,3 +75,15 @@ def test_a_run_with_other_packages_is_refused(tmp_path: Path, monkeypatch: pytes
     assert keys.main(["--keys", "10", "--no-record"]) == 0
     (path,) = tmp_path.glob("*.json")
     assert list(pages.read(path)["questions"]) == ["even1"]
+
+
+def test_a_worker_that_ends_takes_nothing_back() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3:\n    pass\nprint(flush=True)\ninput()"
+    with Popen([sys.executable, "-c", busy], stdin=PIPE, stdout=PIPE) as worker:
+        began = keys.own_ticks()
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        assert keys.seconds_since(began) >= 0.2
+        waiting = keys.own_ticks()
+        worker.communicate(b"\n")
+    assert 0 <= keys.seconds_since(waiting) < 0.2
