@@ -206,6 +206,18 @@ def test_budgets_that_just_hold_all_events_at_once_are_kept_and_used(counted, ca
     assert budget / 5 < peak(counted, case, table, budget) <= budget
 
 
+@pytest.mark.parametrize("after", ["all", "skip_to_next"])
+def test_budgets_are_kept_where_matches_of_many_branches_are_counted(counted, after):
+    branches, size = 24, 3300
+    alternatives = ", ".join(f"SEQ(a{n}, b{n})" for n in range(branches))
+    conditions = " AND ".join(f"b{n}.x > a{n}.x - {60 + n}" for n in range(branches))
+    options = {"strategy": "strict_contiguity", "output": "count", "after_match": after}
+    case, table = Case(f"PATTERN OR({alternatives}) WHERE {conditions} WITHIN 40", options), events(size)
+    budget = refused(case, table, 1)
+    # in a single batch, an event takes more than 50 bytes
+    assert 50 * size < peak(counted, case, table, budget) <= budget
+
+
 KINDS = [pa.bool_(), pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()]
 TEXT = [pa.string(), pa.dictionary(pa.int8(), pa.string())]
 

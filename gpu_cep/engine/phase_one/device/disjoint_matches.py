@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
@@ -22,6 +20,7 @@ from gpu_cep_kernels.matches.disjoint import (
 
 # A block has 2 ** BITS blocks of the size before: so many hops a thread makes at most.
 BITS = 6
+_NO_MATCH = np.iinfo(np.int32).max
 
 
 def keeps_disjoint(plan: EventPlan) -> bool:
@@ -48,17 +47,23 @@ def decides_together(plan: EventPlan, source: EventSource, batch: Batch) -> bool
     return not plan.derived and begins_stream(source, batch)
 
 
-def shortest_matches(device: Device, size: int, ends: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the first and last event of the match that ends first of those that begin at one event; first events ascend.
+def no_matches(device: Device, size: int) -> Array:
+    """Return the last event (int32) of the match that ends first of those that begin at each of `size` events: there are none yet."""
+    return device.xp.full(size, _NO_MATCH, np.int32)
 
-    `ends` are the first (int64) and the last events (int32) of the matches of each branch, of which one at most begins at each of
-    `size` events.
+
+def add_matches(device: Device, first: Array, last: Array, earliest: Array) -> None:
+    """Add a branch's matches to what :func:`no_matches` returned.
+
+    They are given by their first (int64) and last events (int32). One at most begins at each event.
     """
-    xp, none = device.xp, np.iinfo(np.int32).max
-    earliest = xp.full(size, none, np.int32)
-    for first, last in ends:
-        earliest[first] = xp.minimum(earliest[first], last)
-    first = xp.flatnonzero(earliest < none)
+    xp = device.xp
+    earliest[first] = xp.minimum(earliest[first], last)
+
+
+def shortest_matches(device: Device, earliest: Array) -> tuple[Array, Array]:
+    """Return the first and last event of the match that ends first of those added that begin at one event; first events ascend."""
+    first = device.xp.flatnonzero(earliest < _NO_MATCH)
     return first, earliest[first]
 
 

@@ -18,7 +18,14 @@ from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, un
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.disjoint_matches import decides_together, disjoint_matches, keeps_disjoint, shortest_matches
+from gpu_cep.engine.phase_one.device.disjoint_matches import (
+    add_matches,
+    decides_together,
+    disjoint_matches,
+    keeps_disjoint,
+    no_matches,
+    shortest_matches,
+)
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.lifted_matches import Ranges, Reading
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
@@ -66,7 +73,7 @@ def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> 
     meter, own = Meter(run.budget), run.own.on(run.device)
     readings = [Reading(run, plan, tables, own, source, meter) for tables in run.tables]
     if _are_counted(run, plan, source, batches):
-        counted = _read_batches(readings, batches, _count_in_batch)
+        counted = _read_batches(readings, batches, _count_all if plan.settings.keeps_all else _count_kept)
         return None if counted is None else _counts_in_order(run, source, counted)
     found = _read_batches(readings, batches, _find_in_batch)
     return None if found is None else _united(run, plan, source, found)
@@ -102,44 +109,58 @@ def _read_batches(
     return found
 
 
-def _each_branch(readings: list[Reading], batch: Batch) -> Iterator[Ranges | None]:
-    """Yield the matches of each branch that start in a batch; None if labels leave a choice."""
+def _each_branch(readings: list[Reading], batch: Batch) -> Iterator[tuple[Reading, Ranges | None]]:
+    """Yield the matches of each branch that start in a batch; None if labels leave a choice.
+
+    Nothing else holds them: the caller lets what was lifted go before the next branch.
+    """
     (reading, *_) = readings
     with reading.run.profile.stage("lift"):
         bank = reading.bank(batch)
-    return (each.read(batch, bank) for each in readings)
+    return ((each, each.read(batch, bank)) for each in readings)
 
 
-def _count_in_batch(readings: list[Reading], batch: Batch) -> _Counted | None:
-    """Return how many of the matches that start in a batch are kept, for each stream; None if labels leave a choice."""
-    (reading, *_), ends = readings, list[tuple[Array, Array]]()
-    for each, ranges in zip(readings, _each_branch(readings, batch), strict=True):
+def _count_all(readings: list[Reading], batch: Batch) -> _Counted | None:
+    """Return how many matches start in a batch, for each branch and stream; None if labels leave a choice."""
+    counted = _Counted([], [])
+    for each, ranges in _each_branch(readings, batch):
         if ranges is None:
             return None
         each.account(batch, ranges.first, 0)
-        ends.append((ranges.first, ranges.last))
-    with reading.run.profile.stage("matching"):
-        firsts = [first for first, _ in ends] if reading.plan.settings.keeps_all else [_kept(reading, batch, ends)]
-    with reading.run.profile.stage("candidates back"):
-        return _by_stream(reading, batch, [first for first in firsts if first.size])
-
-
-def _kept(reading: Reading, batch: Batch, ends: list[tuple[Array, Array]]) -> Array:
-    """Return the first events of the matches that `after_match` keeps of those of all branches: of those at one event one at most."""
-    device = reading.run.device
-    first, last = shortest_matches(device, batch.high - batch.low, ends)
-    return first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reading.plan) else first
-
-
-def _by_stream(reading: Reading, batch: Batch, firsts: list[Array]) -> _Counted:
-    """Return how many matches start in each stream, for each list of first events."""
-    device, counted = reading.run.device, _Counted([], [])
-    streams = reading.source.streams(batch.low, batch.high)
-    for first in firsts:
-        begins, totals = count_in_streams(device, streams, first)
-        counted.starts.append(device.download(first[begins]) + batch.low)
-        counted.totals.append(totals)
+        _add_streams(each, batch, ranges.first, counted)
+        del ranges
     return counted
+
+
+def _count_kept(readings: list[Reading], batch: Batch) -> _Counted | None:
+    """Return how many of the matches that start in a batch `after_match` keeps, for each stream; None if labels leave a choice.
+
+    Of those of all branches that start at one event, one is kept at most.
+    """
+    (reading, *_), counted = readings, _Counted([], [])
+    device, earliest = reading.run.device, no_matches(reading.run.device, batch.high - batch.low)
+    for each, ranges in _each_branch(readings, batch):
+        if ranges is None:
+            return None
+        each.account(batch, ranges.first, 0)
+        with each.run.profile.stage("matching"):
+            add_matches(device, ranges.first, ranges.last, earliest)
+        del ranges
+    with reading.run.profile.stage("matching"):
+        first, last = shortest_matches(device, earliest)
+        first = first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reading.plan) else first
+    _add_streams(reading, batch, first, counted)
+    return counted
+
+
+def _add_streams(reading: Reading, batch: Batch, first: Array, counted: _Counted) -> None:
+    """Add to `counted` how many matches start in each stream; `first` are their first events."""
+    device = reading.run.device
+    if first.size:
+        with reading.run.profile.stage("candidates back"):
+            begins, totals = count_in_streams(device, reading.source.streams(batch.low, batch.high), first)
+            counted.starts.append(device.download(first[begins]) + batch.low)
+            counted.totals.append(totals)
 
 
 def _counts_in_order(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> PhaseOne:
@@ -157,12 +178,11 @@ def _find_in_batch(readings: list[Reading], batch: Batch) -> _OfBatch | None:
     """Return the matches that start in a batch, with the events that they bind; None if labels leave a choice."""
     (reading, *_), branches = readings, list[_OfBranch]()
     device, held = reading.run.device, reading.run.device.xp.zeros(batch.high - batch.low, np.bool_)
-    for each, ranges in zip(readings, _each_branch(readings, batch), strict=True):
+    for each, ranges in _each_branch(readings, batch):
         if ranges is None:
             return None
         with each.run.profile.stage("candidates back"):
             branches.append(_bring_back(each, batch, ranges, held))
-        # what was lifted is let go before the next branch
         del ranges
     with reading.run.profile.stage("candidates back"):
         events = device.xp.flatnonzero(held) + batch.low

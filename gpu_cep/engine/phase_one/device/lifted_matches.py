@@ -45,6 +45,8 @@ from gpu_cep_kernels.rules.tables import ColumnBank
 
 # Bytes per event beside its labels and what conditions read: row, stream and time; flags and sums; the start and the end of a match.
 _EVENT, _MATCH = 4 + 4 + 8 + 4 * 8, 8 + 4 + 2 * 8
+# The same of several branches while each is lifted: where the first match ends, or whether an event is held.
+_OF_BRANCHES = 4
 # Columns that a condition computes at a time.
 _COMPUTED = 4
 _NO_EVENTS = np.empty(0, np.int64)
@@ -66,7 +68,8 @@ def _is_lifted(branch: PlannedBranch) -> bool:
 
 def lifted_events(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> int:
     """Return the most events of a batch whose labels are lifted."""
-    return memory.lifted_events(source.resident, max(_bytes_per_event(run.plan.layout, tables) for tables in run.tables))
+    lifting = max(_bytes_per_event(run.plan.layout, tables) for tables in run.tables)
+    return memory.lifted_events(source.resident, lifting + (_OF_BRANCHES if len(run.tables) > 1 else 0))
 
 
 def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) -> PhaseOne | None:
