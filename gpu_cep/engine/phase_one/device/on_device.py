@@ -157,5 +157,3 @@ def _find_candidates_in_batch(
             return None, np.empty(0, np.int64), behind
         places = device.download(xp.searchsorted(events, candidates.starts))
         return source.copy(events + batch.low if batch.low else events), places, behind
-
-
