@@ -117,8 +117,8 @@ def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory
     choice = bring_into_slices(decided.choice, decided.whole)
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
     assert choice.cut is not None, "they are cut by now"
-    plan, files = plan_over_slices(pattern, given.schema, options, decided.settings), choice.files
-    return SlicedRun(plan, files.compact() if decided.card is None else files, choice.cut, given, card=decided.card)
+    plan = plan_over_slices(pattern, given.schema, options, decided.settings)
+    return SlicedRun(plan, choice.files.compact(), choice.cut, given, card=decided.card)
 
 
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -124,7 +125,8 @@ def _slices_on_card(run: SlicedRun, card: GpuFiles) -> Iterator[tuple[FileSlice,
     Others than those that bear on its matches change nothing.
     """
     for own in run.cut.slices:
-        table = card.read_groups(run.files.schema.names, run.files.by_file(own.groups))
+        by_arrow = partial(run.files.read_columns, own.groups)
+        table = card.read_groups(run.files.schema.names, run.files.by_file(own.groups), by_arrow)
         refuse_missing_of(run.sliced.whole, run.given, table)
         yield own, PartOfFiles(table, run.files.schema, run.files.numbers_of(own.groups))
         # not held while the next one is read

@@ -44,6 +44,7 @@ TABLE = pa.table(
         "f4": pa.array([float("nan") if e % 5 == 0 else None if e % 5 == 1 else e / 4 for e in range(ROWS)], pa.float32()),
         "f8": pa.array([-0.0 if e % 2 else e / 3 for e in range(ROWS)]),
         "day": pa.array(range(ROWS), pa.int32()).cast(pa.date32()),
+        "word": [(None if e % 17 == 2 else f"word {e % 4}") for e in range(ROWS)],
         "code": pa.array([f"{e % 4}" for e in range(ROWS)]).dictionary_encode(),
         "a.b": range(ROWS),
         "list": [[e] for e in range(ROWS)],
@@ -53,7 +54,7 @@ TABLE = pa.table(
 )
 # datetime has no nanoseconds
 INTEGERS = pa.schema([field.with_type(pa.int64()) if pa.types.is_timestamp(field.type) else field for field in TABLE.schema])
-BY_ARROW = ["day", "code", "a.b", "list", "money", "none"]
+BY_ARROW = ["day", "word", "code", "a.b", "list", "money", "none"]
 PATTERN = "PATTERN SEQ(A a, B b) WITHIN 9 microseconds"
 
 
@@ -74,7 +75,7 @@ def device(device, reads):
 
 @pytest.fixture
 def path(tmp_path):
-    parquet.write_table(TABLE, tmp_path / "events.parquet", row_group_size=7)
+    parquet.write_table(TABLE, tmp_path / "events.parquet", row_group_size=7, use_dictionary=["word"])
     return str(tmp_path / "events.parquet")
 
 
@@ -82,7 +83,8 @@ def path(tmp_path):
 @given(st.one_of(whole_language(max_size=12), sifted_cases()), st.sampled_from(("matches", "events", "indices", "count")), st.data())
 def test_the_same_matches_as_by_arrow(case, output, data):
     group, form = data.draw(st.sampled_from((1, 2, 3, 100))), data.draw(st.sampled_from(("file", "folder", "glob", "dataset")))
-    with patch.object(parquet_files, "_SOME_ROWS", 1), files_of(case.events, group, case.events.num_rows // 2, form) as (files, _):
+    files = files_of(case.events, group, case.events.num_rows // 2, form, data.draw(st.booleans()))
+    with patch.object(parquet_files, "_SOME_ROWS", 1), files as (files, _):
         assert told(cep.gpu_files(files), case, output=output, engine="gpu") == told(files, case, output=output)
 
 
@@ -97,7 +99,7 @@ def test_the_same_matches_in_slices(case, output, after_match, data):
         events, _ = data.draw(holes(events, case.options.get("timestamp", "ts")))
         options["nulls"] = nulls
     group, form = data.draw(st.sampled_from((1, 2, 3))), data.draw(st.sampled_from(("file", "folder", "dataset")))
-    with files_of(events, group, events.num_rows // 2, form) as (files, _):
+    with files_of(events, group, events.num_rows // 2, form, data.draw(st.booleans())) as (files, _):
         expected = told(files, case, **options)
         with in_slices(data.draw(st.integers(2, 8))):
             assert told(cep.gpu_files(files), case, engine="gpu", **options) == expected
@@ -123,16 +125,16 @@ def test_the_least_time_is_no_null(path):
 
 def test_who_reads_is_told(path):
     profile = cep.Profile()
-    query = "PATTERN SEQ(A a, B b) WHERE a.day < b.day WITHIN 9 microseconds RETURN a.i8"
+    query = "PATTERN SEQ(A a, B b) WHERE a.day < b.day AND a.word <> b.word WITHIN 9 microseconds RETURN a.i8"
     cep.match(cep.gpu_files(path), query, profile=profile)
-    who = "cuDF reads ts, type, i8 to the card; Arrow reads day (cuDF has no such type: date32[day])"
+    who = "cuDF reads ts, type, i8 to the card; Arrow reads day (cuDF has no such type: date32[day]), word (it is text in dictionaries"
     assert who in str(profile)
     assert who in str(cep.explain(cep.gpu_files(path), query, run=True))
 
 
 def test_row_groups_that_hold_nothing_are_not_read(tmp_path, reads):
     path = str(tmp_path / "types.parquet")
-    parquet.write_table(pa.table({"ts": range(12), "type": [*"AAACCCCCCBBB"]}), path, row_group_size=3)
+    parquet.write_table(pa.table({"ts": range(12), "type": [*"AAACCCCCCBBB"]}), path, row_group_size=3, use_dictionary=False)
     reads.clear()
     found = cep.match(cep.gpu_files(path), "PATTERN SEQ(A a, B b) WITHIN 8", output="indices", engine="gpu")
     assert found.to_pylist() == [{"a": 1, "b": 9}, {"a": 2, "b": 9}]
@@ -145,7 +147,7 @@ def test_files_that_differ(tmp_path):
         named = pa.field("id", pa.int64(), metadata={b"PARQUET:field_id": str(number + 7).encode()})
         columns = {"ts": [number], "type": types, "x": [1], "id": [2], f"other {number}": ["x"]}
         table = pa.table(columns)
-        parquet.write_table(table.cast(table.schema.set(3, named)), files[number])
+        parquet.write_table(table.cast(table.schema.set(3, named)), files[number], use_dictionary=False)
     part = cep.gpu_files(files).read_part(["ts", "type", "x", "id"], None)
     assert part.told.startswith("cuDF reads ts, x to the card; Arrow reads type (it is ")
     assert part.told.endswith("id (files describe it unlike each other)")
@@ -161,14 +163,19 @@ def test_what_cudf_says_is_told(path):
 
 
 @pytest.mark.parametrize(
-    ("options", "reason"),
-    [({"compression": "brotli"}, "compressed by BROTLI"), ({"column_encoding": "DELTA_BINARY_PACKED"}, "encoded by DELTA_BINARY_PACKED")],
+    ("values", "options", "reason"),
+    [
+        ([1, 2], {"compression": "brotli"}, "compressed by BROTLI"),
+        ([1, 2], {"use_dictionary": False, "column_encoding": "DELTA_BINARY_PACKED"}, "encoded by DELTA_BINARY_PACKED"),
+        (["long " * 9] * 2, {}, "text in dictionaries, which cuDF would write out"),
+        (["long " * 9] * 2, {"version": "1.0"}, "text in dictionaries, which cuDF would write out"),
+    ],
 )
-def test_unusual_files_are_read_by_arrow(tmp_path, options, reason):
-    parquet.write_table(pa.table({"ts": [1, 2]}), tmp_path / "x.parquet", use_dictionary=False, **options)
-    part = cep.gpu_files(str(tmp_path / "x.parquet")).read_part(["ts"], None)
-    assert part.told == f"Arrow reads ts (it is {reason})"
-    assert part.table.column(0).to_pylist() == [1, 2]
+def test_some_columns_are_read_by_arrow(tmp_path, values, options, reason):
+    parquet.write_table(pa.table({"x": values}), tmp_path / "x.parquet", **options)
+    part = cep.gpu_files(str(tmp_path / "x.parquet")).read_part(["x"], None)
+    assert part.told == f"Arrow reads x (it is {reason})"
+    assert part.table.column(0).to_pylist() == values
 
 
 def test_a_type_that_cudf_reads_otherwise_is_noticed(path):
@@ -196,7 +203,8 @@ def test_files_that_do_not_fit(path, device):
 
 def test_files_that_do_not_fit_are_read_in_slices(tmp_path, reads, monkeypatch):
     path, rows = str(tmp_path / "ordered.parquet"), 200
-    parquet.write_table(pa.table({"ts": range(rows), "type": [*"ABC"] * 66 + ["A", "B"], "x": np.arange(rows)}), path, row_group_size=5)
+    events = pa.table({"ts": range(rows), "type": [*"ABC"] * 66 + ["A", "B"], "x": np.arange(rows)})
+    parquet.write_table(events, path, row_group_size=5, use_dictionary=False)
     monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
     monkeypatch.setattr(GpuFiles, "most_bytes", lambda self, asked: 4_000)
     pattern, profile = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4", cep.Profile()

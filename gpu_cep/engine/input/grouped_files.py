@@ -75,6 +75,10 @@ class GroupedFiles:
         held = table.column(self._numbers).to_numpy()
         return PartOfFiles(table.select(self.schema.names), self.schema, held, self.counts)
 
+    def read_columns(self, places: Numbers, columns: Sequence[str]) -> pa.Table:
+        """Return some of the columns of the row groups at these ascending places; raises as :meth:`read`."""
+        return self._table(self.groups.take(places), columns)
+
     def numbers_of(self, places: Numbers) -> RowRuns:
         """Return the numbers of the rows in the row groups at these ascending places of files whose rows are in order."""
         return RowRuns.of(self.first_rows[places], self.groups.rows[places])

@@ -59,12 +59,12 @@ def sifted_cases(draw: st.DrawFn) -> Case:
 
 
 @contextmanager
-def files_of(events: pa.Table, group: int, cut: int, form: str) -> Iterator[tuple[Any, pa.Table]]:
+def files_of(events: pa.Table, group: int, cut: int, form: str, dictionaries: bool = True) -> Iterator[tuple[Any, pa.Table]]:
     """The events as Parquet with so many rows in a row group, in two files unless it is one; and as a table with its types."""
     with tempfile.TemporaryDirectory() as folder:
         parts = [events] if form == "file" else [events[:cut], events[cut:]]
         for number, part in enumerate(parts):
-            parquet.write_table(part, Path(folder, f"{number}.parquet"), row_group_size=group)
+            parquet.write_table(part, Path(folder, f"{number}.parquet"), row_group_size=group, use_dictionary=dictionaries)
         given = {"file": f"{folder}/0.parquet", "folder": folder, "glob": f"{folder}/*.parquet"}
         whole = dataset.dataset(folder)
         yield given.get(form, whole), whole.to_table()

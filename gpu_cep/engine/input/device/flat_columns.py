@@ -1,4 +1,4 @@
-"""Say which columns of Parquet files cuDF reads as Arrow does: flat ones of numbers, times and text, in the usual encodings."""
+"""Say which columns of Parquet files cuDF reads as Arrow does: flat ones of numbers, times and plain text, in the usual encodings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from pyarrow import dataset, parquet
 
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
-_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+_DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
+_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"}) | _DICTIONARIES
 # Types that lie on a device as they are in Arrow.
 _TESTS = (
     pa.types.is_boolean, pa.types.is_integer, pa.types.is_float32, pa.types.is_float64, pa.types.is_timestamp, pa.types.is_string,
@@ -79,4 +80,8 @@ def _odd_chunk(chunk: parquet.ColumnChunkMetaData) -> str | None:
     if chunk.compression not in _CODECS:
         return f"it is compressed by {chunk.compression}"
     odd = next((encoding for encoding in chunk.encodings if encoding not in _ENCODINGS), None)
-    return None if odd is None else f"it is encoded by {odd}"
+    if odd is not None:
+        return f"it is encoded by {odd}"
+    # footers do not say how long it is outside of dictionaries, and so not whether it fits the card
+    in_dictionaries = chunk.physical_type == "BYTE_ARRAY" and not _DICTIONARIES.isdisjoint(chunk.encodings)
+    return "it is text in dictionaries, which cuDF would write out" if in_dictionaries else None

@@ -72,16 +72,21 @@ class GpuFiles:
         files, columns = _files_of(self.source), list(columns)
         with reading(self.source.name):
             kept = files.kept_groups(columns, None if self.source.decodes(columns) else wanted)
-            table, told = self._read(columns, files.subset(kept), lambda names: files.read_kept(names, kept))
+            table, told = self._read(columns, files.subset(kept), lambda names: decode_table(files.read_kept(names, kept)))
         schema = pa.schema([self.source.schema.field(name) for name in columns])
         numbers, groups = (None, None) if wanted is None else files.rows_of(kept)
         return PartOnCard(table, schema, numbers, groups, told)
 
-    def read_groups(self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]]) -> ResidentTable | pa.Table:
-        """Return these columns of some row groups: of each number of a file, those with the numbers in its list. Raises as above."""
+    def read_groups(
+        self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]], by_arrow: Callable[[list[str]], pa.Table]
+    ) -> ResidentTable | pa.Table:
+        """Return these columns of some row groups: of each number of a file, those with the numbers in its list.
+
+        `by_arrow` reads the columns that are Arrow's. Raises as above.
+        """
         files = _files_of(self.source)
         fragments = [files.fragments[number].subset(row_group_ids=own) for number, own in chosen]
-        return self._read(list(columns), fragments, lambda names: files.read_groups(names, chosen))[0]
+        return self._read(list(columns), fragments, by_arrow)[0]
 
     def tell(self, columns: Sequence[str]) -> str:
         """Return who reads which columns of all files, in words."""
@@ -104,7 +109,7 @@ class GpuFiles:
         by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
         others = [name for name in columns if name not in by_cudf]
         there = _on_card(files, chosen, by_cudf) if by_cudf else None
-        return _beside(there, decode_table(by_arrow(others)) if others else None, columns), _told(by_cudf, reasons)
+        return _beside(there, by_arrow(others) if others else None, columns), _told(by_cudf, reasons)
 
     def _reasons(self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment]) -> dict[str, str | None]:
         """Return for each column why Arrow must read it of some files; None if cuDF reads it."""
@@ -119,8 +124,9 @@ def gpu_files(files: Any) -> GpuFiles:
 
     ``match(gpu_files("events/*.parquet"), pattern)`` reads the columns and row groups that
     ``match("events/*.parquet", pattern)`` reads, and finds the same matches. cuDF reads bool,
-    integers, floats, text and timestamps. Other columns are read by Arrow; ``explain`` and a
-    `profile` say which, and why. Event patterns over files that do not fit the card's memory, or
+    integers, floats, timestamps and plain text. Other columns are read by Arrow, also text in
+    dictionaries, of which only codes go to the card. ``explain`` and a `profile` say which, and
+    why. Event patterns over files that do not fit the card's memory, or
     `gpu_memory`, are matched in slices of time, if files are about in the order of time. It has
     been tested with a stand-in for cuDF only.
 
