@@ -191,7 +191,8 @@ def _plan_source(given: Source | GpuFiles, pattern: Pattern, options: Options, s
             raise UnsupportedError("gpu_files() is not supported with algorithm='brute_force', which is the host's: give the path itself")
         table = source.read(read)
         return make_plan(pattern, table.schema, options, narrow), InputEvents(table)
-    part = given.read_part(read, wanted_events(whole, source.schema))
+    wanted = wanted_events(whole, source.schema)
+    part = given.read_part(read, wanted, settings.gpu_memory) if isinstance(given, GpuFiles) else given.read_part(read, wanted)
     origin = Origin(part.schema, part.numbers)
     read_all = None if part.numbers is None else source.read
     told = part.told if isinstance(part, PartOnCard) else ""

@@ -27,7 +27,7 @@ from gpu_cep.queries.plans import make_plan
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
-# Rows from which files are worth a look at their footers before they are read.
+# Rows from which files are worth a look at their footers before they are read to the host.
 _MANY_ROWS = 1 << 20
 LONG_WINDOW = "the window is long, or row groups are large"
 
@@ -82,13 +82,16 @@ def plan_slices(source: Source | GpuFiles, pattern: Pattern, options: Options, s
 def decide_reading(
     given: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings, memory: int | None
 ) -> DecidedReading | None:  # fmt: skip
-    """Return how a query reads files; None for other sources, and for few events, which are read at once. Raises as :func:`plan_slices`."""
+    """Return how a query reads files; None for other sources, and for few events, which are read to the host at once.
+
+    Raises as :func:`plan_slices`.
+    """
     card = given if isinstance(given, GpuFiles) else None
     source = given.source if isinstance(given, GpuFiles) else given
     if lacks_times(source.schema, options):
         return None
     rows = source.count_rows()
-    if rows is None or (memory is None and rows < _MANY_ROWS):
+    if rows is None or (card is None and memory is None and rows < _MANY_ROWS):
         return None
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
@@ -104,7 +107,10 @@ def decide_reading(
     refuse_known_missing(whole, files)
     choice = choose_cut(files, whole, memory if card is None else card.most_bytes(settings.gpu_memory))
     if card is not None and choice.rewrite is not None:
-        message = "gpu_files: the events do not fit the card's memory, and are in no order of time, in which slices could be read"
+        message = (
+            "gpu_files: the events do not fit the card's memory, or gpu_memory, and row groups are large or in no order of time, in "
+            "which slices could be read"
+        )
         raise UnsupportedError([Diagnostic(message, hint=READ_THE_PATH)])
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
     return DecidedReading(whole, narrow, files, choice, card=card)

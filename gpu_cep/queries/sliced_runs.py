@@ -126,7 +126,7 @@ def _slices_on_card(run: SlicedRun, card: GpuFiles) -> Iterator[tuple[FileSlice,
     """
     for own in run.cut.slices:
         by_arrow = partial(run.files.read_columns, own.groups)
-        table = card.read_groups(run.files.schema.names, run.files.by_file(own.groups), by_arrow)
+        table = card.read_groups(run.files.schema.names, run.files.by_file(own.groups), by_arrow, run.sliced.plan.settings.gpu_memory)
         refuse_missing_of(run.sliced.whole, run.given, table)
         yield own, PartOfFiles(table, run.files.schema, run.files.numbers_of(own.groups))
         # not held while the next one is read

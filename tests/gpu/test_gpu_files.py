@@ -19,7 +19,6 @@ from gpu_cep.engine.input.device import gpu_files
 from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.sources import source_of
-from gpu_cep.queries import sliced_plans
 from tests.conformance.test_untimed_events import holes
 from tests.drawn.queries import AFTER_MATCH, Case, whole_language
 from tests.effort import examples
@@ -193,28 +192,40 @@ def test_rows_that_are_missing_are_noticed(path):
         cep.gpu_files(path).read_part(["ts"], None)
 
 
-def test_files_that_do_not_fit(path, device):
-    with (
-        patch.object(type(device), "free_memory", lambda _: 959),
-        pytest.raises(cep.UnsupportedError, match=r"takes about 960 bytes of the card, of which 959 are free\n.*give the path itself"),
-    ):
-        cep.gpu_files(path).read_part(["ts"], None)
+@pytest.fixture(params=["free", "allowed by gpu_memory"])
+def bounded(request, device, monkeypatch):
+    """Return how to bound the card's memory for a call: by what is free, or by an option."""
+
+    def bound(most):
+        if request.param != "free":
+            return {"gpu_memory": most}, request.param
+        monkeypatch.setattr(type(device), "free_memory", lambda _: most)
+        return {}, request.param
+
+    return bound
 
 
-def test_files_that_do_not_fit_are_read_in_slices(tmp_path, reads, monkeypatch):
+def test_files_that_do_not_fit(path, bounded):
+    options, left = bounded(1_079)
+    situations = "DEFINE x AS i8 > 3, y AS i8 < 9 PATTERN x before y WITHIN 9 microseconds"
+    message = rf"takes about 1,080 bytes of the card, of which 1,079 are {left}\n.*give the path itself"
+    with pytest.raises(cep.UnsupportedError, match=message):
+        cep.match(cep.gpu_files(path), situations, engine="cpu", output="count", **options)
+
+
+def test_files_that_do_not_fit_are_read_in_slices(tmp_path, reads, bounded):
     path, rows = str(tmp_path / "ordered.parquet"), 200
     events = pa.table({"ts": range(rows), "type": [*"ABC"] * 66 + ["A", "B"], "x": np.arange(rows)})
     parquet.write_table(events, path, row_group_size=5, use_dictionary=False)
-    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
-    monkeypatch.setattr(GpuFiles, "most_bytes", lambda self, asked: 4_000)
+    options, _ = bounded(4_000)
     pattern, profile = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 4", cep.Profile()
     reads.clear()
-    found = cep.match(cep.gpu_files(path), pattern, engine="gpu", output="indices", profile=profile)
+    found = cep.match(cep.gpu_files(path), pattern, engine="cpu", output="indices", profile=profile, **options)
     assert found.equals(cep.match(path, pattern, engine="cpu", output="indices"))
     assert profile.slices[0] == len(reads) > 3
     assert profile.source == "cuDF reads ts, type, x to the card"
     assert max(len(groups) for _, (groups,) in reads) < 10
-    told = str(cep.explain(cep.gpu_files(path), pattern, engine="gpu"))
+    told = str(cep.explain(cep.gpu_files(path), pattern, engine="cpu", **options))
     assert "slices of time of at most" in told
     assert "; cuDF reads ts, type, x to the card" in told
 
@@ -233,13 +244,11 @@ def test_times_that_are_missing_in_slices(tmp_path, hole):
     assert "of 10 events" in found[1]
 
 
-def test_without_an_order_of_time_there_are_no_slices(tmp_path, monkeypatch):
+def test_without_an_order_of_time_there_are_no_slices(tmp_path):
     path = str(tmp_path / "shuffled.parquet")
     parquet.write_table(pa.table({"ts": np.arange(4_000) * 1_237 % 4_000, "type": [*"AB"] * 2_000}), path, row_group_size=50)
-    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
-    monkeypatch.setattr(GpuFiles, "most_bytes", lambda self, asked: 100_000)
     with pytest.raises(cep.UnsupportedError, match=r"in no order of time, in which slices could be read\n.*give the path itself"):
-        cep.match(cep.gpu_files(path), "PATTERN SEQ(A a, B b) WITHIN 4", engine="gpu")
+        cep.match(cep.gpu_files(path), "PATTERN SEQ(A a, B b) WITHIN 4", engine="cpu", gpu_memory=100_000)
 
 
 def test_files_that_change_are_noticed(path):

@@ -59,34 +59,37 @@ class GpuFiles:
         """Return the columns and their types."""
         return self.source.schema
 
-    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOnCard:
+    def read_part(self, columns: Sequence[str], wanted: Wanted | None, gpu_memory: int | None = None) -> PartOnCard:
         """Return these columns of the events that are wanted (None: of all), and of others that come with them.
+
+        `gpu_memory`: the most bytes of the card that they may take (None: what is free).
 
         Raises
         ------
         EventError
             They cannot be read.
         UnsupportedError
-            They do not fit the card's memory.
+            They do not fit the card's memory, or `gpu_memory`.
         """
         files, columns = _files_of(self.source), list(columns)
         with reading(self.source.name):
             kept = files.kept_groups(columns, None if self.source.decodes(columns) else wanted)
-            table, told = self._read(columns, files.subset(kept), lambda names: decode_table(files.read_kept(names, kept)))
+            table, told = self._read(columns, files.subset(kept), lambda names: decode_table(files.read_kept(names, kept)), gpu_memory)
         schema = pa.schema([self.source.schema.field(name) for name in columns])
         numbers, groups = (None, None) if wanted is None else files.rows_of(kept)
         return PartOnCard(table, schema, numbers, groups, told)
 
     def read_groups(
-        self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]], by_arrow: Callable[[list[str]], pa.Table]
-    ) -> ResidentTable | pa.Table:
+        self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]], by_arrow: Callable[[list[str]], pa.Table],
+        gpu_memory: int | None,
+    ) -> ResidentTable | pa.Table:  # fmt: skip
         """Return these columns of some row groups: of each number of a file, those with the numbers in its list.
 
         `by_arrow` reads the columns that are Arrow's. Raises as above.
         """
         files = _files_of(self.source)
         fragments = [files.fragments[number].subset(row_group_ids=own) for number, own in chosen]
-        return self._read(list(columns), fragments, by_arrow)[0]
+        return self._read(list(columns), fragments, by_arrow, gpu_memory)[0]
 
     def tell(self, columns: Sequence[str]) -> str:
         """Return who reads which columns of all files, in words."""
@@ -96,11 +99,11 @@ class GpuFiles:
 
     def most_bytes(self, gpu_memory: int | None) -> int:
         """Return the bytes of the card's memory that events may take together with what a run over them takes."""
-        free = open_device().free_memory()
-        return free if gpu_memory is None else min(free, gpu_memory)
+        return _most_bytes(open_device(), gpu_memory)
 
     def _read(
-        self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment], by_arrow: Callable[[list[str]], pa.Table]
+        self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment], by_arrow: Callable[[list[str]], pa.Table],
+        gpu_memory: int | None,
     ) -> tuple[ResidentTable | pa.Table, str]:  # fmt: skip
         """Return columns of all rows of some fragments, and who reads them; `by_arrow` reads those that are Arrow's."""
         files = _files_of(self.source)
@@ -108,7 +111,7 @@ class GpuFiles:
         reasons = self._reasons(columns, chosen)
         by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
         others = [name for name in columns if name not in by_cudf]
-        there = _on_card(files, chosen, by_cudf) if by_cudf else None
+        there = _on_card(files, chosen, by_cudf, gpu_memory) if by_cudf else None
         return _beside(there, by_arrow(others) if others else None, columns), _told(by_cudf, reasons)
 
     def _reasons(self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment]) -> dict[str, str | None]:
@@ -177,12 +180,14 @@ def _groups_of(fragment: dataset.ParquetFileFragment) -> Sequence[Any]:
     return list(fragment.row_groups)
 
 
-def _on_card(files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str]) -> ResidentTable:
+def _on_card(
+    files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
+) -> ResidentTable:  # fmt: skip
     """Return columns of all rows of some fragments, which cuDF reads."""
     device = open_device()
     footers = read_footers(chosen, files.schema, columns[0], columns)
     rows = int(footers.rows.sum())
-    _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows)
+    _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows, gpu_memory)
     runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
     with reading_files(files.states, chosen, files.schema, columns):
         frame = _read_by_cudf([path for path, _ in runs], [groups for _, groups in runs], columns)
@@ -201,13 +206,20 @@ def _read_by_cudf(paths: Sequence[str], groups: Sequence[Sequence[int]], columns
         raise EventError(f"cuDF cannot read columns {', '.join(columns)}: {fault}; {READ_THE_PATH}") from fault
 
 
-def _refuse_large(device: Device, needed: int, rows: int) -> None:
-    """Raise UnsupportedError if columns are too many for the card's memory, or for a column of cuDF's."""
+def _most_bytes(device: Device, gpu_memory: int | None) -> int:
+    """Return the bytes of the card's memory that may be taken: what is free, or less if the caller says so."""
     free = device.free_memory()
+    return free if gpu_memory is None else min(free, gpu_memory)
+
+
+def _refuse_large(device: Device, needed: int, rows: int, gpu_memory: int | None) -> None:
+    """Raise UnsupportedError if columns are too many for the card's memory, for `gpu_memory`, or for a column of cuDF's."""
+    most = _most_bytes(device, gpu_memory)
     if rows > _MOST_ROWS:
         message = f"cuDF reads {_MOST_ROWS:,} rows at most, and there are {rows:,}"
-    elif needed > free:
-        message = f"to read the events takes about {needed:,} bytes of the card, of which {free:,} are free"
+    elif needed > most:
+        left = "allowed by gpu_memory" if most == gpu_memory else "free"
+        message = f"to read the events takes about {needed:,} bytes of the card, of which {most:,} are {left}"
     else:
         return
     raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=READ_THE_PATH)])
