@@ -155,10 +155,25 @@ def test_files_that_differ(tmp_path):
     assert found.equals(expected)
 
 
-def test_what_cudf_says_is_told(path):
-    damaged = patch.object(gpu_files, "read_row_groups", side_effect=RuntimeError("page 3 is damaged"))
-    with damaged, pytest.raises(cep.EventError, match="cuDF cannot read columns ts: page 3 is damaged; give the path itself"):
-        cep.gpu_files(path).read_part(["ts"], None)
+UNREAD = "cuDF cannot read columns ts, type of .*events.parquet: page 3; give the path itself"
+LIBCUDF = (RuntimeError, ValueError, TypeError, OSError, IndexError, OverflowError, ArithmeticError)
+
+
+@pytest.mark.parametrize(
+    ("step", "fault", "error", "message"),
+    [
+        *(("read_row_groups", fault, cep.EventError, UNREAD) for fault in LIBCUDF),
+        ("read_row_groups", MemoryError, cep.UnsupportedError, r"out of memory for columns ts, type of .*: page 3\n.*give the path itself"),
+        ("open_series", NotImplementedError, cep.EventError, "events: cannot read .*events.parquet: page 3"),
+    ],
+)
+def test_what_cudf_says_is_told(path, step, fault, error, message):
+    files = cep.gpu_files(path)
+    with patch.object(gpu_files, step, side_effect=fault("page 3")):
+        with pytest.raises(error, match=message):
+            cep.match(files, PATTERN, output="count")
+        with in_slices(3), pytest.raises(error, match=message):
+            cep.match(files, PATTERN, output="count")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from gpu_cep.engine.input.device.cudf import open_series, read_row_groups, requi
 from gpu_cep.engine.input.device.flat_columns import reason_against_column
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentTable
 from gpu_cep.engine.input.encodings import decode_table
-from gpu_cep.engine.input.event_files import reading
+from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.file_changes import reading_files
 from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles
 from gpu_cep.engine.input.row_groups import read_row_groups as read_footers
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 AT_ONCE = 2
 # A column of cuDF's has fewer rows.
 _MOST_ROWS = (1 << 31) - 1
+# What Cython makes of libcudf's exceptions; IndexError and OverflowError are among them.
+_FAULTS = (RuntimeError, ValueError, TypeError, OSError, LookupError, ArithmeticError)
 READ_THE_PATH = "give the path itself: Arrow reads it then, in slices of time if it is large"
 
 
@@ -89,7 +92,8 @@ class GpuFiles:
         """
         files = _files_of(self.source)
         fragments = [files.fragments[number].subset(row_group_ids=own) for number, own in chosen]
-        return self._read(list(columns), fragments, by_arrow, gpu_memory)[0]
+        with reading(self.source.name):
+            return self._read(list(columns), fragments, by_arrow, gpu_memory)[0]
 
     def tell(self, columns: Sequence[str]) -> str:
         """Return who reads which columns of all files, in words."""
@@ -106,12 +110,11 @@ class GpuFiles:
         gpu_memory: int | None,
     ) -> tuple[ResidentTable | pa.Table, str]:  # fmt: skip
         """Return columns of all rows of some fragments, and who reads them; `by_arrow` reads those that are Arrow's."""
-        files = _files_of(self.source)
         chosen = [fragment for fragment in fragments if sum(group.num_rows for group in _groups_of(fragment))]
         reasons = self._reasons(columns, chosen)
         by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
         others = [name for name in columns if name not in by_cudf]
-        there = _on_card(files, chosen, by_cudf, gpu_memory) if by_cudf else None
+        there = _on_card(self.source, chosen, by_cudf, gpu_memory) if by_cudf else None
         return _beside(there, by_arrow(others) if others else None, columns), _told(by_cudf, reasons)
 
     def _reasons(self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment]) -> dict[str, str | None]:
@@ -181,16 +184,16 @@ def _groups_of(fragment: dataset.ParquetFileFragment) -> Sequence[Any]:
 
 
 def _on_card(
-    files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
+    source: Source, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
 ) -> ResidentTable:  # fmt: skip
     """Return columns of all rows of some fragments, which cuDF reads."""
-    device = open_device()
+    device, files = open_device(), _files_of(source)
     footers = read_footers(chosen, files.schema, columns[0], columns)
     rows = int(footers.rows.sum())
     _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows, gpu_memory)
     runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
-    with reading_files(files.states, chosen, files.schema, columns):
-        frame = _read_by_cudf([path for path, _ in runs], [groups for _, groups in runs], columns)
+    with _reading_by_cudf(source.name, columns), reading_files(files.states, chosen, files.schema, columns):
+        frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
     opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
     for name, column in opened.items():
         if len(column) != rows:
@@ -198,12 +201,25 @@ def _on_card(
     return ResidentTable(device, opened)
 
 
-def _read_by_cudf(paths: Sequence[str], groups: Sequence[Sequence[int]], columns: Sequence[str]) -> Any:
-    """Return columns of row groups of files; raise EventError if cuDF cannot read them."""
+@contextmanager
+def _reading_by_cudf(name: str, columns: Sequence[str]) -> Iterator[None]:
+    """Turn what cuDF raises inside into an error that names the files, as errors call them, and the columns.
+
+    Raises
+    ------
+    EventError
+        cuDF cannot read them.
+    UnsupportedError
+        The card is out of memory.
+    """
+    what = f"columns {', '.join(columns)} of {shorten_name(name)}"
     try:
-        return read_row_groups(paths, groups, columns)
-    except (RuntimeError, ValueError) as fault:
-        raise EventError(f"cuDF cannot read columns {', '.join(columns)}: {fault}; {READ_THE_PATH}") from fault
+        yield
+    except MemoryError as fault:
+        message = f"gpu_files: the card is out of memory for {what}: {fault}"
+        raise UnsupportedError([Diagnostic(message, hint=READ_THE_PATH)]) from fault
+    except _FAULTS as fault:
+        raise EventError(f"cuDF cannot read {what}: {fault}; {READ_THE_PATH}") from fault
 
 
 def _most_bytes(device: Device, gpu_memory: int | None) -> int:
