@@ -78,6 +78,11 @@ class MatcherTables:
     judged: tuple[LiftedCondition, ...]
     by_columns: tuple[bool, ...]
 
+    @property
+    def walked_chain(self) -> Chain | None:
+        """Return what runs of a chain judge, with its negations if it has some; None if the branch is none."""
+        return self.chain if self.negated_chain is None else self.negated_chain
+
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
     """Return the tables of each of the plan's branches."""

@@ -246,8 +246,7 @@ def bytes_of_branches(branches: Sequence[MatcherTables]) -> int:
 
 def _bytes_of_branch(tables: MatcherTables) -> int:
     """Return the bytes of what kernels read of a branch."""
-    judged = tables.chain if tables.negated_chain is None else tables.negated_chain
-    return sum(map(_bytes_of_arrays, (tables.pattern, tables.conditions, tables.aggregates, tables.programs, judged)))
+    return sum(map(_bytes_of_arrays, (tables.pattern, tables.conditions, tables.aggregates, tables.programs, tables.walked_chain)))
 
 
 def _bytes_of_arrays(value: Any) -> int:

@@ -140,8 +140,7 @@ def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkT
     nothing = np.empty(0, np.uint64)
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
-    judged = tables.chain if tables.negated_chain is None else tables.negated_chain
-    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), judged))
+    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), tables.walked_chain))
     return WalkTables(tables, criteria, chain, _walk_of(tables, is_robust(plan)))
 
 
@@ -156,7 +155,7 @@ def _walk_of(tables: MatcherTables, robust: bool) -> Kernel[..., Any]:
 
 def only_compares(tables: MatcherTables) -> bool:
     """Return whether runs are judged by comparisons of columns alone, and nothing is aggregated while they grow."""
-    chain = tables.chain if tables.negated_chain is None else tables.negated_chain
+    chain = tables.walked_chain
     if chain is None or len(tables.aggregates.step):
         return False
     # the groups of negations are behind those of the variables
