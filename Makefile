@@ -88,6 +88,7 @@ mutants: compiled-kernels
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check --quiet .
 	$(VENV)/bin/mypy
 
 demo: $(STAMP)

@@ -352,7 +352,5 @@ def _queries(number: int, words: _Words) -> list[tuple[int, int]]:
 
 def _span(text: str, part: Part) -> Span:
     """Return the place of a part of a text in lines and columns, for errors."""
-    (line, column), (end_line, end_column) = (
-        (text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)) for place in part
-    )
+    (line, column), (end_line, end_column) = ((text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)) for place in part)
     return Span(line, column, end_line, end_column)

@@ -69,8 +69,7 @@ BELOW |= {
     "gpu_cep.queries.plans": {*ROAD[:6], "gpu_cep.identity"},
 }
 BELOW |= {
-    folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"}
-    for number, folder in enumerate(ENGINE)
+    folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"} for number, folder in enumerate(ENGINE)
 }
 BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
@@ -84,7 +83,9 @@ BELOW |= {
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
     f"{DISPLAY}.reporting": {
-        *ROAD, *KEYWORDS, "gpu_cep.whole_files",
+        *ROAD,
+        *KEYWORDS,
+        "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
     "gpu_cep.live.sliced_rows": {*ROAD[:14], "gpu_cep_kernels.compile.launch"},
@@ -103,15 +104,31 @@ BELOW |= {
     "gpu_cep.sql_statements": {*ROAD[:3]},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
-        *ROAD, *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.whole_files", "gpu_cep.__version__",
-        DISPLAY, "gpu_cep_kernels",
+        *ROAD,
+        *KEYWORDS,
+        "gpu_cep.progress_tables",
+        "gpu_cep.sql_answers",
+        "gpu_cep.whole_files",
+        "gpu_cep.__version__",
+        DISPLAY,
+        "gpu_cep_kernels",
     },
     "gpu_cep": {
-        *ROAD, "gpu_cep.bound_events", *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_answers", "gpu_cep.streams",
+        *ROAD,
+        "gpu_cep.bound_events",
+        *KEYWORDS,
+        "gpu_cep.progress_tables",
+        "gpu_cep.sql_answers",
+        "gpu_cep.streams",
         "gpu_cep.rule_sets.streams",
     },
     "gpu_cep_spark": {
-        *ROAD, "gpu_cep.bound_events", *KEYWORDS, "gpu_cep.progress_tables", "gpu_cep.sql_statements", "gpu_cep.__version__",
+        *ROAD,
+        "gpu_cep.bound_events",
+        *KEYWORDS,
+        "gpu_cep.progress_tables",
+        "gpu_cep.sql_statements",
+        "gpu_cep.__version__",
     },
     "gpu_cep_kernels": set(),
 }

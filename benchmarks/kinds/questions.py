@@ -96,6 +96,7 @@ def _rises(name: str, before: str) -> tuple[str, str]:
     return f"{name}[1].x > {before}", f"{name}[i].x > {name}[i-1].x"
 
 
+# fmt: off
 _SHAPES = (
     Kind(
         "rise_fall", "a rise, then a fall, per symbol; neighbours, no overlaps", "SEQ(a, b+, c)", _symbols(20), _A_B_C,
@@ -208,4 +209,5 @@ _LASTING = (
     ),
 )
 
+# fmt: on
 KINDS = {kind.name: kind for kind in (*_SHAPES, *_FIRST_ONES, *_ALL_ONES, *_LASTING)}

@@ -185,9 +185,7 @@ def compare(question: Question, events: pa.Table, repeats: int) -> Comparison:
 def count_missed(question: Question, events: pa.Table, repeats: int) -> Missed:
     run, robust = partial(_matches, question, events, "skip_till_next_match"), partial(by_backtracking, question, events)
     counts = run().num_rows, robust().num_rows
-    return Missed(
-        question.name, question.window, events.num_rows, *counts, _median_seconds(run, repeats), _median_seconds(robust, repeats)
-    )
+    return Missed(question.name, question.window, events.num_rows, *counts, _median_seconds(run, repeats), _median_seconds(robust, repeats))
 
 
 def _median_seconds(action: Callable[[], object], repeats: int) -> float:
@@ -227,23 +225,26 @@ def environment() -> dict[str, str]:
 
 def markdown(comparisons: dict[str, list[Comparison]], losses: Sequence[Missed], where: dict[str, str]) -> str:
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
-    return "\n\n".join(
-        (
-            f"# Robust skip-till-next-match on {where['machine']}, {where['day']}",
-            f"Commit {where['commit']}; {versions}; one thread; load average {where['load']}, this benchmark included. "
-            "Written by `python -m benchmarks.papers.robust`.",
-            "## Backtracking against all matches + post-processing",
-            "Both find the same matches. *bt* is the engine's `robust_skip_till_next_match`; *all+pp* its `skip_till_any_match`, then "
-            "`post_processing.py`. Rates are of medians and include the fixed cost of a call, which is much of the time of *bt* here. "
-            "Intermediate matches are those of the window that has most, before *all+pp* filters.",
-            _comparison_section("A downward trend, more variables (thesis figs. 6.7 and 6.8)", comparisons["variables"]),
-            _comparison_section("A downward trend, longer windows (figs. 6.7 and 6.8)", comparisons["window"]),
-            _comparison_section("Miscellaneous patterns (table 6.1)", comparisons["miscellaneous"]),
-            "## Skip-till-next-match against robust skip-till-next-match (fig. 6.6)",
-            "A downward trend in a price that walks at random. Missed are the matches that only the robust strategy finds.",
-            pages.table(_missed_rows(losses), figures=6),
+    return (
+        "\n\n".join(
+            (
+                f"# Robust skip-till-next-match on {where['machine']}, {where['day']}",
+                f"Commit {where['commit']}; {versions}; one thread; load average {where['load']}, this benchmark included. "
+                "Written by `python -m benchmarks.papers.robust`.",
+                "## Backtracking against all matches + post-processing",
+                "Both find the same matches. *bt* is the engine's `robust_skip_till_next_match`; *all+pp* its `skip_till_any_match`, then "
+                "`post_processing.py`. Rates are of medians and include the fixed cost of a call, which is much of the time of *bt* here. "
+                "Intermediate matches are those of the window that has most, before *all+pp* filters.",
+                _comparison_section("A downward trend, more variables (thesis figs. 6.7 and 6.8)", comparisons["variables"]),
+                _comparison_section("A downward trend, longer windows (figs. 6.7 and 6.8)", comparisons["window"]),
+                _comparison_section("Miscellaneous patterns (table 6.1)", comparisons["miscellaneous"]),
+                "## Skip-till-next-match against robust skip-till-next-match (fig. 6.6)",
+                "A downward trend in a price that walks at random. Missed are the matches that only the robust strategy finds.",
+                pages.table(_missed_rows(losses), figures=6),
+            )
         )
-    ) + "\n"
+        + "\n"
+    )
 
 
 def _comparison_section(title: str, comparisons: Sequence[Comparison]) -> str:

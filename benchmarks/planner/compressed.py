@@ -94,15 +94,13 @@ def markdown(growth: Sequence[Growth], windowed: Sequence[Windowed], where: str)
         (f"{row.events:,}", f"{row.nodes:,}", f"{row.bits:,}", f"{row.compress_seconds:.3f}", f"{row.count_seconds:.3f}", *ratio)
         for row, ratio in zip(growth, ratios, strict=True)
     ]
-    by_window = [
-        (f"{row.window:,}", f"{row.matches:,}", f"{row.states_seconds:.3f}", f"{row.enumeration_seconds:.3f}") for row in windowed
-    ]
+    by_window = [(f"{row.window:,}", f"{row.matches:,}", f"{row.states_seconds:.3f}", f"{row.enumeration_seconds:.3f}") for row in windowed]
     parts = [
         "# Matches too many to be listed",
         where,
         f"`{EQUAL}`, skip till any match: all values are equal, and all in one window.",
         pages.table([head, *rows], figures=len(head)),
-        f"`SEQ(A, B, C)` among {EVENTS:,} events, skip till any match, `output=\"count\"`: by states, and by `algorithm=\"lazy_chain\"`.",
+        f'`SEQ(A, B, C)` among {EVENTS:,} events, skip till any match, `output="count"`: by states, and by `algorithm="lazy_chain"`.',
         pages.table([("window", "matches", "by states, s", "by enumeration, s"), *by_window], figures=4),
     ]
     return "\n\n".join(parts) + "\n"

@@ -231,9 +231,7 @@ def shared_table(rows: Sequence[Shared]) -> str:
     return pages.table([head, *lines], figures=len(head) - 1)
 
 
-def markdown(
-    windows: Sequence[Cost], noise: Sequence[Cost], endless: Sequence[Shared], copied: float, twofold: float, where: str
-) -> str:
+def markdown(windows: Sequence[Cost], noise: Sequence[Cost], endless: Sequence[Shared], copied: float, twofold: float, where: str) -> str:
     """Return the figures as a page."""
     questions = "\n".join(f"- {question.name}: `{question.text}`, {question.strategy}" for question in QUESTIONS)
     parts = [

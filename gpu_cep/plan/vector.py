@@ -121,7 +121,6 @@ class _Layout:
         bend = (x1 - x0) * 0.25
         return ((x0, y0), (x0 + bend, top), (x1 - bend, top), (x1, y1)), ((x0 + x1) / 2, (y0 + 3 * top) / 4 - 4)
 
-
     def _text_place(self, arrow: Arrow) -> float:
         """Return the x coordinate of the middle of an arrow's text: between the texts of its nodes' loops."""
         left, right = self.places[arrow.source][0] + self.reaches[arrow.source], self.places[arrow.target][0] - self.reaches[arrow.target]

@@ -47,9 +47,7 @@ COLUMNS = {
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
     rows = draw(st.integers(0, 4))
-    cells = {
-        name: draw(st.lists(st.sampled_from([None, *values]), min_size=rows, max_size=rows)) for name, (_, values) in COLUMNS.items()
-    }
+    cells = {name: draw(st.lists(st.sampled_from([None, *values]), min_size=rows, max_size=rows)) for name, (_, values) in COLUMNS.items()}
     columns = {name: pa.array(values, COLUMNS[name][0]) for name, values in cells.items()}
     return pa.table({"ts": pa.array(range(rows), pa.int64()), "type": pa.array(list("ABAB")[:rows], pa.string()), **columns})
 

@@ -14,9 +14,7 @@ OPTIONS = {"timestamp": "T", "type_column": "L"}
 
 c, p, d, b = cep.var("c", "C"), cep.var("p", "P").plus(), cep.var("d", "D"), cep.var("b", "B")
 TREATMENT = (
-    cep.seq(cep.all_of(c, p, d), b)
-    .where(c.PID == p.PID, p.PID == d.PID, d.PID == b.PID, cep.prev(p.V) < p.V)
-    .within(timedelta(days=15))
+    cep.seq(cep.all_of(c, p, d), b).where(c.PID == p.PID, p.PID == d.PID, d.PID == b.PID, cep.prev(p.V) < p.V).within(timedelta(days=15))
 )
 
 

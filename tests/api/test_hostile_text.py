@@ -78,6 +78,7 @@ def test_literals_as_wide_as_anyone_types():
     many = ", ".join(f"'t{n}'" for n in range(5_000))
     assert cep.match(events, f"PATTERN a WHERE a.s IN ({many}, 'y')", output="indices").to_pylist() == [{"a": 1}]
 
+
 LONG = "x" * 1_000_000
 
 

@@ -80,13 +80,15 @@ WRITTEN = {
     "x": [number + 0.5 for number in range(MANY)],
     "at": [datetime(1970, 1, 1) + timedelta(seconds=3 * number) for number in range(MANY)],
 }
-EVENTS = pa.table({
-    "ts": range(1_000),
-    "n": range(1_000),
-    "s": [f"t{number}" for number in range(1_000)],
-    "x": [number / 2 for number in range(1_000)],
-    "at": pa.array(range(1_000), pa.timestamp("s")),
-})
+EVENTS = pa.table(
+    {
+        "ts": range(1_000),
+        "n": range(1_000),
+        "s": [f"t{number}" for number in range(1_000)],
+        "x": [number / 2 for number in range(1_000)],
+        "at": pa.array(range(1_000), pa.timestamp("s")),
+    }
+)
 FOUND = {"n": 334, "s": 334, "x": 500, "at": 334}
 
 

@@ -46,9 +46,7 @@ def run_in_shell(command: str, folder: Path, given: str = "") -> str:
     return run.stdout + run.stderr + (f"[{run.returncode}]\n" if run.returncode else "")
 
 
-def test_commands_print_what_the_page_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("PWD", str(tmp_path))

@@ -31,7 +31,6 @@ class Limit(NamedTuple):
     `tested`: where the number stands in the code, and a smaller one that is tested in its place, since so much takes seconds.
     """
 
-
     most: int
     ask: Callable[[int], object]
     error: type[CepError]
@@ -76,7 +75,9 @@ _STEPS = 1 << 12
 LIMITS = {
     "characters of a query": Limit(limits.MAX_CHARACTERS, lambda n: match("PATTERN a".ljust(n)), PatternSyntaxError),
     "words and signs of a query, where a list of constants counts once": Limit(
-        limits.MAX_TOKENS, lambda n: cep.parse(f"PATTERN a RETURN a.n{', a' * ((n - 6) // 2)}{';' * (n % 2)}"), PatternSyntaxError,
+        limits.MAX_TOKENS,
+        lambda n: cep.parse(f"PATTERN a RETURN a.n{', a' * ((n - 6) // 2)}{';' * (n % 2)}"),
+        PatternSyntaxError,
         (parser, "MAX_TOKENS", 1_000),
     ),
     "levels of brackets and operators; `1 + 2 + 3` has two, `AND` and `OR` of any number one": Limit(
@@ -84,11 +85,15 @@ LIMITS = {
     ),
     "characters of a number": Limit(limits.MAX_DIGITS, lambda n: match(f"PATTERN a WHERE a.n < 0.{'0' * (n - 2)}"), PatternSyntaxError),
     "conditions joined by one `AND` or `OR`": Limit(
-        limits.MAX_CONDITIONS, lambda n: cep.parse("PATTERN a WHERE " + " OR ".join(["TRUE"] * n)), PatternSyntaxError,
+        limits.MAX_CONDITIONS,
+        lambda n: cep.parse("PATTERN a WHERE " + " OR ".join(["TRUE"] * n)),
+        PatternSyntaxError,
         (limits, "MAX_CONDITIONS", 1_000),
     ),
     "items of `IN`": Limit(
-        limits.MAX_ITEMS, lambda n: cep.parse(f"PATTERN a WHERE a.n IN (0{',1' * (n - 1)})"), PatternSyntaxError,
+        limits.MAX_ITEMS,
+        lambda n: cep.parse(f"PATTERN a WHERE a.n IN (0{',1' * (n - 1)})"),
+        PatternSyntaxError,
         (limits, "MAX_ITEMS", 1_000),
     ),
     "items of `IN` behind an expression over several events": Limit(

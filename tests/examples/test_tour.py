@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Durations, each with its unit or in a table's cell; and timelines, which each release of matplotlib draws a little differently.
 VARYING = re.compile(r"\d[\d.,e-]*(?= m?s\b)|(?<=<td>)[\d.]+(?=</td>)|<template.*?</template>", re.DOTALL)
 
+
 @pytest.fixture(scope="module")
 def stored() -> list[dict[str, str]]:
     return results(nbformat.read(ROOT / "examples" / "tour.ipynb", as_version=4))

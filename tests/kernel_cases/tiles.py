@@ -50,7 +50,15 @@ def _tests(size: int, random: Random, word: Any, number: int, code: Any, kind: A
 
 
 def _labelling(
-    size: int, random: Random, slots: int, word: Any, words: int = 1, *, code: Any = np.uint8, kind: Any = None, known: bool = True,
+    size: int,
+    random: Random,
+    slots: int,
+    word: Any,
+    words: int = 1,
+    *,
+    code: Any = np.uint8,
+    kind: Any = None,
+    known: bool = True,
     pack: Any = np.uint64,
 ) -> Call:
     tests = _tests(size, random, word, words - 1, code, kind, known)

@@ -36,7 +36,7 @@ DEVICE = (
     Fault(
         "counts-of-branches-of-neighbours-stand-branch-by-branch",
         "gpu_cep/engine/phase_one/device/lifted_branches.py",
-        "order = np.argsort(starts, kind=\"stable\")",
+        'order = np.argsort(starts, kind="stable")',
         "order = np.arange(len(starts))",
         (LIFTED,),
     ),
@@ -107,7 +107,7 @@ DEVICE = (
         "events-of-two-batches-are-two",
         "gpu_cep/engine/phase_one/device/lifted_matches.py",
         'compared = plan.settings.after_match == "skip_past_last" or plan.ends',
-        'compared = plan.ends',
+        "compared = plan.ends",
         (LIFTED,),
     ),
     Fault(

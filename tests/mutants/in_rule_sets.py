@@ -22,7 +22,7 @@ RULE_SETS = (
     Fault("late-events-of-the-first-push-only", _STREAMS, "at_once=False, late=came.late)", "at_once=False)", _STREAM_ALL),
     Fault("silent-since-it-was-made", _STREAMS, "            self._came = monotonic()", "            pass", _STREAM_ALL),
     Fault("clock-of-a-rule-left-behind", _STREAMS, "clock=replace(own, watermark=clock.watermark,", "clock=replace(own,", _STREAM_ALL),
-    Fault("picked-rows-without-numbers", _RUNS, "events.origin.numbers_of(rows.astype(\"int64\"))", "None", _MATCH_ALL),
+    Fault("picked-rows-without-numbers", _RUNS, 'events.origin.numbers_of(rows.astype("int64"))', "None", _MATCH_ALL),
     Fault("rows-picked-where-others-matter", _RUNS, "if not may_leave_out(plan, columns.schema):", "if False:", _MATCH_ALL),
     Fault("missing-times-passed-over", _RUNS, "plan.query.drops_untimed or not has_missing_times(", "True or (", _MATCH_ALL),
     Fault("rows-of-one-group-only", _RUNS, ".of(group.groups)", ".of(group.groups[:1])", _MATCH_ALL),

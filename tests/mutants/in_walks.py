@@ -38,7 +38,7 @@ DEVICE_WALKS = (
     Fault(
         "counts-of-branches-stand-branch-by-branch",
         "gpu_cep/engine/phase_one/device/walked_matches.py",
-        "order = np.argsort(starts, kind=\"stable\")",
+        'order = np.argsort(starts, kind="stable")',
         "order = np.arange(len(starts))",
         (WALKS,),
     ),
@@ -80,7 +80,7 @@ DEVICE_WALKS = (
     Fault(
         "matches-of-windows-left-to-the-cpu-come-last",
         "gpu_cep/engine/run.py",
-        "in_order = both.reorder(np.argsort(both.first, kind=\"stable\"))",
+        'in_order = both.reorder(np.argsort(both.first, kind="stable"))',
         "in_order = both",
         (WALKS,),
     ),

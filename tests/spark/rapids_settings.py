@@ -28,7 +28,7 @@ def told_by(docs: Path) -> dict[str, object]:
 def _types(text: str) -> dict[str, str]:
     """S (taken), PS (in part) or NS for each type, with the words beside it."""
     kinds = re.findall(r"<th>([A-Z]+)</th>", text.partition("<th>Param(s)</th>")[2].partition("</tr>")[0])
-    row = text.partition("<td rowspan=\"1\">PythonMapInArrowExec</td>")[2].partition("</tr>")[0]
+    row = text.partition('<td rowspan="1">PythonMapInArrowExec</td>')[2].partition("</tr>")[0]
     cells = re.findall(r"<td>(.*?)</td>", row.partition("Input/Output</td>")[2])
     return {kind: re.sub(r"<br/>", " ", re.sub(r"</?(?:b|em)>", "", cell)) for kind, cell in zip(kinds, cells, strict=True)}
 

@@ -117,5 +117,3 @@ def _longer(found: States, least: int, threads: int) -> States:
     longer = np.empty(size, np.int32)
     longer[: len(found)] = found
     return longer
-
-

@@ -110,5 +110,3 @@ def _moves(start: int, steps: Steps, at_first: bool = False, at_end: bool = Fals
             case Accept():
                 yield place
                 return
-
-

@@ -203,5 +203,3 @@ def _has_one_way(node: PatternNode) -> bool:
         case ast.Repeat(element=element, minimum=minimum, maximum=maximum):
             return minimum == maximum and _has_one_way(element)
     return isinstance(node, ast.Variable | Empty | Anchor)
-
-

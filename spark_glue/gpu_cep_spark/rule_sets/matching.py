@@ -190,9 +190,7 @@ class _Job:
         found = {name: self._found({name: query}, shuffled) for name, query in shared.queries.items()}
         return {name: frame.select(*map(column, frame.columns[1:])) for name, frame in found.items()}
 
-    def match_alone(
-        self, query: NarrowQuery, pattern: Pattern, keywords: Mapping[str, Any], rare: tuple[int, ...] | None
-    ) -> DataFrame:
+    def match_alone(self, query: NarrowQuery, pattern: Pattern, keywords: Mapping[str, Any], rare: tuple[int, ...] | None) -> DataFrame:
         """Return the matches of a rule that shares no shuffle; `rare` are its rare variables."""
         near: dict[str, Any] = {} if rare is None else {"rare": variable_names(query.plan, rare)}
         return gpu_match(self.df, pattern, worker_memory=self.memory, **near, **keywords)

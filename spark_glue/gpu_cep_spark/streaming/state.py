@@ -139,9 +139,7 @@ def read_bucket(work: LiveWork, store: Store) -> Bucket:
 
 def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
     """Return whether nothing becomes certain of a bucket by time alone: all that its events decide has been answered."""
-    by_events = isinstance(live.window, CountWindow) or (
-        live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open
-    )
+    by_events = isinstance(live.window, CountWindow) or (live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open)
     waits_for_silence = bucket.closing is None or clock.watermark is None or clock.watermark < bucket.closing
     return by_events and clock.answered is not None and bucket.latest <= clock.answered and waits_for_silence
 

@@ -180,7 +180,11 @@ def test_it_is_known_how_many_matches_came_out(output, after_match):
     "pattern",
     [
         # what comes last in one branch, or is bound at the end several times, may come before the end of another match
-        "OR(SEQ(A a, B b), SEQ(A a, B b, C c))", "SEQ(A a, B b+)", "AND(A a, B b)", "SEQ(A a, B b, NOT(C c))", "SEQ(A a, NOT(C c), B b)",
+        "OR(SEQ(A a, B b), SEQ(A a, B b, C c))",
+        "SEQ(A a, B b+)",
+        "AND(A a, B b)",
+        "SEQ(A a, B b, NOT(C c))",
+        "SEQ(A a, NOT(C c), B b)",
     ],
 )
 @pytest.mark.parametrize("after_match", ["all", "skip_to_next", "skip_past_last"])

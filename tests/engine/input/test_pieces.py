@@ -105,9 +105,7 @@ def test_null_keys_of_long_chunks_are_counted(shared):
     size = 1 << 16
     keys = pa.array(["p", None] * (size // 2)).dictionary_encode()
     other = keys if shared else pa.array([None, "q"] * (size // 2)).dictionary_encode()
-    events = pa.table(
-        {"ts": range(2 * size), "type": pa.array(["A", "A", "B", "B"] * (size // 2)), "s": pa.chunked_array([keys, other])}
-    )
+    events = pa.table({"ts": range(2 * size), "type": pa.array(["A", "A", "B", "B"] * (size // 2)), "s": pa.chunked_array([keys, other])})
     found = cep.match(events, "PATTERN SEQ(A a, B b) WHERE [s] WITHIN 2", output="count", threads=1)
     assert found["count"].to_pylist() == [size // 2]
 

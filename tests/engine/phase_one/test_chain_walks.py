@@ -149,7 +149,13 @@ def test_scopes_that_begin_in_another_batch_are_left_to_the_cpu():
 @every_pair(
     cut=[("s", 1_000, 1_000), ("s", 250, 1_000), (None, 30, 1_000), ("s", 1_000, 7), ("s", 5, 2), ("[s]", 1_000, 1_000)],
     text=[
-        *QUERIES, "SEQ(A a, B b+, C c)", NEGATED[0], NEGATED_CHOICES[0], STEPPING_BACK[0], NEGATED_STEPPING_BACK[0], ALTERNATIVES[0],
+        *QUERIES,
+        "SEQ(A a, B b+, C c)",
+        NEGATED[0],
+        NEGATED_CHOICES[0],
+        STEPPING_BACK[0],
+        NEGATED_STEPPING_BACK[0],
+        ALTERNATIVES[0],
         CHOOSING,
     ],
     after_match=["skip_past_last", "skip_to_next"],

@@ -108,7 +108,7 @@ def test_spark_cuts_rows(spark: SparkSession, name: str) -> None:
     chance = random.Random(7)
     times = np.sort([chance.randint(-300, 300) for _ in range(600)])
     table = pa.table({"ts": times, "x": [chance.randint(0, 9) for _ in times], "id": range(len(times))})
-    text = f"MATCH_RECOGNIZE (ORDER BY ts, id MEASURES count(*) AS n, FIRST(id) AS \"first time\", LAST(x) AS slice {pattern})"
+    text = f'MATCH_RECOGNIZE (ORDER BY ts, id MEASURES count(*) AS n, FIRST(id) AS "first time", LAST(x) AS slice {pattern})'
     report = RunReport()
     found = cep.gpu_match(spark.createDataFrame(table).repartition(3), text, report=report, **options).toArrow()
     assert as_set(found) == as_set(cep.match(table, text).cast(found.schema))

@@ -189,9 +189,7 @@ def test_each_start_of_a_stream_has_the_row_that_it_has_in_a_batch(spark: SparkS
         ("PARTITION BY k PATTERN SEQ(A a, B b+) WITHIN 3 EVENTS", {"time_to_live": "900 seconds"}),
     ],
 )
-def test_other_questions_than_those_of_one_window_of_time(
-    spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]
-) -> None:
+def test_other_questions_than_those_of_one_window_of_time(spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]) -> None:
     told = pa.concat_tables([events(120, seed=4), end()])
     write(tmp_path / "in", told, 2)
     write(tmp_path / "in", end().set_column(0, "ts", pa.array([START + 2_000 * SECOND], INSTANT)), 1)
