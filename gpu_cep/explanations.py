@@ -161,7 +161,7 @@ def _explain_slices(
     assert isinstance(query, Query), "others are not cut"
     assert isinstance(plan, EventPlan), "others are not cut"
     assert choice is not None, "the files are cut"
-    resident = decided.card is not None
+    resident = decided.files.reader.on_card
     engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=resident)
     device = None if engine.device is None else engine.device.name
     searched = _phase_two(plan, engine)

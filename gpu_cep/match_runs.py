@@ -18,7 +18,6 @@ from gpu_cep.queries.runs import as_reader, is_path, open_files, open_source, pl
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpu_cep.engine.input.device.gpu_files import GpuFiles
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
@@ -176,7 +175,7 @@ def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_
     return of_whole(plan, call.pattern, call.options, read, threads=call.threads, profile=call.profile)
 
 
-def _sliced(call: Call, source: Source | GpuFiles) -> SlicedRun | None:
+def _sliced(call: Call, source: Source) -> SlicedRun | None:
     """Return the run over slices of a source's files; None if they are read at once."""
     from gpu_cep.queries.sliced_plans import plan_slices
 
@@ -184,7 +183,7 @@ def _sliced(call: Call, source: Source | GpuFiles) -> SlicedRun | None:
     return None if sliced is None else replace(sliced, threads=call.threads, profile=call.profile)
 
 
-def _plan_read(call: Call, events: Any, source: Source | GpuFiles | None) -> tuple[Any, Any]:
+def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any]:
     """Return the plan over events that are read at once, and these."""
     plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if call.memory is not None and (source is not None or is_path(events)):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.events.own_events import Own
     from gpu_cep.engine.input.absent_values import Texts
-    from gpu_cep.engine.input.device.gpu_files import GpuFiles
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.plan.interval_plan import AnyPlan
@@ -126,24 +125,17 @@ def is_path(events: Any) -> bool:
     return bool(locations_of(events))
 
 
-def is_for_card(events: Any) -> bool:
-    """Return whether events are files that cuDF reads to a card."""
-    from gpu_cep.engine.input.device.gpu_files import GpuFiles
-
-    return isinstance(events, GpuFiles)
-
-
-def open_files(events: Any, memory: int | None) -> Source | GpuFiles | None:
-    """Return the events as a source of columns, or as files that cuDF reads to a card; None if they are read as a whole.
+def open_files(events: Any, memory: int | None) -> Source | None:
+    """Return the events, which may be files for the card, as a source of columns; None if they are read as a whole.
 
     Raises UnsupportedError if the caller bounds the host's `memory` for what a card takes, and as reading does.
     """
-    if not is_for_card(events):
-        return open_source(events)
-    if memory is not None:
+    from gpu_cep.engine.input.device.gpu_files import GpuFiles
+
+    source = events.source if isinstance(events, GpuFiles) else open_source(events)
+    if source is not None and source.reader.on_card and memory is not None:
         raise UnsupportedError("memory= is not supported with gpu_files(): it bounds what the host reads, and cuDF reads to the card")
-    given: GpuFiles = events
-    return given
+    return source
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
@@ -157,7 +149,7 @@ def plan_events(events: Any, pattern: Pattern, options: Options, settings: Setti
 
     if is_ready(events, options):
         return make_plan(pattern, events.schema, options, settings), InputEvents(events)
-    source = events if is_for_card(events) else open_source(events)
+    source = open_source(events)
     return _plan_table(events, pattern, options, settings) if source is None else _plan_source(source, pattern, options, settings)
 
 
@@ -173,30 +165,27 @@ def _plan_table(events: Any, pattern: Pattern, options: Options, settings: Setti
     return make_plan(pattern, table.schema, options, settings), InputEvents(table)
 
 
-def _plan_source(given: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+def _plan_source(source: Source, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query over a source, and what it reads of this."""
-    from gpu_cep.engine.input.device.gpu_files import GpuFiles, PartOnCard
     from gpu_cep.engine.input.event_filter import wanted_events
     from gpu_cep.engine.input.input_events import InputEvents, Origin
     from gpu_cep.engine.input.times import lacks_times
 
-    source = given.source if isinstance(given, GpuFiles) else given
     if lacks_times(source.schema, options):
-        return _plan_table(given, pattern, options, settings)
+        return _plan_table(source, pattern, options, settings)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     narrow = narrow_settings(whole.settings, read)
     if whole.algorithm == "brute_force":
-        if source is not given:
+        if source.reader.on_card:
             raise UnsupportedError("gpu_files() is not supported with algorithm='brute_force', which is the host's: give the path itself")
         table = source.read(read)
         return make_plan(pattern, table.schema, options, narrow), InputEvents(table)
     wanted = wanted_events(whole, source.schema)
-    part = given.read_part(read, wanted, settings.gpu_memory) if isinstance(given, GpuFiles) else given.read_part(read, wanted)
+    part = source.read_part(read, wanted, settings.gpu_memory)
     origin = Origin(part.schema, part.numbers)
     read_all = None if part.numbers is None else source.read
-    told = part.told if isinstance(part, PartOnCard) else ""
-    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all, told=told)
+    return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all, told=part.told)
 
 
 def run_row_pattern(

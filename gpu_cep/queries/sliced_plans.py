@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema
-from gpu_cep.engine.input.device.gpu_files import READ_THE_PATH, GpuFiles
+from gpu_cep.engine.input.device.gpu_files import READ_THE_PATH
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.grouped_files import GroupedFiles
@@ -20,15 +20,13 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_field
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.columns_read import columns_read, narrow_settings
-from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
+from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
-# Rows from which files are worth a look at their footers before they are read to the host.
-_MANY_ROWS = 1 << 20
 LONG_WINDOW = "the window is long, or row groups are large"
 
 
@@ -45,13 +43,11 @@ class DecidedReading:
     files: GroupedFiles
     choice: Choice | None
     reason: str | None = None
-    # reads the files to a card
-    card: GpuFiles | None = None
 
     @property
     def told(self) -> str:
         """Return how the files are read, in words, and by whom if others than Arrow read."""
-        return self._how if self.card is None else f"{self._how}; {self.card.tell(self.files.schema.names)}"
+        return "; ".join(filter(None, (self._how, self.files.told)))
 
     @property
     def _how(self) -> str:
@@ -65,7 +61,7 @@ class DecidedReading:
         return self.choice is not None and (self.choice.cut is not None or self.choice.rewrite is not None)
 
 
-def plan_slices(source: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
+def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
     """Return how a query is run over files slice by slice; None if the events are read at once.
 
     Raises
@@ -80,40 +76,33 @@ def plan_slices(source: Source | GpuFiles, pattern: Pattern, options: Options, s
 
 
 def decide_reading(
-    given: Source | GpuFiles, pattern: Pattern, options: Options, settings: Settings, memory: int | None
+    source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None
 ) -> DecidedReading | None:  # fmt: skip
-    """Return how a query reads files; None for other sources, and for few events, which are read to the host at once.
+    """Return how a query reads files; None for other sources, and for few events, which are read at once.
 
     Raises as :func:`plan_slices`.
     """
-    card = given if isinstance(given, GpuFiles) else None
-    source = given.source if isinstance(given, GpuFiles) else given
-    if lacks_times(source.schema, options):
-        return None
-    rows = source.count_rows()
-    if rows is None or (card is None and memory is None and rows < _MANY_ROWS):
+    if lacks_times(source.schema, options) or (memory is None and not source.is_large(settings.gpu_memory)):
         return None
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     files = source.group(read, source.schema.names[whole.query.timestamp], wanted_events(whole, source.schema))
     if files is None:
         return None
-    narrow, against = narrow_settings(whole.settings, read), reason_against(whole)
-    if card is not None and isinstance(whole, IntervalPlan):
-        against = "on a card, since situations reach from slice to slice"
+    narrow, against = narrow_settings(whole.settings, read), reason_against(whole, on_card=source.reader.on_card)
     if against is not None:
         refuse_beyond(memory, AT_ONCE * bytes_of(files.groups), f"it cannot be answered by slices of time {against}")
-        return DecidedReading(whole, narrow, files, None, against, card)
+        return DecidedReading(whole, narrow, files, None, against)
     refuse_known_missing(whole, files)
-    choice = choose_cut(files, whole, memory if card is None else card.most_bytes(settings.gpu_memory))
-    if card is not None and choice.rewrite is not None:
+    choice = choose_cut(files, whole, source.reader.most_bytes(memory, settings.gpu_memory))
+    if source.reader.on_card and choice.rewrite is not None:
         message = (
             "gpu_files: the events do not fit the card's memory, or gpu_memory, and row groups are large or in no order of time, in "
             "which slices could be read"
         )
         raise UnsupportedError([Diagnostic(message, hint=READ_THE_PATH)])
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
-    return DecidedReading(whole, narrow, files, choice, card=card)
+    return DecidedReading(whole, narrow, files, choice)
 
 
 def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None) -> SlicedRun:
@@ -124,7 +113,7 @@ def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory
     refuse_beyond(memory, choice.needed, LONG_WINDOW)
     assert choice.cut is not None, "they are cut by now"
     plan = plan_over_slices(pattern, given.schema, options, decided.settings)
-    return SlicedRun(plan, choice.files.compact(), choice.cut, given, card=decided.card)
+    return SlicedRun(plan, choice.files.compact(), choice.cut, given)
 
 
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:

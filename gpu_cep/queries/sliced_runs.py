@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +12,6 @@ from gpu_cep.engine.answers import answer, answer_schema, has_matches
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
-from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -67,14 +65,13 @@ def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
         run.profile.add_slices(len(slices), run.cut.rows_read, int(run.given.all.rows.sum()))
         if run.files.counts is not None:
             run.profile.add_groups(run.files.counts.read, run.files.counts.all)
-        if run.card is not None:
-            run.profile.source = run.card.tell(run.files.schema.names)
+        run.profile.source = run.files.told or run.profile.source
     yield from (_situations if run.sliced.carries else _sequences)(run, spent)
 
 
 def _sequences(run: SlicedRun, spent: Spent) -> Iterator[Found]:
     """Give what each slice has of matches of events."""
-    for own, part in _slices_in_memory(run) if run.card is None else _slices_on_card(run, run.card):
+    for own, part in _slices_on_card(run) if run.files.reader.on_card else _slices_in_memory(run):
         table, origin = add_columns(run.sliced, part)
         columns = _columns_of(run, table)
         borders = borders_of(own) if run.sliced.takes else None
@@ -119,18 +116,17 @@ def _slices_in_memory(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]
         del loaded
 
 
-def _slices_on_card(run: SlicedRun, card: GpuFiles) -> Iterator[tuple[FileSlice, PartOfFiles]]:
+def _slices_on_card(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
     """Give each slice with the events of its row groups, which lie on the card, one slice at a time.
 
     Others than those that bear on its matches change nothing.
     """
     for own in run.cut.slices:
-        by_arrow = partial(run.files.read_columns, own.groups)
-        table = card.read_groups(run.files.schema.names, run.files.by_file(own.groups), by_arrow, run.sliced.plan.settings.gpu_memory)
-        refuse_missing_of(run.sliced.whole, run.given, table)
-        yield own, PartOfFiles(table, run.files.schema, run.files.numbers_of(own.groups))
+        part = run.files.read(own.groups, run.sliced.plan.settings.gpu_memory)
+        refuse_missing_of(run.sliced.whole, run.given, part.table)
+        yield own, part
         # not held while the next one is read
-        del table
+        del part
 
 
 def _columns_of(run: SlicedRun, table: pa.Table) -> EventColumns:

@@ -14,7 +14,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.cli import files, main
-from gpu_cep.queries import sliced_plans
+from gpu_cep.engine.input import readers
 
 EVENTS = pa.table({"ts": range(400), "type": ["A", "B"] * 200, "x": [*range(399), 2**63 - 1]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS low, b.ts AS at"
@@ -28,7 +28,7 @@ def read_arrow(path: Path) -> pa.Table:
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
+    monkeypatch.setattr(readers, "_MANY_ROWS", 0)
     monkeypatch.setattr(files, "_MANY_ROWS", 30)
 
 

@@ -105,7 +105,7 @@ def test_the_same_matches_in_slices(case, output, after_match, data):
 
 
 def test_the_same_columns_as_by_arrow(path):
-    part = cep.gpu_files(path).read_part(TABLE.column_names, None)
+    part = cep.gpu_files(path).source.read_part(TABLE.column_names, None)
     expected = source_of(path).read(TABLE.column_names)
     assert isinstance(part.table, ResidentTable)
     assert part.table.schema.equals(expected.schema)
@@ -147,7 +147,7 @@ def test_files_that_differ(tmp_path):
         columns = {"ts": [number], "type": types, "x": [1], "id": [2], f"other {number}": ["x"]}
         table = pa.table(columns)
         parquet.write_table(table.cast(table.schema.set(3, named)), files[number], use_dictionary=False)
-    part = cep.gpu_files(files).read_part(["ts", "type", "x", "id"], None)
+    part = cep.gpu_files(files).source.read_part(["ts", "type", "x", "id"], None)
     assert part.told.startswith("cuDF reads ts, x to the card; Arrow reads type (it is ")
     assert part.told.endswith("id (files describe it unlike each other)")
     found, expected = (cep.match(each, "PATTERN SEQ(A a, B b) WITHIN 1") for each in (cep.gpu_files(files), files))
@@ -187,7 +187,7 @@ def test_what_cudf_says_is_told(path, step, fault, error, message):
 )
 def test_some_columns_are_read_by_arrow(tmp_path, values, options, reason):
     parquet.write_table(pa.table({"x": values}), tmp_path / "x.parquet", **options)
-    part = cep.gpu_files(str(tmp_path / "x.parquet")).read_part(["x"], None)
+    part = cep.gpu_files(str(tmp_path / "x.parquet")).source.read_part(["x"], None)
     assert part.told == f"Arrow reads x (it is {reason})"
     assert part.table.column(0).to_pylist() == values
 
@@ -197,14 +197,14 @@ def test_a_type_that_cudf_reads_otherwise_is_noticed(path):
         patch.object(cudf_stand_in, "type_in_cudf", lambda kind: pa.int64() if kind == pa.int8() else kind),
         pytest.raises(cep.EventError, match="column 'i8': cuDF read int64, where the files have int8"),
     ):
-        cep.gpu_files(path).read_part(["i8"], None)
+        cep.gpu_files(path).source.read_part(["i8"], None)
 
 
 def test_rows_that_are_missing_are_noticed(path):
     read = gpu_files.read_row_groups
     fewer = patch.object(gpu_files, "read_row_groups", lambda paths, groups, columns: read(paths, [own[1:] for own in groups], columns))
     with fewer, pytest.raises(cep.EventError, match="column 'ts': cuDF read 53 rows of 60"):
-        cep.gpu_files(path).read_part(["ts"], None)
+        cep.gpu_files(path).source.read_part(["ts"], None)
 
 
 @pytest.fixture(params=["free", "allowed by gpu_memory"])
@@ -226,6 +226,13 @@ def test_files_that_do_not_fit(path, bounded):
     message = rf"takes about 1,080 bytes of the card, of which 1,079 are {left}\n.*give the path itself"
     with pytest.raises(cep.UnsupportedError, match=message):
         cep.match(cep.gpu_files(path), situations, engine="cpu", output="count", **options)
+
+
+def test_slices_that_do_not_fit(path, bounded):
+    options, left = bounded(150)
+    with in_slices(3) as slices, pytest.raises(cep.UnsupportedError, match=f"of the card, of which 150 are {left}"):
+        cep.match(cep.gpu_files(path), PATTERN, engine="cpu", **options)
+    assert slices[0] > 1
 
 
 def test_files_that_do_not_fit_are_read_in_slices(tmp_path, reads, bounded):
@@ -270,7 +277,7 @@ def test_files_that_change_are_noticed(path):
     files = cep.gpu_files(path)
     parquet.write_table(TABLE.slice(1), path, row_group_size=7)
     with pytest.raises(cep.EventError, match="replaced, changed or deleted"):
-        files.read_part(["ts"], None)
+        files.source.read_part(["ts"], None)
 
 
 def test_what_cannot_be_read_to_the_card(tmp_path, path):

@@ -21,7 +21,7 @@ DEVICE = (
     ),
     Fault(
         "rows-of-files-on-a-card-are-numbered-from-their-own-beginning",
-        "gpu_cep/engine/input/device/gpu_files.py",
+        "gpu_cep/engine/input/readers.py",
         "(None, None) if wanted is None else files.rows_of(kept)",
         "(None, None)",
         (CUDF,),

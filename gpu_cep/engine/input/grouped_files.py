@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.encodings import decode_table
 from gpu_cep.engine.input.event_files import reading
 from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles, PartOfFiles
+from gpu_cep.engine.input.readers import BY_ARROW, ChosenGroups, Reader
 from gpu_cep.engine.input.row_groups import Numbers, RowGroups, read_row_groups
 from gpu_cep.engine.input.row_numbers import RowRuns
 from gpu_cep.engine.input.wanted_events import Wanted
@@ -35,7 +37,7 @@ class GroupedFiles:
     `schema`: the columns with the types that they have without dictionaries of texts.
     `all`: all row groups. `groups`: those that may have an event that counts.
     `first_rows`: the numbers of their first rows.
-    `counts`: how many these are of all (None: none could be left out).
+    `counts`: how many these are of all (None: none could be left out). `reader`: who reads them.
     """
 
     name: str
@@ -44,11 +46,20 @@ class GroupedFiles:
     groups: RowGroups
     first_rows: Numbers
     counts: GroupCounts | None
+    reader: Reader
+    _given: ParquetFiles
+    # the same as Arrow reads them
     _files: ParquetFiles
     # the column that holds the numbers of rows, if these are not in the order of the files
     _numbers: str | None = None
     # what is needed as long as the files are read
     _held: Held | None = None
+
+    @property
+    def told(self) -> str:
+        """Return who reads which columns, in words; nothing if Arrow reads all."""
+        with reading(self.name):
+            return self.reader.tell(self._given, self.schema.names)
 
     def close(self) -> None:
         """Remove the files if they are temporary."""
@@ -60,32 +71,31 @@ class GroupedFiles:
         with reading(self.name):
             return replace(self, _files=self._files.compact(self.schema.names))
 
-    def read(self, places: Numbers) -> PartOfFiles:
+    def read(self, places: Numbers, gpu_memory: int | None = None) -> PartOfFiles:
         """Return the columns of the row groups at these ascending places.
+
+        On a card they take at most `gpu_memory` bytes (None: what is free).
 
         Raises
         ------
         EventError
             They cannot be read; its cause is the error of the library that reads them.
+        UnsupportedError
+            They do not fit the card's memory, or `gpu_memory`.
         """
         chosen = self.groups.take(places)
         if self._numbers is None:
-            return PartOfFiles(self._table(chosen, self.schema.names), self.schema, self.numbers_of(places), self.counts)
+            groups = ChosenGroups(self._given, partial(self._given.pick, _by_file(chosen)), partial(self._table, chosen))
+            with reading(self.name):
+                table = self.reader.read(groups, self.schema.names, gpu_memory).table
+            return PartOfFiles(table, self.schema, self.numbers_of(places), self.counts)
         table = self._table(chosen, [*self.schema.names, self._numbers])
         held = table.column(self._numbers).to_numpy()
         return PartOfFiles(table.select(self.schema.names), self.schema, held, self.counts)
 
-    def read_columns(self, places: Numbers, columns: Sequence[str]) -> pa.Table:
-        """Return some of the columns of the row groups at these ascending places; raises as :meth:`read`."""
-        return self._table(self.groups.take(places), columns)
-
     def numbers_of(self, places: Numbers) -> RowRuns:
         """Return the numbers of the rows in the row groups at these ascending places of files whose rows are in order."""
         return RowRuns.of(self.first_rows[places], self.groups.rows[places])
-
-    def by_file(self, places: Numbers) -> list[tuple[int, list[int]]]:
-        """Return the row groups at these ascending places: the number of each file, and the numbers of its row groups."""
-        return _by_file(self.groups.take(places))
 
     def parts(self, groups: RowGroups, columns: Sequence[str]) -> Iterator[pa.Table]:
         """Give columns of all or of some row groups, some at a time; raises as :meth:`read`."""
@@ -116,7 +126,7 @@ def _by_file(chosen: RowGroups) -> list[tuple[int, list[int]]]:
 
 
 def group_files(
-    name: str, files: ParquetFiles, schema: pa.Schema, columns: Sequence[str], timestamp: str, wanted: Wanted | None
+    name: str, files: ParquetFiles, reader: Reader, schema: pa.Schema, columns: Sequence[str], timestamp: str, wanted: Wanted | None
 ) -> GroupedFiles:
     """Return columns of the row groups that may have a wanted event; `schema` has the types of all columns, decoded."""
     groups = read_row_groups(files.fragments, files.schema, timestamp, columns)
@@ -124,7 +134,7 @@ def group_files(
     counts = None if wanted is None else GroupCounts(int(marks.sum()), len(marks))
     typed = pa.schema([schema.field(column) for column in columns])
     kept = groups.take(np.flatnonzero(marks))
-    return GroupedFiles(name, typed, groups, kept, groups.first_rows[marks], counts, files)
+    return GroupedFiles(name, typed, groups, kept, groups.first_rows[marks], counts, reader, files, files)
 
 
 def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, held: Held) -> GroupedFiles:
@@ -138,4 +148,4 @@ def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, 
         data_set = parquet.ParquetDataset(path)
         files = ParquetFiles(data_set.schema, tuple(sorted(data_set.fragments, key=lambda fragment: str(fragment.path))))
         groups = read_row_groups(files.fragments, files.schema, timestamp, [*given.schema.names, numbers])
-    return GroupedFiles(given.name, given.schema, groups, groups, groups.first_rows, given.counts, files, numbers, held)
+    return GroupedFiles(given.name, given.schema, groups, groups, groups.first_rows, given.counts, BY_ARROW, files, files, numbers, held)

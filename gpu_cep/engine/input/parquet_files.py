@@ -51,13 +51,14 @@ class PartOfFiles:
     """Columns of the row groups that were read; `schema` has the types that they have without dictionaries of texts.
 
     `numbers` are the numbers of the rows among all rows of the files (None: all rows are there).
-    `groups` counts the row groups (None: none could be left out).
+    `groups` counts the row groups (None: none could be left out). `told` says in words who read the columns, if not Arrow all.
     """
 
     table: pa.Table
     schema: pa.Schema
     numbers: RowNumbers | None = None
     groups: GroupCounts | None = None
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,6 @@ class ParquetFiles:
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all rows, in the types of the schema."""
         return self._table(self.fragments, self.schema, columns)
-
-    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
-        """Return these columns of all rows that are wanted, and of few others; text may come as dictionaries."""
-        kept = self.kept_groups(columns, wanted)
-        schema = pa.schema([self.schema.field(name) for name in columns], self.schema.metadata)
-        numbers, groups = (None, None) if wanted is None else self.rows_of(kept)
-        return PartOfFiles(self.read_kept(columns, kept), schema, numbers, groups)
 
     def read_kept(self, columns: Sequence[str], kept: Kept) -> pa.Table:
         """Return these columns of the row groups that are kept; text may come as dictionaries."""
@@ -101,7 +95,7 @@ class ParquetFiles:
         return numbers, GroupCounts(int(marks.sum()), len(marks))
 
     def read_by_group(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[pa.Table]:
-        """Give the same columns of the same rows as :meth:`read_part`, one row group at a time, the next when it is asked for."""
+        """Give these columns of all rows that are wanted, and of few others, one row group at a time, the next when it is asked for."""
         compact = self.compact(columns)
         for fragment in _subset(compact.fragments, self.kept_groups(columns, wanted)):
             for group in fragment.row_groups:
@@ -127,9 +121,13 @@ class ParquetFiles:
 
         Their chunks are not joined, so that what is kept of the table keeps no other row group.
         """
-        fragments = [self.fragments[number].subset(row_group_ids=own) for number, own in chosen]
+        fragments = self.pick(chosen)
         with reading_files(self.states, fragments, self.schema, columns):
             return _chunks(fragments, self.schema, columns)
+
+    def pick(self, chosen: Sequence[tuple[int, list[int]]]) -> list[dataset.ParquetFileFragment]:
+        """Return some row groups: of each number of a fragment, those with the numbers in its list."""
+        return [self.fragments[number].subset(row_group_ids=own) for number, own in chosen]
 
     def count_rows(self) -> int:
         """Return the number of rows, which the footers tell."""

@@ -17,6 +17,7 @@ from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import PARQUET, READERS
 from gpu_cep.engine.input.grouped_files import GroupedFiles, group_files
 from gpu_cep.engine.input.parquet_files import ParquetFiles, PartOfFiles, find_parquet, parquet_of, unite_parquet
+from gpu_cep.engine.input.readers import BY_ARROW, Reader, read_part
 from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.errors import EventError
 
@@ -28,13 +29,14 @@ _PARQUET = {(suffix, None) for suffix in PARQUET}
 class Source:
     """The schema of events that have not been read, and a function that reads some of their columns; errors say `name`.
 
-    `files` are the Parquet files that hold them, if some of these may be left out.
+    `files` are the Parquet files that hold them, if some of these may be left out, and `reader` reads their row groups.
     """
 
     schema: pa.Schema
     _read: Callable[[list[str]], pa.Table]
     name: str
     files: ParquetFiles | None = None
+    reader: Reader = BY_ARROW
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return these columns of all events, in this order.
@@ -47,17 +49,34 @@ class Source:
         with reading(self.name):
             return decode_table(self._read(list(columns))).select(list(columns))
 
-    def read_part(self, columns: Sequence[str], wanted: Wanted | None) -> PartOfFiles:
+    def read_part(self, columns: Sequence[str], wanted: Wanted | None, gpu_memory: int | None = None) -> PartOfFiles:
         """Return these columns of the events that are wanted (None: of all), and of others that come with them.
 
-        Text may come as dictionaries. Raises as :meth:`read`.
+        Text may come as dictionaries. On a card they take at most `gpu_memory` bytes (None: what is free).
+
+        Raises
+        ------
+        EventError
+            They cannot be read.
+        UnsupportedError
+            They do not fit the card's memory, or `gpu_memory`.
         """
         if self.files is None:
             table = self.read(columns)
             return PartOfFiles(table, table.schema)
         with reading(self.name):
-            part = self.files.read_part(list(columns), None if self.decodes(columns) else wanted)
-            return replace(part, table=decode_table(part.table), schema=pa.schema([self.schema.field(name) for name in columns]))
+            part = read_part(self.reader, self.files, list(columns), None if self.decodes(columns) else wanted, gpu_memory)
+            return replace(part, schema=pa.schema([self.schema.field(name) for name in columns]))
+
+    def is_large(self, gpu_memory: int | None) -> bool:
+        """Return whether these are files that may hold more than is read at once without a look at what a query needs of them.
+
+        Raises as :meth:`read`.
+        """
+        if self.files is None:
+            return False
+        with reading(self.name):
+            return self.reader.is_large(self.files, gpu_memory)
 
     def count_rows(self) -> int | None:
         """Return the number of events; None if it is not known before they are read. Raises as :meth:`read`."""
@@ -74,7 +93,7 @@ class Source:
         if self.files is None or self.decodes(columns):
             return None
         with reading(self.name):
-            return group_files(self.name, self.files, self.schema, columns, timestamp, wanted)
+            return group_files(self.name, self.files, self.reader, self.schema, columns, timestamp, wanted)
 
     def decodes(self, columns: Sequence[str]) -> bool:
         """Return whether some columns of files are decoded; filters and statistics are for the types that they have in the files."""

@@ -12,7 +12,6 @@ from gpu_cep.analysis.bound_expressions import Constant
 from gpu_cep.analysis.types import INTEGER
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.positions import positions_of_events
-from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.input_events import Origin
@@ -92,12 +91,12 @@ class SlicedRun:
     given: GroupedFiles
     threads: int | None = None
     profile: Profile | None = None
-    # reads the files to a card
-    card: GpuFiles | None = None
 
 
-def reason_against(plan: AnyPlan) -> str | None:
-    """Return why a query cannot be answered by slices of time, as words behind "it cannot be"; None if it can."""
+def reason_against(plan: AnyPlan, *, on_card: bool = False) -> str | None:
+    """Return why a query cannot be answered by slices of time, on a card or not, as words behind "it cannot be"; None if it can."""
+    if on_card and isinstance(plan, IntervalPlan):
+        return "on a card, since situations reach from slice to slice"
     match plan.query.window:
         case None:
             return "without a window"

@@ -16,6 +16,7 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import ParquetFiles
 from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.input.readers import BY_ARROW, read_part
 from gpu_cep.engine.input.row_groups import limits_of
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.wanted_events import Wanted
@@ -187,7 +188,7 @@ def _rows_of_texts(what: Reading, files: ParquetFiles, wanted: Wanted | None, pr
 
 def _whole_groups(what: Reading, files: ParquetFiles, wanted: Wanted | None, profile: Profile) -> pa.Table:
     """Return all rows of the row groups that may have one that the query and the DataFrame's filter want."""
-    part = files.read_part(what.schema.names, wanted)
+    part = read_part(BY_ARROW, files, what.schema.names, wanted)
     groups = sum(fragment.num_row_groups for fragment in files.fragments) if part.groups is None else part.groups.read
     _count_read(profile, part.table, groups)
     return part.table

@@ -10,7 +10,7 @@ import pytest
 import gpu_cep as cep
 from benchmarks.record import large_files
 from benchmarks.suite import larger_than_memory as large
-from gpu_cep.queries import sliced_plans
+from gpu_cep.engine.input import readers
 
 
 def test_chunks_are_in_order_and_the_same_each_time() -> None:
@@ -24,7 +24,7 @@ def test_chunks_are_in_order_and_the_same_each_time() -> None:
 def test_both_ways_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str) -> None:
     monkeypatch.setattr(large, "GROUP", 2_000)
     monkeypatch.setattr(large, "REPEATS", 1)
-    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
+    monkeypatch.setattr(readers, "_MANY_ROWS", 0)
     path = tmp_path / "events.parquet"
     large.write_events(path, 40_000)
     query, options = large.QUESTIONS[question]

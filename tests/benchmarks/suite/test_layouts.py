@@ -6,14 +6,14 @@ from pathlib import Path
 
 from benchmarks.suite import layouts
 from benchmarks.suite.files import made
-from gpu_cep.queries import sliced_plans
+from gpu_cep.engine.input import readers
 
 
 def test_layouts_have_the_same_matches(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(layouts, "GROUP", 2_000)
     # one row group of all rows must fit twice
     monkeypatch.setattr(layouts, "BYTES_PER_EVENT", 80)
-    monkeypatch.setattr(sliced_plans, "_MANY_ROWS", 0)
+    monkeypatch.setattr(readers, "_MANY_ROWS", 0)
     events = made(60_000)
     found = {name: layouts.measured(name, events, tmp_path, 1) for name in layouts.LAYOUTS}
     assert len({each.matches for each in found.values()}) == 1

@@ -13,9 +13,8 @@ import pytest
 from pyarrow import dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep.engine.input import grouped_files
+from gpu_cep.engine.input import grouped_files, readers
 from gpu_cep.engine.input.sources import source_of
-from gpu_cep.queries import sliced_plans
 
 ROWS, FILES = 400, 4
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5"
@@ -85,7 +84,7 @@ def test_a_file_that_changes_once_it_is_open_is_named(folder, location, change):
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changes_between_slices_is_named(folder, location, change):
     expected = cep.match(pa.concat_tables(map(events, range(FILES))), QUERY)
-    with patch.object(sliced_plans, "_MANY_ROWS", 0):
+    with patch.object(readers, "_MANY_ROWS", 0):
         asked = LOCATIONS[location](folder)
         assert cep.match(asked, QUERY, memory=20_000).equals(expected)
         reader = cep.match(asked, QUERY, memory=20_000, result="reader")
@@ -116,7 +115,7 @@ def test_a_file_that_changes_while_it_is_read_is_named(folder, monkeypatch):
 @pytest.mark.parametrize("memory", [None, 20_000])
 def test_a_broken_file_is_named(folder, location, spoil, memory):
     spoil(folder / "2.parquet")
-    with patch.object(sliced_plans, "_MANY_ROWS", 0), pytest.raises(cep.EventError, match=r"2\.parquet") as caught:
+    with patch.object(readers, "_MANY_ROWS", 0), pytest.raises(cep.EventError, match=r"2\.parquet") as caught:
         cep.match(LOCATIONS[location](folder), QUERY, memory=memory)
     assert caught.value.__cause__ is not None
 

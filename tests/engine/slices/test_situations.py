@@ -60,7 +60,7 @@ def steps(tmp_path: Path) -> str:
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("detect", ["final", "early"])
 def test_a_run_holds_no_more_than_it_may(steps, output, detect, monkeypatch):
-    monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
+    monkeypatch.setattr("gpu_cep.engine.input.readers._MANY_ROWS", 0)
     profile = cep.Profile()
     found = cep.match(steps, QUERY, memory=16_000, output=output, detect=detect, profile=profile)
     whole = cep.Profile()
@@ -73,7 +73,7 @@ def test_a_run_holds_no_more_than_it_may(steps, output, detect, monkeypatch):
 
 
 def test_a_situation_of_many_slices_begins_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
+    monkeypatch.setattr("gpu_cep.engine.input.readers._MANY_ROWS", 0)
     long = STEPS.set_column(2, "on", pa.array([step > 7 for step in range(400)]))
     parquet.write_table(long, tmp_path / "long.parquet", row_group_size=10)
     profile = cep.Profile()
@@ -89,7 +89,7 @@ def test_a_situation_of_many_slices_begins_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize("detect", ["final", "early"])
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path, output, detect, monkeypatch):
-    monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
+    monkeypatch.setattr("gpu_cep.engine.input.readers._MANY_ROWS", 0)
     # x is silent from 105 on, and heard of once more at the end; y is never heard of again
     silent = STEPS.filter((pc.field("k") == "y") & (pc.field("ts") < 300) | (pc.field("ts") < 105) | (pc.field("ts") == 398))
     parquet.write_table(silent, tmp_path / "silent.parquet", row_group_size=10)
@@ -103,7 +103,7 @@ def test_a_gap_ends_a_situation_however_late_the_next_event_comes(tmp_path, outp
 
 
 def test_of_events_of_one_time_the_last_in_order_is_carried(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
+    monkeypatch.setattr("gpu_cep.engine.input.readers._MANY_ROWS", 0)
     # of the two events of each time, the one that `n` puts last stands first
     on, odd = [row % 2 == 0 or row // 2 % 2 == 0 for row in range(200)], [row // 2 % 4 == 1 for row in range(200)]
     tied = pa.table({"ts": [row // 2 for row in range(200)], "n": [1, 0] * 100, "on": on, "odd": odd})
@@ -118,7 +118,7 @@ def test_of_events_of_one_time_the_last_in_order_is_carried(tmp_path, monkeypatc
 
 
 def test_of_events_in_no_order_the_last_in_time_is_carried(tmp_path, monkeypatch):
-    monkeypatch.setattr("gpu_cep.queries.sliced_plans._MANY_ROWS", 0)
+    monkeypatch.setattr("gpu_cep.engine.input.readers._MANY_ROWS", 0)
     # each row group ends with its first event: `on` holds for it, and not for the last one
     turned = STEPS.take([row - row % 10 + 9 - row % 10 for row in range(400)])
     parquet.write_table(turned, tmp_path / "turned.parquet", row_group_size=10)

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from pyarrow import csv, dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep.engine.input import grouped_files, parquet_files
+from gpu_cep.engine.input import grouped_files, parquet_files, readers
 from gpu_cep.engine.input.pieces import Pieces
+from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.time_cut import cut_by_number
 from gpu_cep.engine.slices import in_order
 from gpu_cep.engine.slices.budget import Choice
@@ -58,7 +59,7 @@ def in_slices(number: int, rows: int = 3, *, sorts: bool = False) -> Iterator[li
     with (
         patch.object(sliced_plans, "choose_cut", chosen),
         patch.object(sliced_rows, "choose_cut", chosen),
-        patch.object(sliced_plans, "_MANY_ROWS", 0),
+        patch.object(Source, "is_large", lambda source, _: source.files is not None),
         patch.object(parquet_files, "_SOME_ROWS", 1),
         patch.object(grouped_files, "_ROWS", rows),
     ):
@@ -128,7 +129,7 @@ def steps(tmp_path: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def _small_files_count() -> Iterator[None]:
-    with patch.object(sliced_plans, "_MANY_ROWS", 0):
+    with patch.object(readers, "_MANY_ROWS", 0):
         yield
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import fs
@@ -14,14 +14,12 @@ from pyarrow import fs
 from gpu_cep.engine.input.device.cudf import open_series, read_row_groups, require_cudf
 from gpu_cep.engine.input.device.flat_columns import reason_against_column
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentTable
-from gpu_cep.engine.input.encodings import decode_table
-from gpu_cep.engine.input.event_files import reading, shorten_name
+from gpu_cep.engine.input.event_files import shorten_name
 from gpu_cep.engine.input.file_changes import reading_files
-from gpu_cep.engine.input.parquet_files import GroupCounts, ParquetFiles
+from gpu_cep.engine.input.parquet_files import ParquetFiles
+from gpu_cep.engine.input.readers import ChosenGroups, ReadColumns
 from gpu_cep.engine.input.row_groups import read_row_groups as read_footers
-from gpu_cep.engine.input.row_numbers import RowNumbers
 from gpu_cep.engine.input.sources import Source, source_of
-from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.device.selection import open_device
@@ -31,6 +29,10 @@ if TYPE_CHECKING:
 
 # Bytes at the peak for each byte of columns: these, and pages before they are decoded.
 AT_ONCE = 2
+# The same together with what a run over the events takes.
+_WITH_RUN = 3
+# Bytes of the widest value that cuDF reads, but for text itself.
+_WIDEST = 8
 # A column of cuDF's has fewer rows.
 _MOST_ROWS = (1 << 31) - 1
 # What Cython makes of libcudf's exceptions; IndexError and OverflowError are among them.
@@ -38,17 +40,89 @@ _FAULTS = (RuntimeError, ValueError, TypeError, OSError, LookupError, Arithmetic
 READ_THE_PATH = "give the path itself: Arrow reads it then, in slices of time if it is large"
 
 
-class PartOnCard(NamedTuple):
-    """Columns of the row groups that were read, as :class:`~gpu_cep.engine.input.parquet_files.PartOfFiles`.
+@dataclass(frozen=True, slots=True)
+class CudfReader:
+    """Reads columns by cuDF to the card, and others by Arrow, as :class:`~gpu_cep.engine.input.readers.Reader` says.
 
-    `told` says in words who read which columns, and why.
+    `name` names the files in errors, of which `hint` says what to do instead.
     """
 
-    table: ResidentTable | pa.Table
-    schema: pa.Schema
-    numbers: RowNumbers | None
-    groups: GroupCounts | None
-    told: str
+    name: str
+    hint: str = READ_THE_PATH
+    on_card: bool = True
+
+    def is_large(self, files: ParquetFiles, gpu_memory: int | None) -> bool:
+        """Return whether numbers and text of all columns may be more than :meth:`most_bytes`."""
+        held = [(each.metadata.num_columns, group) for each in _with_footers(files.fragments) for group in each.row_groups]
+        bound = sum(group.total_byte_size + _WIDEST * columns * group.num_rows for columns, group in held)
+        return bool(_WITH_RUN * bound > _most_bytes(open_device(), gpu_memory))
+
+    def most_bytes(self, memory: int | None, gpu_memory: int | None) -> int | None:
+        """Return the bytes of the card's memory that events may take together with what a run over them takes."""
+        return _most_bytes(open_device(), gpu_memory)
+
+    def read(self, chosen: ChosenGroups, columns: Sequence[str], gpu_memory: int | None) -> ReadColumns:
+        """Return these columns, those on the card that cuDF reads as Arrow does."""
+        files = chosen.files
+        fragments = [each for each in _with_footers(chosen.fragments()) if sum(group.num_rows for group in each.row_groups)]
+        reasons = _reasons(files, fragments, columns)
+        by_cudf = [name for name in columns if reasons[name] is None] if fragments else []
+        others = [name for name in columns if name not in by_cudf]
+        there = self._read_to_card(files, fragments, by_cudf, gpu_memory) if by_cudf else None
+        return ReadColumns(_beside(there, chosen.by_arrow(others) if others else None, columns), _told(by_cudf, reasons))
+
+    def tell(self, files: ParquetFiles, columns: Sequence[str]) -> str:
+        """Return who reads which columns of all files, in words."""
+        reasons = _reasons(files, _with_footers(files.fragments), columns)
+        return _told([name for name in columns if reasons[name] is None], reasons)
+
+    def _read_to_card(
+        self, files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
+    ) -> ResidentTable:  # fmt: skip
+        """Return columns of all rows of some fragments, which cuDF reads."""
+        device, footers = open_device(), read_footers(chosen, files.schema, columns[0], columns)
+        rows = int(footers.rows.sum())
+        self._refuse_large(device, AT_ONCE * int(footers.size.sum()), rows, gpu_memory)
+        runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
+        with self._reading_by_cudf(columns), reading_files(files.states, chosen, files.schema, columns):
+            frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
+        opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
+        for name, column in opened.items():
+            if len(column) != rows:
+                raise EventError(f"column {name!r}: cuDF read {len(column):,} rows of {rows:,}")
+        return ResidentTable(device, opened)
+
+    @contextmanager
+    def _reading_by_cudf(self, columns: Sequence[str]) -> Iterator[None]:
+        """Turn what cuDF raises inside into an error that names the files, as errors call them, and the columns.
+
+        Raises
+        ------
+        EventError
+            cuDF cannot read them.
+        UnsupportedError
+            The card is out of memory.
+        """
+        what = f"columns {', '.join(columns)} of {shorten_name(self.name)}"
+        try:
+            yield
+        except MemoryError as fault:
+            message = f"gpu_files: the card is out of memory for {what}: {fault}"
+            raise UnsupportedError([Diagnostic(message, hint=self.hint)]) from fault
+        except _FAULTS as fault:
+            raise EventError(f"cuDF cannot read {what}: {fault}; {self.hint}") from fault
+
+    def _refuse_large(self, device: Device, needed: int, rows: int, gpu_memory: int | None) -> None:
+        """Raise UnsupportedError if columns are too many for the card's memory, for `gpu_memory`, or for a column of cuDF's."""
+        most = _most_bytes(device, gpu_memory)
+        if rows > _MOST_ROWS:
+            message = f"cuDF reads {_MOST_ROWS:,} rows at most, and there are {rows:,}"
+        elif needed > most:
+            left = "allowed by gpu_memory" if most == gpu_memory else "free"
+            message = f"to read the events takes about {needed:,} bytes of the card, of which {most:,} are {left}"
+        else:
+            return
+        raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=self.hint)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,68 +135,6 @@ class GpuFiles:
     def schema(self) -> pa.Schema:
         """Return the columns and their types."""
         return self.source.schema
-
-    def read_part(self, columns: Sequence[str], wanted: Wanted | None, gpu_memory: int | None = None) -> PartOnCard:
-        """Return these columns of the events that are wanted (None: of all), and of others that come with them.
-
-        `gpu_memory`: the most bytes of the card that they may take (None: what is free).
-
-        Raises
-        ------
-        EventError
-            They cannot be read.
-        UnsupportedError
-            They do not fit the card's memory, or `gpu_memory`.
-        """
-        files, columns = _files_of(self.source), list(columns)
-        with reading(self.source.name):
-            kept = files.kept_groups(columns, None if self.source.decodes(columns) else wanted)
-            table, told = self._read(columns, files.subset(kept), lambda names: decode_table(files.read_kept(names, kept)), gpu_memory)
-        schema = pa.schema([self.source.schema.field(name) for name in columns])
-        numbers, groups = (None, None) if wanted is None else files.rows_of(kept)
-        return PartOnCard(table, schema, numbers, groups, told)
-
-    def read_groups(
-        self, columns: Sequence[str], chosen: Sequence[tuple[int, list[int]]], by_arrow: Callable[[list[str]], pa.Table],
-        gpu_memory: int | None,
-    ) -> ResidentTable | pa.Table:  # fmt: skip
-        """Return these columns of some row groups: of each number of a file, those with the numbers in its list.
-
-        `by_arrow` reads the columns that are Arrow's. Raises as above.
-        """
-        files = _files_of(self.source)
-        fragments = [files.fragments[number].subset(row_group_ids=own) for number, own in chosen]
-        with reading(self.source.name):
-            return self._read(list(columns), fragments, by_arrow, gpu_memory)[0]
-
-    def tell(self, columns: Sequence[str]) -> str:
-        """Return who reads which columns of all files, in words."""
-        with reading(self.source.name):
-            reasons = self._reasons(columns, _files_of(self.source).fragments)
-        return _told([name for name in columns if reasons[name] is None], reasons)
-
-    def most_bytes(self, gpu_memory: int | None) -> int:
-        """Return the bytes of the card's memory that events may take together with what a run over them takes."""
-        return _most_bytes(open_device(), gpu_memory)
-
-    def _read(
-        self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment], by_arrow: Callable[[list[str]], pa.Table],
-        gpu_memory: int | None,
-    ) -> tuple[ResidentTable | pa.Table, str]:  # fmt: skip
-        """Return columns of all rows of some fragments, and who reads them; `by_arrow` reads those that are Arrow's."""
-        chosen = [fragment for fragment in fragments if sum(group.num_rows for group in _groups_of(fragment))]
-        reasons = self._reasons(columns, chosen)
-        by_cudf = [name for name in columns if reasons[name] is None] if chosen else []
-        others = [name for name in columns if name not in by_cudf]
-        there = _on_card(self.source, chosen, by_cudf, gpu_memory) if by_cudf else None
-        return _beside(there, by_arrow(others) if others else None, columns), _told(by_cudf, reasons)
-
-    def _reasons(self, columns: Sequence[str], fragments: Sequence[dataset.ParquetFileFragment]) -> dict[str, str | None]:
-        """Return for each column why Arrow must read it of some files; None if cuDF reads it."""
-        for fragment in fragments:
-            fragment.ensure_complete_metadata()
-        schema = _files_of(self.source).schema
-        return {name: reason_against_column(fragments, name, schema.field(name).type) for name in columns}
 
 
 def gpu_files(files: Any) -> GpuFiles:
@@ -159,12 +171,7 @@ def gpu_files(files: Any) -> GpuFiles:
     reason = next((why for fragment in source.files.fragments if (why := _reason_against(fragment)) is not None), None)
     if reason is not None:
         raise UnsupportedError([Diagnostic(f"gpu_files: cuDF does not read {source.name}: {reason}", hint=READ_THE_PATH)])
-    return GpuFiles(source)
-
-
-def _files_of(source: Source) -> ParquetFiles:
-    assert source.files is not None, "only these are read to a card"
-    return source.files
+    return GpuFiles(replace(source, reader=CudfReader(source.name)))
 
 
 def _reason_against(fragment: dataset.ParquetFileFragment) -> str | None:
@@ -177,68 +184,24 @@ def _reason_against(fragment: dataset.ParquetFileFragment) -> str | None:
     return None
 
 
-def _groups_of(fragment: dataset.ParquetFileFragment) -> Sequence[Any]:
-    """Return the row groups of a file, or of a part of one, once its footer has been read."""
-    fragment.ensure_complete_metadata()
-    return list(fragment.row_groups)
+def _with_footers(fragments: Sequence[dataset.ParquetFileFragment]) -> Sequence[dataset.ParquetFileFragment]:
+    """Return files, or parts of them, once their footers have been read."""
+    for fragment in fragments:
+        fragment.ensure_complete_metadata()
+    return fragments
 
 
-def _on_card(
-    source: Source, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
-) -> ResidentTable:  # fmt: skip
-    """Return columns of all rows of some fragments, which cuDF reads."""
-    device, files = open_device(), _files_of(source)
-    footers = read_footers(chosen, files.schema, columns[0], columns)
-    rows = int(footers.rows.sum())
-    _refuse_large(device, AT_ONCE * int(footers.size.sum()), rows, gpu_memory)
-    runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
-    with _reading_by_cudf(source.name, columns), reading_files(files.states, chosen, files.schema, columns):
-        frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
-    opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
-    for name, column in opened.items():
-        if len(column) != rows:
-            raise EventError(f"column {name!r}: cuDF read {len(column):,} rows of {rows:,}")
-    return ResidentTable(device, opened)
-
-
-@contextmanager
-def _reading_by_cudf(name: str, columns: Sequence[str]) -> Iterator[None]:
-    """Turn what cuDF raises inside into an error that names the files, as errors call them, and the columns.
-
-    Raises
-    ------
-    EventError
-        cuDF cannot read them.
-    UnsupportedError
-        The card is out of memory.
-    """
-    what = f"columns {', '.join(columns)} of {shorten_name(name)}"
-    try:
-        yield
-    except MemoryError as fault:
-        message = f"gpu_files: the card is out of memory for {what}: {fault}"
-        raise UnsupportedError([Diagnostic(message, hint=READ_THE_PATH)]) from fault
-    except _FAULTS as fault:
-        raise EventError(f"cuDF cannot read {what}: {fault}; {READ_THE_PATH}") from fault
+def _reasons(
+    files: ParquetFiles, fragments: Sequence[dataset.ParquetFileFragment], columns: Sequence[str]
+) -> dict[str, str | None]:  # fmt: skip
+    """Return for each column why Arrow must read it of some fragments, which have their footers; None if cuDF reads it."""
+    return {name: reason_against_column(fragments, name, files.schema.field(name).type) for name in columns}
 
 
 def _most_bytes(device: Device, gpu_memory: int | None) -> int:
     """Return the bytes of the card's memory that may be taken: what is free, or less if the caller says so."""
     free = device.free_memory()
     return free if gpu_memory is None else min(free, gpu_memory)
-
-
-def _refuse_large(device: Device, needed: int, rows: int, gpu_memory: int | None) -> None:
-    """Raise UnsupportedError if columns are too many for the card's memory, for `gpu_memory`, or for a column of cuDF's."""
-    most = _most_bytes(device, gpu_memory)
-    if rows > _MOST_ROWS:
-        message = f"cuDF reads {_MOST_ROWS:,} rows at most, and there are {rows:,}"
-    elif needed > most:
-        left = "allowed by gpu_memory" if most == gpu_memory else "free"
-        message = f"to read the events takes about {needed:,} bytes of the card, of which {most:,} are {left}"
-    else:
-        return
-    raise UnsupportedError([Diagnostic(f"gpu_files: {message}", hint=READ_THE_PATH)])
 
 
 def _beside(there: ResidentTable | None, others: pa.Table | None, columns: Sequence[str]) -> ResidentTable | pa.Table:
