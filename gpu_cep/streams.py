@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,6 +15,7 @@ from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import (
     Clock,
     StreamState,
+    as_saved,
     first_state,
     read_about,
     read_state,
@@ -32,8 +32,6 @@ from gpu_cep.signatures import takes_keywords
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
-# Keywords that a saved state does not hold.
-_NOT_SAVED = ("functions", "profile")
 # Those that say how events come.
 _ARRIVAL = ("lateness", "late", "every", "idle", "time_to_live", "emit")
 
@@ -212,15 +210,14 @@ class Stream:
         Functions of the query are not among them.
         """
         asked = self._asked
-        kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
         about = {
             "release": __version__,
             "plan": self._live.fingerprint(),
             "version": self._live.plan.version,
             "query": asked.query,
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
-            "keywords": json.loads(json.dumps(kept, default=list)),
+            "arrival": as_saved({name: getattr(asked.arrival, name) for name in _ARRIVAL}),
+            "keywords": as_saved(asked.keywords),
         }
         return write_state(self._state, about)
 

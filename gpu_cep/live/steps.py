@@ -109,16 +109,27 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     place = live.plan.query.timestamp
     field = live.schema.field(place)
     plain = time.as_py() if isinstance(time, pa.Scalar) else time
+    told = f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}"
+    _refuse_other_clock(field, plain, told)
     try:
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
         whole = _holds_all(value, plain)
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
-        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}") from fault
+        zone = "; text has its zone, as in '2026-01-31 08:00:00Z'" if isinstance(plain, str) and getattr(field.type, "tz", None) else ""
+        raise EventError(f"{told}{zone}") from fault
     if not whole:
-        raise EventError(f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}, which holds a part of it")
+        raise EventError(f"{told}, which holds a part of it")
     columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
     ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
     return ticks
+
+
+def _refuse_other_clock(field: pa.Field, time: Any, told: str) -> None:
+    """Raise EventError if a time has a zone and the column has none, or the other way round: Arrow would take UTC for it."""
+    zone = getattr(time, "tzinfo", None)
+    if isinstance(time, date) and pa.types.is_timestamp(field.type) and (zone is None) != (field.type.tz is None):
+        remedy = "it has no zone; give it one, as in datetime(…, tzinfo=UTC)" if zone is None else "it has a zone; leave that out"
+        raise EventError(f"{told}: {remedy}")
 
 
 def _holds_all(value: pa.Array, plain: Any) -> bool:

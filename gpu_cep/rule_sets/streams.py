@@ -22,6 +22,7 @@ from gpu_cep.engine.streaming.state import (
     Clock,
     StreamState,
     Times,
+    as_saved,
     first_state,
     read_about,
     read_state,
@@ -58,8 +59,6 @@ from gpu_cep.streams import arrow_schema, fit_events
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
-# Keywords that a saved state does not hold.
-_NOT_SAVED = ("functions", "profile")
 # Those that say how events come.
 _ARRIVAL = ("lateness", "late", "every", "idle", "emit")
 _MARK = b"gpu_cep.rule_stream"
@@ -214,15 +213,14 @@ class RuleStream:
     def save(self) -> bytes:
         """Return the stream as bytes, of which :meth:`load` makes it again; functions of the queries are not among them."""
         asked = self._asked
-        kept = {name: value for name, value in asked.keywords.items() if name not in _NOT_SAVED}
         told = {
             "format": _FORMAT,
             "release": __version__,
-            "rules": {name: [text, _saved(options)] for name, (text, options) in asked.rules.items()},
+            "rules": {name: [text, as_saved(options)] for name, (text, options) in asked.rules.items()},
             "schema": asked.schema.serialize().to_pybytes().hex(),
-            "arrival": {name: getattr(asked.arrival, name) for name in _ARRIVAL},
+            "arrival": as_saved({name: getattr(asked.arrival, name) for name in _ARRIVAL}),
             "split": asked.split,
-            "keywords": _saved(kept),
+            "keywords": as_saved(asked.keywords),
             "clock": asdict(self._clock),
         }
         plans = {name: {"plan": live.fingerprint(), "version": live.plan.version} for name, live in self._live.items()}
@@ -335,11 +333,6 @@ def _with_late_of_no_pattern(table: pa.Table, late: pa.Table) -> pa.Table:
 def _time_of(live: LiveQuery) -> str:
     """Return the name of the column of timestamps."""
     return live.plan.query.schema.names[live.plan.query.timestamp]
-
-
-def _saved(keywords: Mapping[str, Any]) -> Any:
-    """Return keywords as JSON holds them."""
-    return json.loads(json.dumps({name: value for name, value in keywords.items() if name not in _NOT_SAVED}, default=list))
 
 
 def _read_saved(state: bytes) -> tuple[dict[str, Any], list[bytes]]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Number
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,6 +22,8 @@ Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 # The layout of saved states.
 FORMAT = 4
 _MARK = b"gpu_cep.stream"
+# Keywords that a saved state does not hold.
+_NOT_SAVED = ("functions", "profile")
 # Which of the matches that are held have been reported, and how many matches of a stream were numbered.
 _GIVEN, _COUNT = pa.field("given", pa.bool_()), pa.field("count", pa.int64())
 
@@ -94,6 +97,18 @@ def write_state(state: StreamState, about: dict[str, Any]) -> bytes:
     if numbering is not None:
         _write_with(sink, numbering.keys, _COUNT, numbering.counts)
     return bytes(sink.getvalue())
+
+
+def as_saved(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords as a saved state holds them: as JSON, without those that it cannot hold."""
+    kept = {name: value for name, value in keywords.items() if name not in _NOT_SAVED}
+    saved: dict[str, Any] = json.loads(json.dumps(kept, default=_plain))
+    return saved
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it knows: a number, such as one of NumPy's, as text, all else as a list."""
+    return str(value) if isinstance(value, Number) else list(value)
 
 
 def _write_with(sink: pa.BufferOutputStream, rows: pa.Table, field: pa.Field, values: npt.NDArray[Any]) -> None:

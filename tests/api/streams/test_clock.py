@@ -93,6 +93,9 @@ HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
     [
         *((pa.int64(), time) for time in (-7.5, np.float32(-7.5), Decimal("-7.5"), float("nan"), float("inf"))),
         *((pa.timestamp("s", zone), time) for zone in (None, "Europe/Berlin") for time in (HALF, 1.5)),
+        # a zone on one side alone, which Arrow takes for UTC
+        *((pa.timestamp("us", "Europe/Berlin"), time) for time in (HALF, HALF.date(), "2020-01-01 00:00:00")),
+        *((pa.timestamp("us"), time) for time in (HALF.replace(tzinfo=UTC), "2020-01-01 00:00:00Z")),
         *((kind, time) for kind in (pa.date32(), pa.date64()) for time in (HALF, 1.5)),
         (pa.timestamp("s"), pa.scalar(HALF, pa.timestamp("us"))),
         (pa.timestamp("s"), str(HALF)),
@@ -101,7 +104,7 @@ HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
         (pa.date32(), np.float32(1.5)),
     ],
 )
-def test_no_part_of_a_time_is_cut_off(kind, time):
+def test_no_part_of_a_time_is_cut_off_and_no_zone(kind, time):
     live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days" if pa.types.is_temporal(kind) else PAIRS, EVENTS.set(0, pa.field("ts", kind)))
     with pytest.raises(cep.EventError, match=f"time: .* is no value of the column 'ts' of type {re.escape(str(kind))}"):
         live.advance(time)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from tests.api.streams.test_stream import EVENTS, PAIRS, TRADES
+from tests.api.streams.test_stream import EVENTS, PAIRS, SITUATIONS, TRADES
 
 
 def test_only_saved_streams_are_loaded():
@@ -62,6 +64,16 @@ def test_a_state_with_keywords_of_a_later_release_names_them(make, query, name, 
     told = f"state: a later release wrote it, which takes '{later}'; go on with the build of gpu_cep .* that saved it, or a later one"
     with pytest.raises(cep.EventError, match=told):
         type(live).load(live.save().replace(f'"{name}"'.encode(), f'"{later}"'.encode()))
+
+
+@pytest.mark.parametrize("number", [np.int64(2), Decimal(2), np.float32(2)])
+@pytest.mark.parametrize(("make", "query"), [(cep.stream, SITUATIONS), (cep.stream_all, {"levels": SITUATIONS})])
+def test_numbers_of_any_library_are_saved(make, query, number):
+    live = make(query, EVENTS, lateness=number, every=number, gap=number, detect="early")
+    live.push(TRADES.slice(0, 3))
+    again = type(live).load(live.save())
+    assert again.push(TRADES.slice(3)) == live.push(TRADES.slice(3))
+    assert (again.clock, again.clock.watermark) == (live.clock, 7)
 
 
 def test_functions_are_given_again_when_a_stream_is_loaded():
