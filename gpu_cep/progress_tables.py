@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
-from gpu_cep.keywords import ProgressOptions
+from gpu_cep.keywords import Names, ProgressOptions
 from gpu_cep.lang.ast import Aggregate, And, Gap, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.queries.plans import as_query
@@ -67,24 +67,24 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     Raises
     ------
     PatternError
-        The pattern has a RETURN, or a variable has the name of a column of the result.
+        The pattern has a RETURN, or a variable or a stream key has the name of another column of the result.
     UnsupportedError
         The pattern has no timeouts: it is one of situations or of rows, or its strategy is another than
         ``skip_till_next_match`` and contiguity.
     CepError
         Any error that :func:`match` raises.
     """
-    query, names = query_of_starts(pattern, keywords.get("timestamp", "ts"))
+    query, names = query_of_starts(pattern, keywords.get("timestamp", "ts"), keywords.get("partition_by"))
     return _as_progress(match(events, query, **keywords, **OF_STARTS), names)
 
 
-def query_of_starts(pattern: Pattern, timestamp: str) -> tuple[Query, list[str]]:
+def query_of_starts(pattern: Pattern, timestamp: str, partition_by: Names) -> tuple[Query, list[str]]:
     """Return a query whose rows, under the keywords :data:`OF_STARTS`, are those of starts, and the variables that it returns.
 
     Raises
     ------
     PatternError
-        The pattern has a RETURN, or a variable has the name of a column of the result.
+        The pattern has a RETURN, or a variable or a stream key has the name of another column of the result.
     UnsupportedError
         The pattern is one of situations or of rows.
     """
@@ -92,16 +92,18 @@ def query_of_starts(pattern: Pattern, timestamp: str) -> tuple[Query, list[str]]
     if isinstance(query, IntervalQuery):
         raise UnsupportedError("progress() is not supported for situations; supported: event patterns")
     names = list(dict.fromkeys(_names(query.pattern)))
-    _check(query, names)
+    keys = query.partition_by or ((partition_by,) if isinstance(partition_by, str) else tuple(partition_by or ()))
+    _check(query, names, keys)
     returns = tuple(ReturnItem(Aggregate("first", name, timestamp), name) for name in names)
     return replace(query, returns=returns), names
 
 
-def _check(query: Query, names: list[str]) -> None:
-    """Raise PatternError if the query has a RETURN, or a variable has the name of another column."""
+def _check(query: Query, names: list[str], keys: tuple[str, ...]) -> None:
+    """Raise PatternError if the query has a RETURN, or a variable or a stream key has the name of another column."""
     faults = [Diagnostic("progress() has columns of its own", query.returns[0].span, "leave RETURN out")] if query.returns else []
-    taken = [name for name in names if name in (REACHED, COMPLETED, *REPLACED)]
-    faults += [Diagnostic(f"the result of progress() would have two columns {name!r}", hint="rename the variable") for name in taken]
+    clashes = [(name, "variable") for name in names if name in (REACHED, COMPLETED, *REPLACED, *keys)]
+    clashes += [(name, "input column") for name in keys if name in (REACHED, COMPLETED)]
+    faults += [Diagnostic(f"the result of progress() would have two columns {name!r}", hint=f"rename the {what}") for name, what in clashes]
     if faults:
         raise PatternError(faults)
 

@@ -67,7 +67,7 @@ def gpu_progress(
     refuse_swapped("gpu_progress", df, asked)
     if late == "rows":
         raise UnsupportedError("late='rows' is not supported by gpu_progress(), whose rows are starts; supported: drop, error")
-    query, names = query_of_starts(asked, keywords.get("timestamp", "ts"))
+    query, names = query_of_starts(asked, keywords.get("timestamp", "ts"), keywords.get("partition_by"))
     for_spark: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "every": every, "late": late}
     of_starts: dict[str, Any] = {"pattern": query} if of_files is None else {"pattern": pattern, "of_files": query}
     return _as_progress(gpu_match(df, **of_starts, **for_spark, **keywords, **OF_STARTS), names)

@@ -82,7 +82,11 @@ def test_timestamps_may_have_another_name():
     ("pattern", "options", "error", "message"),
     [
         (f"{FUNNEL} RETURN v.ts AS at", {}, cep.PatternError, "progress.. has columns of its own"),
-        ("PATTERN SEQ(View reached, Pay p) WITHIN 9", {}, cep.PatternError, "two columns 'reached'"),
+        ("PATTERN SEQ(View reached, Pay p) WITHIN 9", {}, cep.PatternError, "two columns 'reached'\n.*hint: rename the variable"),
+        *(
+            (f"{keys} PATTERN SEQ(View user, Pay p) WITHIN 9", options, cep.PatternError, "two columns 'user'\n.*hint: rename the variable")
+            for keys, options in (("PARTITION BY user", {}), ("", {"partition_by": "user"}), ("", {"partition_by": ["user"]}))
+        ),
         ("PATTERN SEQ(View v, Pay p)", {}, cep.UnsupportedError, "needs a window of time"),
         (FUNNEL, {"strategy": "skip_till_any_match"}, cep.UnsupportedError, "is not supported under skip_till_any_match"),
         ("DEFINE A AS user > 7, B AS user < 9 PATTERN A before B WITHIN 9", {}, cep.UnsupportedError, "not supported for situations"),
@@ -92,3 +96,8 @@ def test_timestamps_may_have_another_name():
 def test_what_has_no_progress_is_refused(pattern, options, error, message):
     with pytest.raises(error, match=message):
         cep.progress(CLICKS, pattern, **options)
+
+
+def test_a_key_with_the_name_of_another_column_is_refused():
+    with pytest.raises(cep.PatternError, match=r"two columns 'completed'\n.*hint: rename the input column"):
+        cep.progress(CLICKS.rename_columns(["ts", "completed", "type"]), FUNNEL, partition_by="completed")
