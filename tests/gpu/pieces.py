@@ -19,6 +19,7 @@ class Pieces:
     ranked_values: int
     walked: int = 1000
     lifted: bool = True
+    room: bool = True
 
     def chunk_rows(self, labelling):
         return self.chunk
@@ -34,6 +35,9 @@ class Pieces:
 
     def lifted_events(self, resident, event):
         return self.batch if self.lifted else 0
+
+    def holds(self, taken, rows):
+        return self.room
 
 
 PIECES = st.builds(

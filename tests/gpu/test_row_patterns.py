@@ -17,21 +17,24 @@ from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.engine.row_patterns.test_answers import check
 from tests.gpu.pieces import Pieces
 
-LABELS = "gpu_cep.engine.row_patterns.device_labels"
+LABELS, MATCHES = "gpu_cep.engine.row_patterns.device_labels", "gpu_cep.engine.row_patterns.device_matches"
 SMALL = st.builds(
     Pieces, bytes=st.just(1), chunk=st.integers(1, 9), kept_events=st.just(3), batch=st.integers(1, 9), bound_events=st.just(1),
-    ranked_values=st.just(2),
+    ranked_values=st.just(2), room=st.booleans(),
 )  # fmt: skip
 
 
-@given(clauses(ALONE + BESIDE * 2 + READING), st.none() | SMALL, st.sampled_from([1, 2, 16]))
+@given(clauses(ALONE * 2 + BESIDE * 2 + READING[::4]), st.none() | SMALL, st.sampled_from([1, 2, 3, 16]), st.integers(1, 2))
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-def test_labels_are_those_of_the_definition(drawn: Drawn, pieces: Pieces | None, rows: int) -> None:
+def test_matches_are_those_of_the_definition(drawn: Drawn, pieces: Pieces | None, rows: int, bits: int) -> None:
     with ExitStack() as patches:
         patches.enter_context(patch(f"{LABELS}._ROWS_OF_A_THREAD", rows))
+        patches.enter_context(patch(f"{MATCHES}._ROWS", rows))
+        patches.enter_context(patch("gpu_cep.engine.phase_one.device.disjoint_matches.BITS", bits))
         if pieces is not None:
             patches.enter_context(patch(f"{LABELS}.SMALLEST_BATCH", 1))
-            patches.enter_context(patch(f"{LABELS}.memory_of", lambda device, plan: pieces))
+            for module in (LABELS, MATCHES):
+                patches.enter_context(patch(f"{module}.memory_of", lambda device, plan: pieces))
         check(drawn, engine="gpu")
 
 
@@ -79,7 +82,7 @@ TEXT = "MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS c PATTERN (A B) DEFINE 
 
 def test_explain_says_what_the_card_does() -> None:
     table = pa.table({"n": [1, 2]})
-    assert "engine     gpu labels the rows, cpu finds the matches" in str(cep.explain(table, TEXT, engine="gpu"))
+    assert "engine     gpu labels the rows and finds the matches" in str(cep.explain(table, TEXT, engine="gpu"))
     assert "engine     cpu" in str(cep.explain(table, TEXT))
 
 

@@ -68,17 +68,30 @@ def _tables(random: Random, word: Any, bytes_of_labels: int) -> tuple[Array, Arr
     return random.integers(0, 8, (bytes_of_labels, 256)).astype(kind), random.integers(0, 8, (1, 256)).astype(kind), kind(3), kind(5)
 
 
-def _reaching(size: int, random: Random, slots: int, word: Any) -> Call:
+def _reaching(size: int, random: Random, slots: int, word: Any, followed: bool = False) -> Call:
     pieces, given = _pieces(size, random), label_words(size, random, 3, word)
     tables = _tables(random, word, given.dtype.itemsize)
-    return Call(len(pieces.begins), (pieces, given, *tables, np.zeros((size, 1), tables[0].dtype)))
+    behind = np.where(pieces.offsets[1:] < pieces.ends, random.integers(0, 8, len(pieces.begins)), 0)[: len(pieces.begins) * followed]
+    return Call(len(pieces.begins), (pieces, given, *tables, behind.astype(tables[0].dtype), np.zeros((size, 1), tables[0].dtype)))
 
 
 def _mending(size: int, random: Random, slots: int, word: Any) -> Call:
     call = _reaching(size, random, slots, word)
     reach.mark_reach(0, call.size, *call.arguments)
-    *given, _, words = call.arguments
+    *given, _, _, words = call.arguments
     return Call(1, (*given, words))
+
+
+def _reach_crossing(size: int, random: Random, slots: int, word: Any) -> Call:
+    pieces, given, fits, before, accepts, words = _mending(size, random, slots, word).arguments
+    crossed = np.zeros((len(pieces.begins), 3), words.dtype)
+    return Call(crossed.size, (pieces, given, fits, before, accepts, words, crossed))
+
+
+def _reach_carrying(size: int, random: Random, slots: int, word: Any) -> Call:
+    pieces = _pieces(size, random)
+    words, count = random.integers(0, 8, (4, len(pieces.begins))).astype(word), len(pieces.begins)
+    return Call(1, (pieces, words[0], np.ascontiguousarray(words[1:].T), np.zeros(count, word)))
 
 
 def _wide_reaching(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -147,6 +160,19 @@ def _finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = 
     crossed = np.full((count, 3) if shared else (0, 0), -1, np.int32)
     trail = matches.Trail(np.full(shared, -1, np.int32), np.zeros(shared, np.int32), crossed)
     return Call(count, (pieces, automaton, known, int(to), np.full(size, -1, np.int32), chains, trail))
+
+
+def _match_crossing(size: int, random: Random, slots: int) -> Call:
+    pieces, known = _reach(size, random, windows=False)
+    crossed = np.zeros((len(pieces.begins), 3), np.int32)
+    return Call(crossed.size, (pieces, _AUTOMATON, known, crossed))
+
+
+def _match_carrying(size: int, random: Random, slots: int) -> Call:
+    call = _match_crossing(size, random, slots)
+    matches.cross_row_matches(0, call.size, *call.arguments)
+    pieces, *_, crossed = call.arguments
+    return Call(1, (pieces, crossed, np.full_like(crossed, -1)))
 
 
 def _match_mending(size: int, random: Random, slots: int, to: SkipTo) -> Call:
@@ -337,7 +363,9 @@ _SKIPS: Variants = {name: {"to": to} for name, to in _NAMED.items()}
 ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(labels.mask_by_rows_beside, _beside, {"": {}}),
     *cases(labels.mask_borders, _borders, {"before": {"back": 2}, "behind": {"back": -2}}),
-    *cases(reach.mark_reach, _reaching, _WORDS),
+    *cases(reach.mark_reach, _reaching, {**_WORDS, "followed": {"word": np.uint8, "followed": True}}),
+    *cases(reach.cross_reach, _reach_crossing, _WORDS),
+    *cases(reach.carry_reach, _reach_carrying, _WORDS),
     *cases(reach.mark_wide_reach, _wide_reaching, _WORDS),
     *cases(reach.mend_reach, _mending, _WORDS),
     *cases(reach.mend_wide_reach, _wide_mending, _WORDS),
@@ -354,6 +382,8 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         _finding,
         {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
     ),
+    *cases(matches.cross_row_matches, _match_crossing, {"": {}}),
+    *cases(matches.carry_row_matches, _match_carrying, {"": {}}),
     *cases(matches.mend_row_matches, _match_mending, _SKIPS),
     *cases(matches.find_shared_rows, _sharing, {"": {}}),
     *cases(matches.follow_targets, _following, {"": {}}),

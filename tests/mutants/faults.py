@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 from tests.mutants.in_device import DEVICE
+from tests.mutants.in_device_rows import DEVICE_ROWS
 from tests.mutants.in_events import EVENTS, OUTPUT, TEXT
 from tests.mutants.in_files import FILES
 from tests.mutants.in_kernels import KERNELS
@@ -23,5 +24,5 @@ from tests.mutants.in_walks import DEVICE_WALKS
 
 FAULTS: tuple[Fault, ...] = (
     *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *ROW_MEMORY, *ROW_STREAMS,
-    *DEVICE, *DEVICE_WALKS, *KERNELS, *RULE_SETS,
+    *DEVICE, *DEVICE_ROWS, *DEVICE_WALKS, *KERNELS, *RULE_SETS,
 )  # fmt: skip

@@ -57,17 +57,26 @@ def label_rows_on_device(beside: RowsBeside) -> Labels:
 
 
 def _label_rows(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:
-    """Return the labels, found in pieces that `memory` holds."""
-    labels = beside.ordered.take(_own_labels(beside, device, memory))
-    conditions = [condition for condition in beside.plan.neighbours if runs_on_device(condition)]
-    if not conditions or not labels.size:
-        return labels
-    rows = _rows_at_a_time(beside, conditions, memory)
-    given = _GivenLabels(beside, device, rows, device.upload(labels))
-    for condition in conditions:
-        given.judge(condition)
-    found: Labels = device.download(given.labels)
+    """Return the labels on the host, found in pieces that `memory` holds."""
+    found: Labels = device.download(labels_on_card(beside, device, memory))
     return found
+
+
+def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Array:
+    """Return the label of each ordered row by all conditions that a card can judge, on the card.
+
+    Raises
+    ------
+    TooLittleMemory
+        `memory` does not hold the smallest pieces.
+    """
+    own = device.upload(beside.ordered.take(_own_labels(beside, device, memory)))
+    conditions = [condition for condition in beside.plan.neighbours if runs_on_device(condition)]
+    if conditions and own.size:
+        given = _GivenLabels(beside, device, _rows_at_a_time(beside, conditions, memory), own)
+        for condition in conditions:
+            given.judge(condition)
+    return own
 
 
 def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:

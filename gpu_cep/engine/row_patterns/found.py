@@ -144,6 +144,14 @@ def matches_of(
 ) -> RowMatches:  # fmt: skip
     """Return the matches, given the length of the one that begins at each row; they are numbered behind those `begun` counts."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
+    return matches_at(ordered, firsts, lengths[firsts], find_states, shared, begun)
+
+
+def matches_at(
+    ordered: OrderedRows, firsts: Indices, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
+    begun: Begun | None = None,
+) -> RowMatches:  # fmt: skip
+    """Return the matches, given the first row and the length of each; they are numbered behind those `begun` counts."""
 
     def find() -> InPartitions:
         before = np.searchsorted(firsts, ordered.offsets)
@@ -151,4 +159,4 @@ def matches_of(
         numbers = np.arange(1, len(firsts) + 1) - np.repeat(before[:-1] if begun is None else before[:-1] - begun.counts, in_each)
         return InPartitions(numbers, np.repeat(ordered.offsets[:-1], in_each), np.repeat(ordered.offsets[1:], in_each))
 
-    return RowMatches(firsts, lengths[firsts].astype(np.int64), find, find_states, shared)
+    return RowMatches(firsts, lengths.astype(np.int64), find, find_states, shared)

@@ -10,14 +10,17 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
-from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_of
+from gpu_cep.engine.row_patterns.device_matches import FoundRows, find_on_device
+from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_at, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.reach import find_reach
+from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
 from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.event_plan import BankLayout
+from gpu_cep.plan.row_patterns.on_card import left_to_cpu
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, mend_row_matches
@@ -38,6 +41,11 @@ def find_matches(
     """
     profile = UNREAD if profile is None else profile
     pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
+    if plan.labels.settings.engine == "gpu" and len(ordered) and not left_to_cpu(plan):
+        found = find_on_device(RowsBeside(plan, columns, ordered, pieces), profile)
+        if found is not None:
+            return _matches_on_card(plan, ordered, found, automaton, threads)
+        profile.add("left", len(ordered))
     with profile.stage("labels"):
         labels = label_rows(plan, columns, ordered, pieces, threads)
     with profile.stage("reach"):
@@ -63,6 +71,18 @@ def find_certain_matches(
     reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads, opened)
     conditions = MatchConditions((), BankLayout(), (), ()) if plan.search is None else plan.search
     return search_matches(plan, conditions, columns, ordered, automaton, reach, threads=threads, max_steps=max_steps, begun=begun)
+
+
+def _matches_on_card(plan: RowPlan, ordered: OrderedRows, found: FoundRows, automaton: RowAutomatonTable, threads: int) -> RowMatches:
+    """Return the matches that a card found; the states of their rows are found when they are asked for."""
+
+    def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
+        lengths = np.full(len(ordered), UNMATCHED, np.int32)
+        lengths[found.firsts] = found.lengths
+        return _shared_rows(ordered, lengths, automaton, found.reach, members, threads)
+
+    states = followed_states(automaton, found.reach, threads)
+    return matches_at(ordered, found.firsts, found.lengths, states, rows_of if skip_to(plan) == SkipTo.NEXT_ROW else None)
 
 
 def _read_off(

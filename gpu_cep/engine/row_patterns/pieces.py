@@ -29,6 +29,15 @@ def cut_partitions(offsets: Indices, threads: int) -> Pieces:
     return Pieces(found, offsets[owners], offsets[owners + 1])
 
 
+def short_pieces(offsets: Indices, rows: int) -> Pieces:
+    """Return the partitions, cut into pieces of so many rows; the last piece of each may have fewer."""
+    counts = -(-np.diff(offsets) // rows)
+    owners = np.repeat(np.arange(len(counts)), counts)
+    begins = offsets[owners]
+    inside = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return Pieces(np.append(begins + rows * inside, offsets[-1]), begins, offsets[owners + 1])
+
+
 def is_cut(pieces: Pieces) -> bool:
     """Return whether a partition is cut."""
     return bool((pieces.offsets[1:] < pieces.ends).any())

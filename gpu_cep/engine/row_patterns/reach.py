@@ -56,7 +56,8 @@ def find_reach(
     width = tables.before.shape[1] if tables.wide else 1
     words = np.empty((len(ordered), width), tables.fits.dtype)
     mark: Any = mark_wide_reach if tables.wide else mark_reach
-    spread(lambda span: mark(*span, pieces, labels, *tables, words), parts, threads)
+    given = tables if tables.wide else (*tables, words[:0, 0])
+    spread(lambda span: mark(*span, pieces, labels, *given, words), parts, threads)
     if is_cut(pieces) and tables.wide:
         mend_wide_reach(pieces, labels, tables.fits, tables.before, tables.accepts, words, np.empty(width, np.uint64))
     elif is_cut(pieces):

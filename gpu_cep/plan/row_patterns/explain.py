@@ -14,6 +14,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.lengths import length_text
+from gpu_cep.plan.row_patterns.on_card import left_to_cpu
 from gpu_cep.plan.row_patterns.row_plan import Judged, JudgedCondition, RowPlan
 
 _ROWS = {
@@ -25,7 +26,8 @@ _ROWS = {
 _BY_LABELS = "ordered automaton over labels: backwards, from which states a match can end; then forwards, along the preferred moves"
 _BY_SEARCH = "search in order of preference along the moves from which labels let a match end, with a memory of dead ends"
 _BY_WALK = "walk: each row leaves one move at most; where dead ends may be met again, a search with a memory of them"
-_ON_CARD = "gpu labels the rows, cpu finds the matches"
+_ON_CARD = "gpu labels the rows and finds the matches"
+_LABELLED = "gpu labels the rows, cpu finds the matches"
 _LINEAR = "grows with the rows, whatever the pattern"
 _SEVERAL = "steps grow with the rows, times the different rows and variables that conditions read at one row"
 _PAIRS = "steps may grow with the rows, times the rows of the longest match that is tried"
@@ -103,9 +105,17 @@ def _plan_lines(plan: RowPlan) -> Iterator[str]:
     states = len(plan.automaton.variable)
     yield f"pattern    {_number(states, 'state')} of {_number(plan.variables, 'variable')}"
     yield f"algorithm  {_algorithm(plan)}"
-    yield f"engine     {_ON_CARD if plan.labels.settings.engine == 'gpu' else 'cpu'}"
+    yield f"engine     {_engine(plan)}"
     yield f"cost       {_cost(plan)}"
     yield f"rows       {_ROWS[bound.query.rows]}"
+
+
+def _engine(plan: RowPlan) -> str:
+    """Return in words what a card does; where it leaves the matches to the CPU, why."""
+    if plan.labels.settings.engine != "gpu":
+        return "cpu"
+    why = left_to_cpu(plan)
+    return f"{_LABELLED}: {why}" if why else _ON_CARD
 
 
 def _algorithm(plan: RowPlan) -> str:

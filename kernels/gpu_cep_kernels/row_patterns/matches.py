@@ -13,6 +13,7 @@ from gpu_cep_kernels.row_patterns.tables import (
     RowAutomatonTable,
     SkipTo,
     first_source,
+    leads_on,
     limit_of,
     next_state,
 )
@@ -123,6 +124,36 @@ def find_row_matches(
             start = target
         chains.left[p] = start
         chains.looks[p] = looked
+
+
+@kernel(writes=("crossed",))
+def cross_row_matches(low: int, high: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, crossed: Any) -> None:
+    """``crossed[p, q]``: the end of a match in which state q maps the first row of piece p.
+
+    Where that lies behind the piece it is -1 - q, if state q maps the row behind it. There are no windows. An index of
+    [low, high) is a piece with a state.
+    """
+    states = automaton.ends.size
+    for i in range(low, high):
+        p, state = i // states, i % states
+        row, limit = pieces.offsets[p], pieces.ends[p] - 1
+        found = row
+        if leads_on(state, row, limit, reach):
+            while state >= 0 and row < pieces.offsets[p + 1]:
+                row += 1
+                state = next_state(state, row, limit, automaton, reach) if row <= limit else ACCEPT
+            found = row if state < 0 else -1 - state
+        crossed[p, i % states] = found
+
+
+@sequential(writes=("ends",))
+def carry_row_matches(pieces: Pieces, crossed: Any, ends: Any) -> None:
+    """``ends[p, q]``: the end of a match in which state q maps the row behind piece p, as Trail has it; given `crossed`."""
+    for p in range(pieces.begins.size - 1, 0, -1):
+        if pieces.offsets[p] > pieces.begins[p]:
+            for q in range(crossed.shape[1]):
+                end = crossed[p, q]
+                ends[p - 1, q] = end if end >= 0 else ends[p, -1 - end]
 
 
 @sequential(writes=("lengths", "chains", "trail"))

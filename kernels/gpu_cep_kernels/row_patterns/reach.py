@@ -27,17 +27,20 @@ def _lookup(word: Any, table: Any) -> Any:
 
 @kernel(writes=("reach",))
 def mark_reach(
-    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
+    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, behind: Any, reach: Any
 ) -> None:  # fmt: skip
     """``reach[r, 0]``: the states that can map row r of a piece in [low, high) and lead to the end of a match.
 
     ``fits[k, b]`` are the states of the variables in byte k of a label, ``before[k, b]`` those before the states in byte k of a word.
     A match may end in the states `accepts`, and in the last row of a partition in the states `ends`.
+    ``behind[p]``: the states that can map the row behind piece p in its partition; empty: no match goes on there.
     """
     for p in range(low, high):
         begin, end = pieces.offsets[p], pieces.offsets[p + 1]
         words, given = reach[begin:end, 0], labels[begin:end]
         may = ends if end == pieces.ends[p] else accepts
+        if behind.size > 0:
+            may |= _lookup(np.uint64(behind[p]), before)
         if fits.shape[0] == 1 and before.shape[0] == 1:
             for r in range(end - begin - 1, -1, -1):
                 word = fits[0, given[r]] & may
@@ -48,6 +51,45 @@ def mark_reach(
                 word = _lookup(np.uint64(given[r]), fits) & may
                 words[r] = word
                 may = accepts | _lookup(np.uint64(word), before)
+
+
+@kernel(writes=("crossed",))
+def cross_reach(
+    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, crossed: Any
+) -> None:  # fmt: skip
+    """``crossed[p, q]``: the states that can map the first row of piece p if q is the one that can map the row behind the piece.
+
+    `reach` is what :func:`mark_reach` found as if no match went on there. An index of [low, high) is a piece with a state.
+    """
+    states = crossed.shape[1]
+    for i in range(low, high):
+        p, q = i // states, i % states
+        begin, end = pieces.offsets[p], pieces.offsets[p + 1]
+        found = reach[begin, 0]
+        if end < pieces.ends[p]:
+            may, r = accepts | _lookup(np.uint64(1) << np.uint64(q), before), end - 1
+            while r >= begin:
+                found = _lookup(np.uint64(labels[r]), fits) & may
+                may = accepts | _lookup(np.uint64(found), before)
+                same = found == reach[r, 0]
+                found = reach[begin, 0] if same else found
+                r = -1 if same else r - 1
+        crossed[p, q] = found
+
+
+@sequential(writes=("behind",))
+def carry_reach(pieces: Pieces, reached: Any, crossed: Any, behind: Any) -> None:
+    """``behind[p]``: the states that can map the row behind piece p; 0 where its partition ends.
+
+    ``reached[p]`` are those of the piece's first row if none can; with each of them come those of `crossed` (:func:`cross_reach`).
+    """
+    for p in range(pieces.begins.size - 1, 0, -1):
+        if pieces.offsets[p] > pieces.begins[p]:
+            word, later = np.uint64(reached[p]), np.uint64(behind[p])
+            while later != 0:
+                word |= np.uint64(crossed[p, lowest_bit(later)])
+                later &= later - np.uint64(1)
+            behind[p - 1] = word
 
 
 @sequential(writes=("reach",))

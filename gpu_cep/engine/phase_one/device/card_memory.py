@@ -220,6 +220,10 @@ class DeviceMemory:
         """
         return self._beside(resident * (_PLACED + self.label)) // (event + 3 * self.label)
 
+    def holds(self, taken: int, rows: int) -> bool:
+        """Return whether there is room for arrays of `taken` bytes beside the labels of so many rows."""
+        return taken + rows * self.label <= self._beside(0)
+
     def halve(self) -> DeviceMemory:
         """Return the same with half of the bytes, for another attempt."""
         return replace(self, bytes=self.bytes // 2)

@@ -77,19 +77,14 @@ def disjoint_matches(device: Device, first: Array, last: Array, *, alone: bool) 
         return device.xp.empty(0, np.int64)
     _drop_containing(device, last)
     kept = device.xp.flatnonzero(last >= 0)
-    return kept[_take_apart(device, first[kept], last[kept])] if alone else kept
+    return kept[taken_apart(device, first[kept], last[kept])] if alone else kept
 
 
-def _drop_containing(device: Device, last: Array) -> None:
-    """Do what :func:`gpu_cep_kernels.matches.disjoint.drop_containing` does."""
-    blocks = _blocks(int(last.size), BITS)
-    earliest = device.xp.empty(blocks, np.int32)
-    device.launch(find_first_completions, blocks, BITS, last, earliest)
-    device.launch(drop_containing_in_blocks, blocks, BITS, device.upload(firsts_behind(device.download(earliest))), last)
+def taken_apart(device: Device, first: Array, last: Array) -> Indices:
+    """Return the numbers that :func:`gpu_cep_kernels.matches.disjoint.take_apart` writes, of one match at least.
 
-
-def _take_apart(device: Device, first: Array, last: Array) -> Indices:
-    """Return the numbers that :func:`gpu_cep_kernels.matches.disjoint.take_apart` writes, of one match at least."""
+    ``first[m]`` (int64) ascend; ``last[m]`` (int32) need not.
+    """
     xp, size = device.xp, int(first.size)
     hops = xp.empty(size, np.int32)
     device.launch(follow_matches, size, first, last, hops)
@@ -106,6 +101,14 @@ def _take_apart(device: Device, first: Array, last: Array) -> Indices:
         entered = entries
     taken: Indices = xp.flatnonzero(entered >= 0)
     return taken
+
+
+def _drop_containing(device: Device, last: Array) -> None:
+    """Do what :func:`gpu_cep_kernels.matches.disjoint.drop_containing` does."""
+    blocks = _blocks(int(last.size), BITS)
+    earliest = device.xp.empty(blocks, np.int32)
+    device.launch(find_first_completions, blocks, BITS, last, earliest)
+    device.launch(drop_containing_in_blocks, blocks, BITS, device.upload(firsts_behind(device.download(earliest))), last)
 
 
 def _blocks(size: int, bits: int) -> int:

@@ -1,0 +1,103 @@
+"""Row patterns whose matches a device finds, in pieces of any size; the CPU plays the device with spoilt memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gpu_cep as cep
+from benchmarks.row_patterns.questions import QUESTIONS, rows_of
+from gpu_cep.engine.phase_one.device import disjoint_matches
+from gpu_cep.engine.row_patterns import device_matches
+from tests.drawn.row_patterns import ALONE, BESIDE, Drawn, clauses
+from tests.engine.row_patterns.test_answers import check
+from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
+
+# The questions whose matches are left to the CPU, and why.
+LEFT = {
+    "funnel": "WITHIN bounds them",
+    "permutation of five": "the pattern has 80 states, not 1 to 64",
+    **{question.name: "conditions read the match" for question in QUESTIONS if not question.labels},
+}
+
+
+@contextmanager
+def device(seed: int = 3, rows: int = 256, bits: int = 6) -> Iterator[None]:
+    opened = SpoiltDevice(cupy_if_installed(), seed)
+    with (
+        patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
+        patch.object(device_matches, "_ROWS", rows),
+        patch.object(disjoint_matches, "BITS", bits),
+    ):
+        yield
+
+
+def found_on_card(drawn: Drawn) -> Drawn:
+    """The same without a window, and without a variable to skip to."""
+    text = re.sub(r"SKIP TO (FIRST|LAST) \w+", "SKIP TO NEXT ROW", drawn.clauses)
+    return replace(drawn, clauses=re.sub(r"WITHIN \d( EVENTS)?", "", text))
+
+
+@given(clauses(ALONE * 2 + BESIDE).map(found_on_card), st.integers(0, 2**32), st.integers(1, 7), st.integers(1, 2))
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int) -> None:
+    with device(seed, rows, bits):
+        check(drawn, engine="gpu")
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
+@pytest.mark.parametrize(("rows", "keys"), [(1, 3), (5, 40), (64, 1)])
+def test_the_questions_matches_are_those_of_the_cpu(question, rows: int, keys: int) -> None:
+    table, profile = rows_of(2_000, keys), cep.Profile()
+    text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {question.clauses})"
+    with device(rows=rows):
+        explained = str(cep.explain(table, text, engine="gpu"))
+        found = cep.match(table, text, engine="gpu", profile=profile)
+    assert found.equals(cep.match(table, text, engine="cpu"))
+    assert found.num_rows
+    assert "left" not in profile.counts
+    why = LEFT.get(question.name)
+    assert ("engine     gpu labels the rows and finds the matches" in explained) == (why is None)
+    assert why is None or f"engine     gpu labels the rows, cpu finds the matches: {why}" in explained
+
+
+def test_without_room_the_cpu_finds_the_matches() -> None:
+    table, profile = rows_of(5_000, 3), cep.Profile()
+    text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {QUESTIONS[0].clauses})"
+    with device():
+        found = cep.match(table, text, engine="gpu", gpu_memory=400_000, profile=profile)
+    assert found.equals(cep.match(table, text, engine="cpu"))
+    assert profile.counts["left"] == 5_000
+
+
+def test_pieces_are_those_of_partitions() -> None:
+    offsets = np.array([0, 1, 8, 11])
+    pieces = device_matches.short_pieces(offsets, 3)
+    assert [each.tolist() for each in pieces] == [[0, 1, 4, 7, 8, 11], [0, 1, 1, 1, 8], [1, 8, 8, 8, 11]]
+
+
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
+def test_work_grows_with_the_rows(skip: str) -> None:
+    """A match may be as long as the table, and begin at each of its rows."""
+    text = f"MATCH_RECOGNIZE (ORDER BY n MEASURES count(*) AS c AFTER MATCH SKIP {skip} PATTERN (A+ B?) DEFINE A AS n >= 0, B AS n >= 0)"
+    looks: list[int] = []
+    launch = SpoiltDevice.launch
+
+    def counted(self, kernel, size, *arguments):
+        launch(self, kernel, size, *arguments)
+        if kernel is device_matches.find_row_matches:
+            looks.append(int(arguments[-2].looks.sum()))
+
+    for rows in (4_000, 16_000):
+        with device(), patch.object(SpoiltDevice, "launch", counted):
+            assert cep.match(pa.table({"n": range(rows)}), text, engine="gpu")["c"][0].as_py() == rows
+    assert looks[1] == pytest.approx(4 * looks[0], rel=0.05)

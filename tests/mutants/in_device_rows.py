@@ -1,0 +1,68 @@
+"""Faults in what a card does of MATCH_RECOGNIZE."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+_FOUND = ("tests/engine/row_patterns/test_device_matches.py",)
+_REACH, _MATCHES = (f"kernels/gpu_cep_kernels/row_patterns/{name}.py" for name in ("reach", "matches"))
+_DEVICE = "gpu_cep/engine/row_patterns/device_matches.py"
+
+DEVICE_ROWS = (
+    Fault(
+        "what-is-behind-a-piece-is-before-itself",
+        _REACH,
+        "may |= _lookup(np.uint64(behind[p]), before)",
+        "may |= behind[p]",
+        _FOUND,
+    ),
+    Fault(
+        "reach-behind-the-next-piece-is-lost",
+        _REACH,
+        "word |= np.uint64(crossed[p, lowest_bit(later)])",
+        "word |= np.uint64(0)",
+        _FOUND,
+    ),
+    Fault(
+        "reach-through-a-piece-is-that-of-its-last-row",
+        _REACH,
+        "r = -1 if same else r - 1\n        crossed[p, q]",
+        "r = -1\n        crossed[p, q]",
+        _FOUND,
+    ),
+    Fault(
+        "matches-end-behind-the-next-piece-at-the-latest",
+        _MATCHES,
+        "end if end >= 0 else ends[p, -1 - end]",
+        "end if end >= 0 else pieces.offsets[p + 1]",
+        _FOUND,
+    ),
+    Fault(
+        "a-match-without-rows-hides-the-next-one",
+        _DEVICE,
+        "xp.maximum(lengths, 1) - 1",
+        "xp.maximum(lengths, 1)",
+        _FOUND,
+    ),
+    Fault(
+        "matches-that-overlap-are-taken-on-a-card",
+        _DEVICE,
+        "if skip_to(beside.plan) == SkipTo.NEXT_ROW or not firsts.size:",
+        "if firsts.size:",
+        _FOUND,
+    ),
+    Fault(
+        "a-card-has-room-for-any-rows",
+        "gpu_cep/engine/phase_one/device/card_memory.py",
+        "return taken + rows * self.label <= self._beside(0)",
+        "return True",
+        _FOUND,
+    ),
+    Fault(
+        "a-card-finds-matches-in-windows",
+        "gpu_cep/plan/row_patterns/on_card.py",
+        "if bound.window is not None:",
+        "if False:",
+        _FOUND,
+    ),
+)
