@@ -218,6 +218,28 @@ def test_budgets_are_kept_where_matches_of_many_branches_are_counted(counted, af
     assert 50 * size < peak(counted, case, table, budget) <= budget
 
 
+@pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
+@pytest.mark.parametrize("streams", [1, 700])
+def test_budgets_that_just_hold_the_search_of_rows_are_kept_and_used(counted, skip, streams):
+    table, profile = events(4 * SIZE, streams=streams), gpu_cep.Profile()
+    text = f"""MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES count(*) AS c AFTER MATCH SKIP {skip} PATTERN (A+ B? X{{0,12}})
+        DEFINE A AS x >= 0, B AS y > PREV(y))"""
+    seen: list[tuple[int, int]] = []
+    holds = DeviceMemory.holds
+
+    def noted(memory, taken, rows):
+        seen.append((taken, rows))
+        return holds(memory, taken, rows)
+
+    case = Case(text, {"output": "matches"})
+    with patch.object(DeviceMemory, "holds", noted):
+        run(case, table, engine="gpu")
+    label = memory_of(counted, make_plan("PATTERN SEQ(a, b, c)", table.schema, make_options(), Settings())).label
+    budget = bisect_left(range(1 << 30), True, key=lambda size: holds(DeviceMemory(size, label), *seen[0]))
+    assert budget / 3 < peak(counted, replace(case, options=case.options | {"profile": profile}), table, budget) <= budget
+    assert "left" not in profile.counts
+
+
 KINDS = [pa.bool_(), pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.date32(), pa.date64()]
 TEXT = [pa.string(), pa.dictionary(pa.int8(), pa.string())]
 

@@ -67,6 +67,11 @@ def _target_variables(plan: RowPlan) -> tuple[int, ...]:
     return (skip,) if skip < plan.variables else plan.bound.subsets[skip - plan.variables]
 
 
+def bytes_of_word(states: int) -> int:
+    """Return the bytes of the word that has a bit for each of so many states, 64 at most."""
+    return 1 if states <= _NARROW else _BITS // 8
+
+
 def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
     """Return the tables of an automaton for labels of a type."""
     states = len(automaton.variable)
@@ -79,7 +84,7 @@ def reach_tables(automaton: RowAutomaton, label: npt.DTypeLike) -> ReachTables:
     fits = variables[:, None] == np.array([automaton.variable], np.int64).reshape(1, states)
     if states > _BITS:
         return ReachTables(_words(fits), _words(before), _words(accepts)[0], _words(ends)[0])
-    kind = np.uint8 if states <= _NARROW else np.uint64
+    kind = np.dtype(f"u{bytes_of_word(states)}")
     narrow = [_words(each)[:, 0].astype(kind) for each in (fits, before, accepts, ends)]
     return ReachTables(_by_byte(narrow[0]), _by_byte(narrow[1]), narrow[2][0], narrow[3][0])
 

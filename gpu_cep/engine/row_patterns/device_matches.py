@@ -20,12 +20,13 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import taken_apart
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
-from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, reach_tables
+from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, bytes_of_word, reach_tables
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
 from gpu_cep.engine.row_patterns.pieces import is_cut, short_pieces
 from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
 from gpu_cep.engine.row_patterns.skipping import skip_to
+from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.row_patterns.matches import Chains, Trail, carry_row_matches, cross_row_matches, find_row_matches
 from gpu_cep_kernels.row_patterns.reach import carry_reach, cross_reach, mark_reach
@@ -35,9 +36,13 @@ from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, SkipTo
 _ROWS = 256
 # Rows that int32 can number.
 _MOST_ROWS = 1 << 31
-# Bytes per row beside its label and word: its match's length, its state and where that leads; then of a match its first and last row,
-# its length, hops over blocks of six sizes, and scratch. Of a piece: its borders, and what is known of its search.
-_ROW, _PIECE = 4 + 2 * 4 + 3 * 8 + 6 * 4 + 8, 3 * 8 + 3 * 8 + 2 * 8
+# Bytes per row beside its label and word: its match's length, its state and where that leads; of a match its first row, its length,
+# and scratch. Where matches are taken apart also its last row, hops over blocks of six sizes, and what is taken.
+_ROW, _APART = 4 + 2 * 4 + 8 + 4 + 8, 4 + 6 * 4 + 8 + 4
+# Bytes per piece: its borders, and what is known of its search; where pieces are cut, also what leads to its borders.
+_PIECE, _BORDER = 3 * 8 + 3 * 8, 3 * 8
+# Bytes per state at a border beside its word: the end to which it leads, twice.
+_STATE = 2 * 4
 
 
 class FoundRows(NamedTuple):
@@ -67,8 +72,7 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Pro
     """Return the matches, if `memory` holds what finding them takes."""
     pieces = short_pieces(beside.ordered.offsets, _ROWS)
     rows, states = len(beside.ordered), len(beside.plan.automaton.variable)
-    taken = rows * (_ROW + 8) + len(pieces.begins) * (_PIECE + states * (8 + 2 * 4))
-    if rows >= _MOST_ROWS or not memory.holds(taken, rows):
+    if rows >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces), rows):
         return None
     with profile.stage("labels"):
         labels = labels_on_card(beside, device, memory)
@@ -79,6 +83,15 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Pro
         firsts, lengths = search.find(beside, words)
         reach = _reach_of(device.download(words))
         return FoundRows(device.download(firsts), device.download(lengths), reach)
+
+
+def _bytes_of_search(plan: RowPlan, pieces: Pieces) -> int:
+    """Return the bytes that a search takes beside the labels of the rows."""
+    rows, states = int(pieces.offsets[-1]), len(plan.automaton.variable)
+    word = bytes_of_word(states)
+    row = _ROW + word + (0 if skip_to(plan) == SkipTo.NEXT_ROW else _APART)
+    piece = _PIECE + (_BORDER + states * (word + _STATE) if is_cut(pieces) else 0)
+    return rows * row + len(pieces.begins) * piece
 
 
 def _reach_of(words: Any, xp: Any = np) -> Reach:
