@@ -70,7 +70,7 @@ def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> 
     TooLittleMemory
         `memory` does not hold the smallest pieces.
     """
-    own = device.upload(beside.ordered.take(_own_labels(beside, device, memory)))
+    own = _own_labels(beside, device, memory)
     conditions = [condition for condition in beside.plan.neighbours if runs_on_device(condition)]
     if conditions and own.size:
         given = _GivenLabels(beside, device, _rows_at_a_time(beside, conditions, memory), own)
@@ -79,16 +79,18 @@ def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> 
     return own
 
 
-def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:
-    """Return the labels of the table's rows by the conditions on one row."""
-    plan, columns = beside.plan.labels, DeviceColumns(beside.columns, device)
+def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Array:
+    """Return the labels of the ordered rows by the conditions on one row, on the card."""
+    plan, columns, ordered = beside.plan.labels, DeviceColumns(beside.columns, device), beside.ordered.rows is None
     labelling, sources = plan_labelling(plan, columns), Sources(columns)
-    found = np.empty(len(beside.columns), labelling.steps.words[0].kind)
-    for low, high in blocks(0, len(found), memory.chunk_rows(labelling.takes)):
+    # the host puts in order what comes by the rows of the table
+    found = (device.xp if ordered else np).empty(len(beside.columns), labelling.steps.words[0].kind)
+    for low, high in blocks(0, len(beside.columns), memory.chunk_rows(labelling.takes)):
         labels = labelling.steps.room(device.xp, high - low)
         labelling.steps.fill(Chunk(sources, low, high), labels)
-        found[low:high] = device.download(labels[0, : high - low])
-    return found
+        filled = labels[0, : high - low]
+        found[low:high] = filled if ordered else device.download(filled)
+    return found if ordered else device.upload(beside.ordered.take(found))
 
 
 def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], memory: DeviceMemory) -> int:

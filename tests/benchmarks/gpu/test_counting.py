@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+import gpu_cep
 from benchmarks.gpu.cold_start import launched
 from benchmarks.gpu.counting import CountingDevice
 from benchmarks.gpu.questions import QUESTIONS
 from benchmarks.gpu.traffic import read_traffic, traffic
 from benchmarks.record.folders import RESULTS
+from benchmarks.row_patterns.questions import QUESTIONS as ROW_QUESTIONS
+from benchmarks.row_patterns.questions import rows_of
 from tests.requirements import require_modules
 
 SIZE = 100
@@ -57,6 +61,8 @@ MOST_KEPT_LAUNCHES, MOST_KEPT_WAITS = 18, 3
 MOST_EITHER_LAUNCHES, MOST_EITHER_WAITS, MOST_EITHER_UPLOADS = 70, 15, 4
 # What another branch adds whose matches are read.
 MOST_READ_LAUNCHES, MOST_READ_WAITS, MOST_READ_UPLOADS = 40, 9, 2
+# What a row pattern may take whose matches are found there, in cut partitions and in blocks of three sizes.
+MOST_ROW_LAUNCHES, MOST_ROW_WAITS, MOST_ROW_UPLOADS = 36, 9, 13
 # What a question may take whose matches are read and taken apart there, its phase 1 included.
 MOST_APART_LAUNCHES, MOST_APART_WAITS, MOST_APART_UPLOADS = 76, 13, 10
 
@@ -140,6 +146,21 @@ def test_events_of_candidate_windows_make_no_detour():
     assert found.counts["candidates"] > 500
     columns = 13
     assert columns * size < found.up < columns * size + 4_096
+
+
+@pytest.mark.parametrize("name", ["V shape", "V shape, next row", "equal rows"])
+def test_row_patterns_take_few_launches_and_waits(name):
+    """They do not depend on the number of rows, nor on how long matches are."""
+    require_modules("cupy")
+    clauses = next(question.clauses for question in ROW_QUESTIONS if question.name == name)
+    found = []
+    for size in (50_000, 200_000):
+        device = CountingDevice()
+        with patch("gpu_cep.engine.phase_one.engine_choice.open_device", lambda device=device: device):
+            gpu_cep.match(rows_of(size, 5), f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {clauses})", engine="gpu", threads=1)
+        found.append((device.counts.launches, device.counts.waits, device.uploads))
+    assert found[0] == found[1]
+    assert all(few <= most for few, most in zip(found[0], (MOST_ROW_LAUNCHES, MOST_ROW_WAITS, MOST_ROW_UPLOADS), strict=True))
 
 
 @pytest.mark.parametrize("name", ["stocks_in_a_row", "stocks_apart", "selective_counted"])
