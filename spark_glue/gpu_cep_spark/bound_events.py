@@ -79,7 +79,7 @@ class SparkEvents:
 
     @takes_keywords(api.match, SparkChoices)
     def explain(
-        self, pattern: Pattern, *, rare: str | Sequence[str] | None = AUTO, **keywords: Unpack[SparkChoices]
+        self, pattern: Pattern, *, scan: Scan = "auto", rare: str | Sequence[str] | None = AUTO, **keywords: Unpack[SparkChoices]
     ) -> Explanation | IntervalExplanation | RowPatternExplanation:
         """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows.
 
@@ -89,7 +89,7 @@ class SparkEvents:
 
         Parameters
         ----------
-        pattern, rare, **keywords
+        pattern, scan, rare, **keywords
             As in :func:`gpu_cep.gpu_match`.
 
         Raises
@@ -97,8 +97,8 @@ class SparkEvents:
         PatternError
             The query has an error, or a match may bind none of the variables that `rare` names.
         UnsupportedError
-            `rare` names variables, but :func:`gpu_cep.gpu_match` cannot leave out events, or
-            cannot answer the query.
+            `scan` or `rare` ask for what :func:`gpu_cep.gpu_match` cannot do, or it cannot
+            answer the query.
         """
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
         # timeouts are found by the same plan as matches
@@ -106,10 +106,10 @@ class SparkEvents:
         explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **explaining)
         report = RunReport()
         try:
-            self.match(pattern, report=report, rare=rare, **keywords)
+            self.match(pattern, report=report, scan=scan, rare=rare, **keywords)
         except UnsupportedError:
-            # what cannot run under Spark can be explained, but not what rare= would do to it
-            if rare is not None and rare != AUTO:
+            # what cannot run under Spark can be explained, but not what scan= or rare= would do to it
+            if scan != "auto" or (rare is not None and rare != AUTO):
                 raise
         return replace(explained, source="; ".join(filter(None, (report.scan, report.rare))))
 

@@ -15,8 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
+from gpu_cep.engine.input.device.flat_columns import tell_readers, unite_reasons
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.wanted_events import Wanted
+from gpu_cep.engine.slices.budget import IN_SLICES
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
@@ -48,6 +50,8 @@ class Found:
     wanted: Wanted | None
     footers: Footers
     pieces: Pieces
+    # whether tasks read them by cuDF to a card
+    to_card: bool = False
 
     @property
     def told(self) -> str:
@@ -55,7 +59,13 @@ class Found:
         footers, groups = self.footers, self.footers.groups
         left_out = f", without {footers.number - len(groups):,} in which no event bears on a match" if len(groups) < footers.number else ""
         told = f"{len(self.scan.paths):,} files with {footers.number:,} row groups and {footers.rows:,} rows{left_out}"
-        return f"{self.pieces.told}, of {told}"
+        return "; ".join(filter(None, (f"{self.pieces.told}, of {told}", self._readers)))
+
+    @property
+    def _readers(self) -> str:
+        """Return who reads which columns, in words; nothing if Arrow reads all."""
+        reasons = unite_reasons(self.footers.judged, self.scan.schema.names) if self.to_card else {}
+        return tell_readers([name for name, reason in reasons.items() if reason is None], reasons)
 
 
 class Asked(NamedTuple):
@@ -72,28 +82,49 @@ class Asked(NamedTuple):
 def find_pieces(job: Job, asked: Asked) -> Found:
     """Return the files that the job's DataFrame reads, divided for its tasks.
 
-    ``scan="files"`` takes files even if it does not pay, and also those that are not on this machine.
+    ``scan="files"`` takes files even if it does not pay, and also those that are not on this machine; ``scan="gpu_files"`` takes
+    those of this machine, if cuDF can read them for each task.
 
     Raises
     ------
     NoScanError
-        Spark must read the events, or does so better; the message says why.
+        Spark must read the events, or does so better, or Arrow must; the message says why.
     EventError
         A file cannot be read.
     """
-    always = asked.scan == "files"
-    scan = _scan(job, from_paths=asked.from_paths, remote=always)
+    always, to_card = asked.scan != "auto", asked.scan == "gpu_files"
+    scan = _scan(job, from_paths=asked.from_paths, remote=asked.scan == "files")
     plan, session = job.query.plan, job.df.sparkSession
     keys = tuple(scan.columns[key] for key in keys_of_shuffle(plan))
     bounded = tuple(key for key in keys if key not in scan.folders)
     wanted = wanted_events(plan, _named(scan))
-    footers = read_footers(session, scan, scan.columns[plan.query.timestamp], bounded, wanted)
+    footers = read_footers(session, scan, scan.columns[plan.query.timestamp], bounded, wanted, judges=to_card)
     if not always and footers.rows < FEWEST_ROWS:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
-    size = None if job.memory is None else job.memory // WORKING
     share = partial(_share_sent, job, wanted, scan)
-    pieces = divide(plan, scan, footers, keys, Workers(_cores(session), size), share, whole=asked.slices is None)
-    return Found(scan, wanted, footers, pieces)
+    workers = Workers(_cores(session), _most_of_task(job, to_card=to_card))
+    pieces = divide(plan, scan, footers, keys, workers, share, whole=asked.slices is None)
+    if to_card and (reason := _reason_against_card(scan, pieces)) is not None:
+        raise NoScanError(reason)
+    return Found(scan, wanted, footers, pieces, to_card)
+
+
+def _most_of_task(job: Job, *, to_card: bool) -> int | None:
+    """Return the most bytes of events that a task may hold, by what the call allows; None if it does not say."""
+    card = job.query.settings.gpu_memory if to_card else None
+    allowed = [most // share for most, share in ((job.memory, WORKING), (card, IN_SLICES)) if most is not None]
+    return min(allowed, default=None)
+
+
+def _reason_against_card(scan: FileScan, pieces: Pieces) -> str | None:
+    """Return why cuDF cannot read for the tasks what they match; None if it can."""
+    if scan.condition is not None:
+        return "the DataFrame filters rows, which is done on the host"
+    if any(piece.bucket is not None for piece in pieces.pieces):
+        return f"there are {pieces.told} and keep some, which is done on the host"
+    if any(len(piece.earlier) or len(piece.later) for piece in pieces.pieces):
+        return "situations reach from slice to slice, which are put together on the host"
+    return None
 
 
 def _share_sent(job: Job, wanted: Wanted | None, scan: FileScan) -> float:
@@ -166,7 +197,7 @@ def reading_of(query: NarrowQuery, found: Found) -> Reading:
     )  # fmt: skip
     # what others must be near to may be in another share, and the driver has left out what is far from it
     alone = None if found.wanted is None else found.wanted._replace(near=None)
-    return Reading(scan.schema, scan.columns, plan.query.timestamp, alone, scan.condition, shares)
+    return Reading(scan.schema, scan.columns, plan.query.timestamp, alone, scan.condition, shares, found.to_card)
 
 
 def _named(scan: FileScan) -> pa.Schema:

@@ -128,7 +128,9 @@ def gpu_match(
         whole what cannot be cut. None leaves all streams whole.
     scan
         Who reads the events. ``files``: tasks read row groups of Parquet with
-        Arrow. ``spark``: Spark reads and shuffles them. ``auto`` takes files
+        Arrow. ``gpu_files``: with cuDF to their cards, as :func:`gpu_cep.gpu_files`
+        does in a process; a task without a card or without cuDF fails.
+        ``spark``: Spark reads and shuffles them. ``auto`` takes files
         of this machine where they surely hold what Spark would read, and where
         they can be divided by time or by key, and `slices` has no length. Those of
         other file systems only ``files`` lets tasks read, by Arrow or fsspec
@@ -177,8 +179,8 @@ def gpu_match(
         The query has an error.
     UnsupportedError
         The query is not supported on Spark, or not for streaming DataFrames, or
-        ``scan="files"`` is not possible. A streaming DataFrame has no watermark, or its
-        session another state store than RocksDB.
+        ``scan="files"`` or ``scan="gpu_files"`` is not possible. A streaming DataFrame has
+        no watermark, or its session another state store than RocksDB.
     EventError
         `df` is not a Spark DataFrame, or a file cannot be read.
     """
@@ -188,7 +190,7 @@ def gpu_match(
     options, settings = read_keywords(keywords)
     refuse_other_frames(frame)
     check_settings(settings)
-    check_scan(scan, slices)
+    check_scan(scan, slices, settings.engine)
     named = rare_names(rare)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})

@@ -103,7 +103,8 @@ def ties_of(bound: BoundRowPattern) -> tuple[int, ...]:
 
 def check_scan_and_rare(scan: str, rare: Sequence[str] | None) -> None:
     """Raise UnsupportedError where rows of a row pattern are to be read by tasks, or to be left out."""
-    asked = {"scan='files'": (scan == "files", "scan='auto' or 'spark'"), "rare=": (rare not in ((AUTO,), None), "rare=None")}
+    by_tasks, left_out = scan not in ("auto", "spark"), rare not in ((AUTO,), None)
+    asked = {f"scan={scan!r}": (by_tasks, "scan='auto' or 'spark'"), "rare=": (left_out, "rare=None")}
     faults = [
         Diagnostic(f"{what} is not supported for MATCH_RECOGNIZE", hint=f"supported: {instead}")
         for what, (given, instead) in asked.items()

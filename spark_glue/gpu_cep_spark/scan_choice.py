@@ -10,35 +10,42 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from gpu_cep.choices import Scan
+from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.event_files import shorten_name, split_suffix
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
 from gpu_cep_spark.file_matching import Asked, Found, find_pieces
+from gpu_cep_spark.files.card_reading import READ_BY_ARROW
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.slices.choice import AUTO
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
-SCANS: tuple[Scan, ...] = ("auto", "spark", "files")
+SCANS: tuple[Scan, ...] = ("auto", "spark", "files", "gpu_files")
+# What to do instead where tasks are asked to read files and cannot.
+_INSTEAD = {"files": "scan='auto' lets Spark read the events", "gpu_files": READ_BY_ARROW}
 # Suffixes of files that are not of Parquet, with the method of Spark's reader for them.
 _OTHERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 
 
-def check_scan(scan: object, slices: float | str | None) -> None:
-    """Check the keyword `scan`, also beside `slices`.
+def check_scan(scan: object, slices: float | str | None, engine: str) -> None:
+    """Check the keyword `scan`, also beside `slices` and `engine`.
 
     Raises
     ------
     PatternError
         `scan` is none of :data:`SCANS`.
     UnsupportedError
-        Files are to be read by tasks, but cut into slices of a given length.
+        Files are to be read by tasks, but cut into slices of a given length, or to a card that the engine does not use.
     """
     if scan not in SCANS:
         raise PatternError([Diagnostic(f"scan={scan!r} is not one of {', '.join(SCANS)}", hint=nearest(str(scan), SCANS))])
-    if scan == "files" and slices is not None and slices != AUTO:
-        message = f"scan='files' cuts along row groups, not into slices={slices!r}"
+    if scan in _INSTEAD and slices is not None and slices != AUTO:
+        message = f"scan={scan!r} cuts along row groups, not into slices={slices!r}"
         raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
+    if scan == "gpu_files" and engine == "cpu":
+        message = "scan='gpu_files' reads to a card, which engine='cpu' does not use"
+        raise UnsupportedError([Diagnostic(message, hint="supported: engine='auto' or 'gpu'; scan='files' has Arrow read to the host")])
 
 
 def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bool) -> Found | None:
@@ -47,7 +54,7 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
     Raises
     ------
     UnsupportedError
-        ``scan="files"``, but Spark must read the events; the message says why.
+        Tasks are asked to read files, but cannot, or not so; the message says why.
     EventError
         A file cannot be read.
     """
@@ -57,9 +64,8 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
     try:
         found = find_pieces(job, Asked(scan, slices, from_paths))
     except NoScanError as reason:
-        if scan == "files":
-            hint = "scan='auto' lets Spark read the events"
-            raise UnsupportedError([Diagnostic(f"scan='files' is not possible: {reason}", hint=hint)]) from None
+        if scan in _INSTEAD:
+            raise UnsupportedError([Diagnostic(f"scan={scan!r} is not possible: {reason}", hint=_INSTEAD[scan])]) from None
         _tell(job, f"Spark reads the events: {reason}")
         return None
     _tell(job, f"tasks read files: {found.told}")
@@ -81,6 +87,8 @@ def read_paths(session: Any, paths: object) -> DataFrame:
     """
     if not hasattr(session, "read"):
         raise EventError("events: gpu_match(spark, paths, pattern) takes a session of Spark first; of a DataFrame, gpu_match(df, pattern)")
+    if isinstance(paths, GpuFiles):
+        raise EventError("events: in place of gpu_files(path) give the path: gpu_match(spark, path, pattern, scan='gpu_files')")
     listed = [paths] if isinstance(paths, str | PathLike) else list(paths) if isinstance(paths, list | tuple) else []
     if not listed or not all(isinstance(path, str | PathLike) for path in listed):
         raise EventError(f"events: gpu_match(spark, paths, pattern) takes a path or a list of paths of Parquet files, not {paths!r}")

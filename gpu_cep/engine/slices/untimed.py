@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentTable
+from gpu_cep.engine.input.device.resident import AnyColumn, ResidentNumbers, ResidentTable
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.times import missing_times
 from gpu_cep.plan.event_plan import Plan
@@ -23,12 +23,15 @@ def refuse_missing_of(plan: Plan, files: GroupedFiles, part: pa.Table | Resident
     if plan.query.drops_untimed:
         return
     times = part.column(part.schema.names.index(plan.query.column_name(plan.query.timestamp)))
-    if _are_missing_there(times) if isinstance(times, ResidentNumbers) else _are_missing(times):
+    if are_missing(times):
         refuse_missing(plan, files)
 
 
-def _are_missing(times: pa.ChunkedArray) -> bool:
-    """Return whether some of the times are NULL or NaN."""
+def are_missing(times: AnyColumn) -> bool:
+    """Return whether some of the times, on the host or on a device, are NULL or NaN."""
+    if isinstance(times, ResidentNumbers):
+        return _are_missing_there(times)
+    assert isinstance(times, pa.ChunkedArray), "times on a card are numbers"
     return bool(times.null_count or (pa.types.is_floating(times.type) and pc.any(pc.is_nan(times)).as_py()))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
+from gpu_cep.engine.input.device.flat_columns import Judged, judge_columns
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.judged_groups import unite_holds, wanted_groups
 from gpu_cep.engine.input.near_groups import near_groups
@@ -47,6 +48,7 @@ class Footers:
     `groups` are the row groups that may have an event which bears on a match, with their times, of `number` row groups with `rows` rows
     in all. `keys` has, for each key column that is asked for, the same row groups with the bounds of the key in place of times.
     `holds` says which of them may have an event of each variable near which others must be (None: all are needed).
+    `judged` says for each file which columns cuDF reads as Arrow does, if that is asked for.
     """
 
     groups: RowGroups
@@ -55,19 +57,26 @@ class Footers:
     number: int
     rows: int
     holds: Mapping[int, Marks] | None = None
+    judged: tuple[Mapping[str, Judged], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is read of footers: the scan, the column of times, the keys whose bounds are asked for, and the events that are wanted."""
+    """What is read of footers: the scan, the column of times, the keys whose bounds are asked for, and the events that are wanted.
+
+    `judges`: whether columns are judged by whether cuDF reads them as Arrow does.
+    """
 
     scan: FileScan
     timestamp: str
     keys: tuple[str, ...]
     wanted: Wanted | None
+    judges: bool
 
 
-def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, ...], wanted: Wanted | None) -> Footers:
+def read_footers(
+    session: Any, scan: FileScan, timestamp: str, keys: tuple[str, ...], wanted: Wanted | None, *, judges: bool = False
+) -> Footers:
     """Return what the footers of all files say of the row groups that may have a wanted event (None: of all).
 
     Raises
@@ -77,7 +86,7 @@ def read_footers(session: Any, scan: FileScan, timestamp: str, keys: tuple[str, 
     NoScanError
         Spark may read other values from a file than Arrow does.
     """
-    asked, number = _Asked(scan, timestamp, keys, wanted), len(scan.paths)
+    asked, number = _Asked(scan, timestamp, keys, wanted, judges), len(scan.paths)
     if number <= MOST_ON_DRIVER:
         parts = each_at_once(lambda place: _of_file(asked, place), range(number))
     else:
@@ -167,7 +176,8 @@ def _of_file(asked: _Asked, place: int) -> Footers | str:
         fragment, holds = _wanted(fragment, scan, asked.wanted)
         read = [name for name in scan.schema.names if name not in scan.folders]
         groups, *keys = (read_row_groups([fragment], scan.schema, name, read, place) for name in (asked.timestamp, *asked.keys))
-    return Footers(groups, tuple(keys), (known,), number, size, holds)
+        judged = (judge_columns(fragment, scan.schema.names, scan.schema),) if asked.judges else ()
+    return Footers(groups, tuple(keys), (known,), number, size, holds, judged)
 
 
 def _wanted(
@@ -214,4 +224,5 @@ def _unite(parts: list[Footers]) -> Footers:
     return Footers(
         unite_row_groups([part.groups for part in parts]), keys, tuple(known for part in parts for known in part.prints),
         sum(part.number for part in parts), sum(part.rows for part in parts), unite_holds([part.holds for part in parts]),
+        tuple(each for part in parts for each in part.judged),
     )  # fmt: skip

@@ -94,6 +94,8 @@ class Reading:
         The rows that the DataFrame keeps; None for all.
     shares
         What each task reads, pickled.
+    to_card
+        Whether cuDF reads them to the task's card, where it reads as Arrow does.
     """
 
     schema: pa.Schema
@@ -102,6 +104,7 @@ class Reading:
     wanted: Wanted | None
     condition: Expression | None
     shares: tuple[bytes, ...]
+    to_card: bool = False
 
 
 def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Share]:
@@ -122,7 +125,7 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
     EventError
         A file has changed or gone since the query was made, or cannot be read; the message names it.
     """
-    _refuse_changed(share.parts)
+    refuse_changed(share.parts)
     schema = None
     for parts in share.portions:
         events = _read(what, parts, profile)
@@ -134,7 +137,7 @@ def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) ->
         # not held while it is worked on
         yield held.pop()
     # a file that was replaced meanwhile has another footer
-    _refuse_changed(share.parts)
+    refuse_changed(share.parts)
 
 
 def read_outside(what: Reading, groups: Sequence[Outside], least: Tick | None, most: Tick | None, profile: Profile) -> pa.Table:
@@ -143,9 +146,9 @@ def read_outside(what: Reading, groups: Sequence[Outside], least: Tick | None, m
     Raises as that.
     """
     parts = _by_file([each.part for each in groups])
-    _refuse_changed(parts)
+    refuse_changed(parts)
     events = _near(_read(what, parts, profile), what.timestamp, least, most, timed=True)
-    _refuse_changed(parts)
+    refuse_changed(parts)
     return events
 
 
@@ -159,14 +162,21 @@ def _by_file(parts: Sequence[FilePart]) -> list[FilePart]:
 
 def _read(what: Reading, parts: Sequence[FilePart], profile: Profile) -> pa.Table:
     """Return the rows of a portion that the DataFrame keeps, and few others that the query does not want."""
-    name = shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
-    with reading(name):
-        fragments = tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts)
-        files = ParquetFiles(what.schema, fragments)
-        wanted = _all_wanted(what)
+    with reading(name_of(parts)):
+        files, wanted = files_of(what, parts), _all_wanted(what)
         read = _rows_of_texts if _picks_texts(what, files) else _whole_groups
         table = read(what, files, wanted, profile)
     return _kept(what, table).select(list(what.columns)).rename_columns([f"c{place}" for place in range(len(what.columns))])
+
+
+def name_of(parts: Sequence[FilePart]) -> str:
+    """Return what errors call some row groups."""
+    return shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
+
+
+def files_of(what: Reading, parts: Sequence[FilePart]) -> ParquetFiles:
+    """Return some row groups as files that are read in the types of the DataFrame."""
+    return ParquetFiles(what.schema, tuple(fragment_of(part.path, said_by_folders(part.folders), part.groups) for part in parts))
 
 
 def _picks_texts(what: Reading, files: ParquetFiles) -> bool:
@@ -247,7 +257,7 @@ def _ticks(column: pa.ChunkedArray) -> tuple[Any, Any]:
     return whole.fill_null(0).to_numpy(), column.is_valid().to_numpy()
 
 
-def _refuse_changed(parts: Iterable[FilePart]) -> None:
+def refuse_changed(parts: Iterable[FilePart]) -> None:
     """Raise EventError if a file is not the one whose footer the driver has read."""
     for path, known in {part.path: part.known for part in parts}.items():
         if fingerprint(path) != known:

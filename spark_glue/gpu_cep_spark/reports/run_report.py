@@ -23,7 +23,7 @@ from gpu_cep_spark.reports.row_metrics import rows_read_and_shuffled
 
 # In the order in which a run counts them; what a query does not count is 0, and not shown.
 COUNTS = (
-    "tasks", "rows read", "row groups read", "bytes read",
+    "tasks", "rows read", "row groups read", "bytes read", "bytes read to cards",
     "parts", "events", "copies", "rows", "partitions", "filtered", "windows", "summarised", "candidates", "left", "situations", "pivots",
     "pairs", "nodes", "matches", "kept", "timeouts", "steps",
 )  # fmt: skip

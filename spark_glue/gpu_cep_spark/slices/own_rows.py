@@ -31,7 +31,7 @@ def with_number(plan: AnyPlan, events: pa.Table, number: int) -> pa.Table:
     """Return the events of one slice with its number behind their columns, if the plan reads that."""
     if plan.slice_key is None:
         return events
-    return events.append_column(plan.query.schema.names[plan.slice_key], pa.array(np.full(events.num_rows, number, np.int64)))
+    return events.append_column(plan.query.schema.names[plan.slice_key], pa.chunked_array([np.full(events.num_rows, number, np.int64)]))
 
 
 def with_positions(plan: AnyPlan, events: pa.Table) -> pa.Table:
@@ -40,5 +40,5 @@ def with_positions(plan: AnyPlan, events: pa.Table) -> pa.Table:
         return events
     positions = positions_of_events(plan, EventColumns(events, plan.query, plan.dictionaries))
     for column, values in zip(plan.ends, positions, strict=True):
-        events = events.append_column(plan.query.schema.names[column], pa.array(values))
+        events = events.append_column(plan.query.schema.names[column], pa.chunked_array([values]))
     return events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -18,11 +18,16 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.settling import Borders
+from gpu_cep.engine.input.device.resident import AnyColumn, ResidentNumbers, ResidentTable, ResidentText
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
+from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.input.timed_events import timed_events
+from gpu_cep.engine.slices.untimed import are_missing
 from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import AnyPlan
+from gpu_cep_spark.files.card_reading import read_to_card
 from gpu_cep_spark.files.key_buckets import Bucket, rows_of_bucket
 from gpu_cep_spark.files.outside_events import OutsideEvents
 from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
@@ -82,9 +87,10 @@ class Part(NamedTuple):
     """Events that are matched together, and the time in which matches start.
 
     Of a slice of files these are also its `number`, and the latest time that an earlier slice's matches reach (None: there is none).
+    Events that cuDF reads lie on the task's card.
     """
 
-    events: pa.Table
+    events: pa.Table | ResidentTable
     time: TimeSlice
     number: int = 0
     reached: Tick | None = None
@@ -123,6 +129,13 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
         yield from (Part(events, WHOLE) for events in whole_streams(batches, room))
         return
     for share in shares_of(work.files, batches):
+        if work.files.to_card:
+            events = read_to_card(work.files, share, work.plan.settings.gpu_memory, profile)
+            if events.num_rows:
+                yield Part(events, share.own, share.number, share.reached)
+            # not held while the next share is read
+            del events
+            continue
         for streams in whole_streams(_batches_of(work, work.files, share, profile), room):
             yield Part(streams, share.own, share.number, share.reached)
             del streams
@@ -205,6 +218,9 @@ def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own, Borders | None]:
     refuse_untimed(work, work.plan, events)
     if work.sliced:
         return separate_own_rows(work.plan, events)
+    if work.plan.ends:
+        # positions count the events with a time only
+        events, _ = timed_events(work.plan.query, events)
     borders = Borders.of_times(part.time, part.reached) if work.plan.ends else None
     return with_positions(work.plan, with_number(work.plan, events, part.number)), part.time, borders
 
@@ -217,8 +233,9 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 def refuse_untimed(work: Work, plan: AnyPlan, events: pa.Table) -> None:
     """Raise EventError if an event has no timestamp, before the engine does, which takes a partition's events for all there are."""
     times = events.column(plan.query.timestamp)
-    if plan.query.drops_untimed or not (times.null_count or pa.types.is_floating(times.type)):
+    if plan.query.drops_untimed or not are_missing(times):
         return
+    times = to_host(events).column(plan.query.timestamp)
     marks = events.column(events.num_columns - 1) if work.sliced else None
     own = True if marks is None else pc.not_equal(pc.bit_wise_and(marks, OWN_BIT), 0)
     null, missing = pc.is_null(times), pc.is_null(times, nan_is_null=True)
@@ -233,16 +250,27 @@ def _untimed(name: str, what: str, count: int) -> str:
     return f"timestamp column {name!r} holds {told}; nulls='drop' leaves these events out"
 
 
-def as_events(batches: pa.Table, schema: pa.Schema, codes: Codes) -> pa.Table:
+def as_events(batches: pa.Table | ResidentTable, schema: pa.Schema, codes: Codes) -> pa.Table | ResidentTable:
     """Return the batches with the names and types of events of `schema`.
 
-    Text that arrived as codes, or as dictionaries of files, is dictionary-encoded.
+    Text that arrived as codes, or as dictionaries of files, is dictionary-encoded. What is on the card stays there.
     """
+    if isinstance(batches, ResidentTable):
+        held = zip(batches.columns.values(), schema, strict=True)
+        return ResidentTable(batches.device, {field.name: _typed(column, field) for column, field in held})
     table = decode_columns(batches.rename_columns(schema.names), codes)
     encoded = [pa.types.is_dictionary(kind) for kind in table.schema.types]
     fields = [table.schema.field(number) if encoded[number] else field for number, field in enumerate(schema)]
     columns = [cast_column(column, field) for column, field in zip(table.columns, fields, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _typed(column: AnyColumn, field: pa.Field) -> AnyColumn:
+    """Return a column as events have it; numbers on the card differ at most in the name of the time zone."""
+    if isinstance(column, ResidentNumbers):
+        return replace(column, kind=field.type)
+    encoded = pa.types.is_dictionary(column.type) or isinstance(column, ResidentText)
+    return column if encoded else cast_column(column, field)
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

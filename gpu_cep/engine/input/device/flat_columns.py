@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -22,19 +22,47 @@ _TESTS = (
 )  # fmt: skip
 
 
-def reason_against_column(fragments: Sequence[dataset.ParquetFileFragment], name: str, kind: pa.DataType) -> str | None:
-    """Return why Arrow must read a column of type `kind`; None if cuDF gives the same values, types and NULLs.
+class Judged(NamedTuple):
+    """Say why Arrow must read a column of a file (None: cuDF may), and what must be the same in all files that cuDF reads together."""
 
-    The fragments have their footers.
+    reason: str | None
+    description: tuple[object, ...] = ()
+
+
+def judge_columns(fragment: dataset.ParquetFileFragment, columns: Sequence[str], schema: pa.Schema) -> dict[str, Judged]:
+    """Return for each column whether cuDF gives the same values and NULLs of a file as Arrow does in the types of `schema`.
+
+    The fragment has its footer.
     """
+    reasons = {name: _reason_against(fragment, name, schema.field(name).type) for name in columns}
+    return {name: Judged(reason, () if reason else _description(fragment, name)) for name, reason in reasons.items()}
+
+
+def unite_reasons(judged: Sequence[Mapping[str, Judged]], columns: Sequence[str]) -> dict[str, str | None]:
+    """Return for each column why Arrow must read it of some files, each of which has been judged; None if cuDF reads it."""
+    return {name: _united([own[name] for own in judged]) for name in columns}
+
+
+def tell_readers(by_cudf: Collection[str], reasons: Mapping[str, str | None]) -> str:
+    """Return who reads which columns, in words; `by_cudf` are those that cuDF reads."""
+    others = [f"{name} ({reason or 'there is no row group to read'})" for name, reason in reasons.items() if name not in by_cudf]
+    read = [f"cuDF reads {', '.join(by_cudf)} to the card"] if by_cudf else []
+    return "; ".join([*read, *([f"Arrow reads {', '.join(others)}"] if others else [])])
+
+
+def _united(judged: Sequence[Judged]) -> str | None:
+    reason = next((each.reason for each in judged if each.reason is not None), None)
+    unlike = len({each.description for each in judged}) > 1
+    return "files describe it unlike each other" if reason is None and unlike else reason
+
+
+def _reason_against(fragment: dataset.ParquetFileFragment, name: str, kind: pa.DataType) -> str | None:
+    """Return why Arrow must read a column of a file in the type `kind`; None if cuDF may."""
     if "." in name:
         return "cuDF takes the dot in its name for that of a field"
     if not any(test(kind) for test in _TESTS):
         return f"cuDF has no such type: {kind}"
-    reason = next((why for fragment in fragments if (why := _reason_in_file(fragment, name, kind)) is not None), None)
-    if reason is None and len({_description(fragment, name) for fragment in fragments}) > 1:
-        return "files describe it unlike each other"
-    return reason
+    return _reason_in_file(fragment, name, kind)
 
 
 def _reason_in_file(fragment: dataset.ParquetFileFragment, name: str, kind: pa.DataType) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.device.cudf import open_series, read_row_groups, require_cudf
-from gpu_cep.engine.input.device.flat_columns import reason_against_column
+from gpu_cep.engine.input.device.flat_columns import judge_columns, tell_readers, unite_reasons
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentTable
 from gpu_cep.engine.input.event_files import shorten_name
 from gpu_cep.engine.input.file_changes import reading_files
@@ -69,12 +69,12 @@ class CudfReader:
         by_cudf = [name for name in columns if reasons[name] is None] if fragments else []
         others = [name for name in columns if name not in by_cudf]
         there = self._read_to_card(files, fragments, by_cudf, gpu_memory) if by_cudf else None
-        return ReadColumns(_beside(there, chosen.by_arrow(others) if others else None, columns), _told(by_cudf, reasons))
+        return ReadColumns(_beside(there, chosen.by_arrow(others) if others else None, columns), tell_readers(by_cudf, reasons))
 
     def tell(self, files: ParquetFiles, columns: Sequence[str]) -> str:
         """Return who reads which columns of all files, in words."""
         reasons = _reasons(files, _with_footers(files.fragments), columns)
-        return _told([name for name in columns if reasons[name] is None], reasons)
+        return tell_readers([name for name in columns if reasons[name] is None], reasons)
 
     def _read_to_card(
         self, files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
@@ -195,7 +195,7 @@ def _reasons(
     files: ParquetFiles, fragments: Sequence[dataset.ParquetFileFragment], columns: Sequence[str]
 ) -> dict[str, str | None]:  # fmt: skip
     """Return for each column why Arrow must read it of some fragments, which have their footers; None if cuDF reads it."""
-    return {name: reason_against_column(fragments, name, files.schema.field(name).type) for name in columns}
+    return unite_reasons([judge_columns(fragment, columns, files.schema) for fragment in fragments], columns)
 
 
 def _most_bytes(device: Device, gpu_memory: int | None) -> int:
@@ -210,10 +210,3 @@ def _beside(there: ResidentTable | None, others: pa.Table | None, columns: Seque
         return there or others
     known: dict[str, AnyColumn] = {**there.columns, **dict(zip(others.column_names, others.columns, strict=True))}
     return ResidentTable(there.device, {name: known[name] for name in columns})
-
-
-def _told(by_cudf: Sequence[str], reasons: Mapping[str, str | None]) -> str:
-    """Return who reads which columns, in words."""
-    others = [f"{name} ({reason or 'there is no row group to read'})" for name, reason in reasons.items() if name not in by_cudf]
-    read = [f"cuDF reads {', '.join(by_cudf)} to the card"] if by_cudf else []
-    return "; ".join([*read, *([f"Arrow reads {', '.join(others)}"] if others else [])])
