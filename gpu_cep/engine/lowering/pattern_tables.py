@@ -51,8 +51,8 @@ class MatcherTables:
 
     `number` is that of the branch among those of its plan.
     `judgements` are the conditions as runs without a choice judge them; None if they cannot be so.
-    `chain` is what runs of a chain without negations judge; None if the branch is none.
-    `negated_chain` is the same of a chain with negations that the ends of its bindings decide.
+    `walked_chain` is what runs of a chain judge, with its negations if it has some; None if the branch is no chain, or
+    if more than the ends of bindings decides its negations.
     `minimal` is the label mask of the variables that can begin a match. `fewest` is the least
     number of events in a match. `of_singles`: whether each variable binds one event in every match.
     `reads_directly`: whether the branch is of the kind whose matches labels alone can decide.
@@ -68,8 +68,7 @@ class MatcherTables:
     programs: ProgramTable
     jumps: JumpTable
     judgements: Judgements | None
-    chain: Chain | None
-    negated_chain: Chain | None
+    walked_chain: Chain | None
     minimal: int
     fewest: int
     of_singles: bool
@@ -79,9 +78,9 @@ class MatcherTables:
     by_columns: tuple[bool, ...]
 
     @property
-    def walked_chain(self) -> Chain | None:
-        """Return what runs of a chain judge, with its negations if it has some; None if the branch is none."""
-        return self.chain if self.negated_chain is None else self.negated_chain
+    def chain(self) -> Chain | None:
+        """Return what runs of a chain without negations judge; None if the branch is none."""
+        return None if self.branch.negations else self.walked_chain
 
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
@@ -116,7 +115,6 @@ def _branch_tables(plan: EventPlan, number: int, columns: EventColumns | None) -
     pattern = _pattern_table(plan, branch)
     runs = judgements(branch, pattern, conditions)
     compared, judged = divide_lifted(branch, conditions)
-    chain = _chain(branch, pattern, runs, conditions)
     return MatcherTables(
         number=number,
         branch=branch,
@@ -126,8 +124,7 @@ def _branch_tables(plan: EventPlan, number: int, columns: EventColumns | None) -
         programs=programs,
         jumps=jump_table(branch, conditions.final),
         judgements=runs,
-        chain=None if branch.negations else chain,
-        negated_chain=_negated_chain(branch, pattern, chain, conditions),
+        walked_chain=_walked_chain(branch, pattern, runs, conditions),
         minimal=sum(1 << v for v, mask in zip(branch.positives, branch.before, strict=True) if mask == 0),
         fewest=int(pattern.minimum.sum()),
         of_singles=of_singles(plan, branch),
@@ -161,8 +158,7 @@ def is_chain(plan: EventPlan, branch: PlannedBranch) -> bool:
     """
     _, spans = assemble([condition.program for condition in branch.conditions], lambda _: np.empty(0, np.uint8))
     conditions, pattern = _condition_table(branch, spans, _are_single(plan, branch)), _pattern_table(plan, branch)
-    chain = _chain(branch, pattern, judgements(branch, pattern, conditions), conditions)
-    return (_negated_chain(branch, pattern, chain, conditions) if branch.negations else chain) is not None
+    return _walked_chain(branch, pattern, judgements(branch, pattern, conditions), conditions) is not None
 
 
 def of_singles(plan: EventPlan, branch: PlannedBranch) -> bool:
@@ -193,23 +189,22 @@ def _pattern_table(plan: EventPlan, branch: PlannedBranch) -> PatternTable:
     )
 
 
-def _chain(branch: PlannedBranch, pattern: PatternTable, judged: Judgements | None, conditions: ConditionTable) -> Chain | None:
-    """Return what a walk over a branch's positive variables judges; None if they are no chain that is walked."""
-    return None if judged is None else chain_of(pattern, judged, conditions, _codes(branch))
+def _walked_chain(
+    branch: PlannedBranch, pattern: PatternTable, judged: Judgements | None, conditions: ConditionTable
+) -> Chain | None:  # fmt: skip
+    """Return what a walk over a chain and its negations judges; group 2 V + n has negation n's judgements.
 
-
-def _negated_chain(branch: PlannedBranch, pattern: PatternTable, chain: Chain | None, conditions: ConditionTable) -> Chain | None:
-    """Return what a walk over a chain and its negations judge; group 2 V + n has negation n's judgements.
-
-    None if it has no negations, or they read more than the ends of bindings, or a variable that may
-    bind several events stands on neither side of a negation: some of them might then lie in a scope.
+    None if its positive variables are no chain that is walked, if negations read more than the ends
+    of bindings, or if a variable that may bind several events stands on neither side of a negation:
+    some of them might then lie in a scope.
     """
+    chain = None if judged is None else chain_of(pattern, judged, conditions, _codes(branch))
+    if chain is None or not branch.negations:
+        return chain
     single = {v for v, most in enumerate(pattern.maximum) if most == 1}
     sided = all(single.union(negation.after, negation.before) >= set(range(len(branch.before))) for negation in branch.negations)
-    judged = negation_judgements(branch, pattern, conditions) if sided and branch.negations else None
-    if chain is None or judged is None:
-        return None
-    return with_negations(chain, judged, conditions, _codes(branch))
+    negated = negation_judgements(branch, pattern, conditions) if sided else None
+    return None if negated is None else with_negations(chain, negated, conditions, _codes(branch))
 
 
 def _codes(branch: PlannedBranch) -> list[tuple[Instruction, ...]]:

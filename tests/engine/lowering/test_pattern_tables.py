@@ -51,10 +51,8 @@ def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
 def test_whether_a_pattern_is_a_chain_is_known_before_its_events(text, chain):
     plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
     (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
-    walked = tables.walked_chain
-    assert walked is (tables.negated_chain if plan.branches[0].negations else tables.chain)
-    assert (walked is not None) is is_chain(plan, *plan.branches) is chain
-    assert tables.chain is None or tables.negated_chain is None
+    assert (tables.walked_chain is not None) is is_chain(plan, *plan.branches) is chain
+    assert tables.chain is (None if plan.branches[0].negations else tables.walked_chain)
 
 
 EVERYTHING = """
