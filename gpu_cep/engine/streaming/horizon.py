@@ -125,8 +125,7 @@ def _of_sessions(
 def _sessions(plan: Plan, state: StreamState, streams: Indices, time_to_live: Tick) -> Sessions:
     """Return the sessions of the events that are known, whose `streams` are given."""
     known = len(streams)
-    order = _stream_order(plan, state, known)
-    return find_sessions(streams, state.times[:known], np.arange(known) if order is None else order, time_to_live)
+    return find_sessions(streams, state.times[:known], _stream_order(plan, state, known), time_to_live)
 
 
 def _stream_order(plan: Plan, state: StreamState, known: int) -> Indices | None:

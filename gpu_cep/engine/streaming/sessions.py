@@ -21,6 +21,7 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.state import Times
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep_kernels.matches.groups import order_by_group
 
 Marks = npt.NDArray[np.bool_]
 
@@ -51,9 +52,12 @@ class Sessions:
         return over
 
 
-def find_sessions(streams: Indices, times: Times, order: Rows, time_to_live: Tick) -> Sessions:
-    """Return the sessions of events of some streams and times; `order` has the events in the order of each stream."""
-    by_stream = order[np.argsort(streams[order], kind="stable")]
+def find_sessions(streams: Indices, times: Times, order: Rows | None, time_to_live: Tick) -> Sessions:
+    """Return the sessions of events of some streams and times; `order` has them in the order of each stream (None: they are in it)."""
+    ordered = streams if order is None else streams[order]
+    by_stream, _ = order_by_group(ordered, int(ordered.max(initial=-1)) + 1)
+    if order is not None:
+        by_stream = order[by_stream]
     own, at = streams[by_stream], times[by_stream]
     begins = np.ones(len(own), np.bool_)
     begins[1:] = (own[1:] != own[:-1]) | _are_silences(at, time_to_live)
