@@ -219,10 +219,10 @@ def test_budgets_are_kept_where_matches_of_many_branches_are_counted(counted, af
 
 
 @pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
-@pytest.mark.parametrize("streams", [1, 700])
-def test_budgets_that_just_hold_the_search_of_rows_are_kept_and_used(counted, skip, streams):
+@pytest.mark.parametrize(("streams", "within"), [(1, ""), (700, ""), (3, "WITHIN 900")])
+def test_budgets_that_just_hold_the_search_of_rows_are_kept_and_used(counted, skip, streams, within):
     table, profile = events(4 * SIZE, streams=streams), gpu_cep.Profile()
-    text = f"""MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES count(*) AS c AFTER MATCH SKIP {skip} PATTERN (A+ B? X{{0,12}})
+    text = f"""MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES count(*) AS c AFTER MATCH SKIP {skip} PATTERN (A+ B? X{{0,12}}) {within}
         DEFINE A AS x >= 0, B AS y > PREV(y))"""
     seen: list[tuple[int, int]] = []
     holds = DeviceMemory.holds

@@ -24,6 +24,7 @@ from tests.kernel_cases.longest_runs import LONGEST_RUN_CASES
 from tests.kernel_cases.matches import MATCH_CASES
 from tests.kernel_cases.nfab import NFAB_CASES
 from tests.kernel_cases.row_patterns import ROW_PATTERN_CASES
+from tests.kernel_cases.row_totals import ROW_TOTAL_CASES
 from tests.kernel_cases.runs import RUN_CASES
 from tests.kernel_cases.situations import SITUATION_CASES
 from tests.kernel_cases.states import STATE_CASES
@@ -36,6 +37,7 @@ __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 CASES: tuple[KernelCase, ...] = (
     *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *AUTOMATON_CASES, *CHAIN_WINDOW_CASES, *LONGEST_RUN_CASES,
     *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
+    *ROW_TOTAL_CASES,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
-from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, totals, walk
+from gpu_cep_kernels.row_patterns import labels, matches, memo, reach, search, walk
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Arguments, Mapped, MatchConditionTable
 from gpu_cep_kernels.row_patterns.memo import Memo, MemoColumn
 from gpu_cep_kernels.row_patterns.operands import ALONE, Operand, OperandTable
@@ -90,8 +90,8 @@ def _reach_crossing(size: int, random: Random, slots: int, word: Any) -> Call:
 
 def _reach_carrying(size: int, random: Random, slots: int, word: Any) -> Call:
     pieces = _pieces(size, random)
-    words, count = random.integers(0, 8, (4, len(pieces.begins))).astype(word), len(pieces.begins)
-    return Call(1, (pieces, words[0], np.ascontiguousarray(words[1:].T), np.zeros(count, word)))
+    words = random.integers(0, 8, (len(pieces.begins), 3)).astype(word)
+    return Call(1, (pieces, words[:, 0].copy(), words, np.zeros(len(words), word)))
 
 
 def _wide_reaching(size: int, random: Random, slots: int, word: Any) -> Call:
@@ -111,13 +111,25 @@ def _wide_mending(size: int, random: Random, slots: int, word: Any) -> Call:
 def _labelled(size: int, random: Random) -> tuple[Pieces, Array, Array]:
     pieces, given = _pieces(size, random), label_words(size, random, 3, np.uint8)
     earliest = np.zeros((size, 3), np.int32)
-    reach.find_earliest_ends(0, len(pieces.begins), pieces, given, _AUTOMATON, False, earliest)
+    reach.find_earliest_ends(0, len(pieces.begins), pieces, given, _AUTOMATON, False, earliest[:0], earliest)
     return pieces, given, earliest
 
 
-def _ending(size: int, random: Random, slots: int, opened: bool) -> Call:
+def _ending(size: int, random: Random, slots: int, opened: bool = False, followed: bool = False) -> Call:
     pieces, given, earliest = _labelled(size, random)
-    return Call(len(pieces.begins), (pieces, given, _AUTOMATON, opened, np.zeros_like(earliest)))
+    behind = np.where(random.random((len(pieces.begins), 3)) < 0.5, pieces.offsets[1:, None], 2**31 - 1).astype(np.int32)
+    return Call(len(pieces.begins), (pieces, given, _AUTOMATON, opened, behind[: size * followed], np.zeros_like(earliest)))
+
+
+def _end_carrying(size: int, random: Random, slots: int) -> Call:
+    pieces, _, earliest = _labelled(size, random)
+    crossed, firsts = random.integers(0, 8, (len(pieces.begins), 3)).astype(np.uint8), earliest[pieces.offsets[:-1]]
+    return Call(1, (pieces, firsts, crossed, np.full_like(firsts, 2**31 - 1)))
+
+
+def _limited_finding(size: int, random: Random, slots: int) -> Call:
+    pieces, known = _reach(size, random, windows=True)
+    return Call(size * len(pieces.begins), (size, pieces, _AUTOMATON, known, 2, np.full(size, -1, np.int32)))
 
 
 def _end_mending(size: int, random: Random, slots: int) -> Call:
@@ -336,27 +348,6 @@ def _searching(size: int, random: Random, slots: int, to: SkipTo, most_steps: in
     return Call(1, (offsets, firsts, searched, bank, most_steps, mapped, known_ends, state, lengths))
 
 
-def _totalling(size: int, random: Random, slots: int, step: str, every: bool, nulls: bool = True, given: bool = True) -> Call:
-    places = stream_offsets(size, random)
-    firsts = np.array([random.integers(0, size - length + 1) for length in np.diff(places)], np.int64)
-    rows = random.permutation(size) if nulls else np.empty(0, np.int64)
-    states = random.integers(0, 3, size if every else 0).astype(np.int32)
-    entries = totals.MatchEntries(places, firsts, rows, states, np.array([True, False, True][: 3 * every], np.bool_))
-    kind = np.float64 if step.endswith("floats") else np.int64
-    length = size if every else len(places) - 1
-    values = (floats if kind is np.float64 else integers)(size if given else 0, random)
-    missing = flags(size if nulls else 0, random, 0.2)
-    return Call(len(places) - 1, (entries, values, missing, AGGREGATIONS[step], every, np.zeros(length, np.int64), np.zeros(length, kind)))
-
-
-def _medians(size: int, random: Random, slots: int) -> Call:
-    offsets = stream_offsets(size, random)
-    return Call(
-        len(offsets) - 1,
-        (offsets, floats(size, random), flags(size, random, 0.2), np.zeros(size), np.zeros(size, np.int64), np.zeros(size)),
-    )
-
-
 _NAMED = {to.name.lower(): to for to in SkipTo}
 _SKIPS: Variants = {name: {"to": to} for name, to in _NAMED.items()}
 
@@ -369,7 +360,8 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
     *cases(reach.mark_wide_reach, _wide_reaching, _WORDS),
     *cases(reach.mend_reach, _mending, _WORDS),
     *cases(reach.mend_wide_reach, _wide_mending, _WORDS),
-    *cases(reach.find_earliest_ends, _ending, {"": {"opened": False}, "opened": {"opened": True}}),
+    *cases(reach.find_earliest_ends, _ending, {"": {}, "opened": {"opened": True}, "followed": {"followed": True}}),
+    *cases(reach.carry_earliest_ends, _end_carrying, {"": {}}),
     *cases(reach.mend_earliest_ends, _end_mending, {"": {}}),
     *cases(
         reach.limit_by_times,
@@ -383,6 +375,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
     ),
     *cases(matches.cross_row_matches, _match_crossing, {"": {}}),
+    *cases(matches.find_limited_matches, _limited_finding, {"": {}}),
     *cases(matches.carry_row_matches, _match_carrying, {"": {}}),
     *cases(matches.mend_row_matches, _match_mending, _SKIPS),
     *cases(matches.find_shared_rows, _sharing, {"": {}}),
@@ -403,24 +396,4 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         },
     ),
     *cases(memo.keep_dead_ends, _keeping, {"": {}}),
-    *cases(
-        totals.total_ints,
-        _totalling,
-        {
-            "sum": {"step": "sum_ints", "every": False},
-            "min": {"step": "min_ints", "every": True},
-            "count": {"step": "count_events", "every": True, "given": False},
-            "max": {"step": "max_ints", "every": False, "nulls": False},
-        },
-    ),
-    *cases(
-        totals.total_floats,
-        _totalling,
-        {
-            "sum": {"step": "sum_floats", "every": True},
-            "min": {"step": "min_floats", "every": False},
-            "max": {"step": "max_floats", "every": True, "nulls": False},
-        },
-    ),
-    *cases(totals.running_medians, _medians, {"": {}}),
 )

@@ -1,17 +1,18 @@
 """Find on a card the matches that labels decide: where the one ends that begins at each row, then which of them are taken.
 
-Partitions are cut into pieces of a few rows. A thread goes through a piece for each state that may stand at its border.
-What holds at the borders is carried from piece to piece on the host. Then each piece is gone through once more, by itself.
-So a match takes no longer the more pieces it has, and no thread makes more steps than a piece has rows, times its states.
+Partitions are cut into pieces of a few rows. Without windows a thread goes through a piece for each state that may stand at
+its border, and the host carries from piece to piece where matches end. Then each piece is gone through by itself. So a match
+takes no longer the more pieces it has, and no thread makes more steps than a piece has rows, times its states.
+In windows it depends on the first row where a match ends. A thread follows the match of one row there, for so many steps at most.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
@@ -20,25 +21,36 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import taken_apart
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
-from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, bytes_of_word, reach_tables
+from gpu_cep.engine.row_patterns.automaton_tables import automaton_table, bytes_of_word
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
+from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
 from gpu_cep.engine.row_patterns.pieces import is_cut, short_pieces
+from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
 from gpu_cep.engine.row_patterns.skipping import skip_to
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_kernels.device.interface import Array, Device, to_device
-from gpu_cep_kernels.row_patterns.matches import Chains, Trail, carry_row_matches, cross_row_matches, find_row_matches
-from gpu_cep_kernels.row_patterns.reach import carry_reach, cross_reach, mark_reach
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, SkipTo
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.primitives import any_set
+from gpu_cep_kernels.row_patterns.matches import (
+    Chains,
+    Trail,
+    carry_row_matches,
+    cross_row_matches,
+    find_limited_matches,
+    find_row_matches,
+)
+from gpu_cep_kernels.row_patterns.tables import UNENDED, UNMATCHED, Pieces, Reach, SkipTo
 
-# Rows of a piece.
-_ROWS = 256
+# Rows of a piece, and the most rows of a match that a thread follows in a window.
+_ROWS, _MOST_STEPS = 256, 1 << 10
 # Rows that int32 can number.
 _MOST_ROWS = 1 << 31
 # Bytes per row beside its label and word: its match's length, its state and where that leads; of a match its first row, its length,
 # and scratch. Where matches are taken apart also its last row, hops over blocks of six sizes, and what is taken.
 _ROW, _APART = 4 + 2 * 4 + 8 + 4 + 8, 4 + 6 * 4 + 8 + 4
+# Bytes per row where there are windows: its time, whether it has none, and the end of its window; and of each state the earliest end.
+_WINDOW, _EARLIEST = 8 + 1 + 8, 4
 # Bytes per piece: its borders, and what is known of its search; where pieces are cut, also what leads to its borders.
 _PIECE, _BORDER = 3 * 8 + 3 * 8, 3 * 8
 # Bytes per state at a border beside its word: the end to which it leads, twice.
@@ -46,15 +58,15 @@ _STATE = 2 * 4
 
 
 class FoundRows(NamedTuple):
-    """Hold the first row and the length of each match that is taken, and from which states a match can end, on the host."""
+    """Hold the first row and the length of each match that is taken; `find_reach` says from which states a match can end, on the host."""
 
     firsts: Indices
     lengths: Lengths
-    reach: Reach
+    find_reach: Callable[[], Reach]
 
 
-def find_on_device(beside: RowsBeside, profile: Profile) -> FoundRows | None:
-    """Label rows, one at least, and find their matches; None, with nothing done, if the card has no room for that.
+def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | None:
+    """Label rows, one at least, and find their matches; None if the card has no room for that, or a match in a window is too long.
 
     Raises
     ------
@@ -65,24 +77,25 @@ def find_on_device(beside: RowsBeside, profile: Profile) -> FoundRows | None:
     """
     with telling_why():
         device = require_device()
-        return in_smaller_pieces(device, memory_of(device, beside.plan.labels), lambda memory: _find(beside, device, memory, profile))
+        memory = memory_of(device, beside.plan.labels)
+        return in_smaller_pieces(device, memory, lambda memory: _find(beside, device, memory, threads, profile))
 
 
-def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Profile) -> FoundRows | None:
+def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int, profile: Profile) -> FoundRows | None:
     """Return the matches, if `memory` holds what finding them takes."""
     pieces = short_pieces(beside.ordered.offsets, _ROWS)
-    rows, states = len(beside.ordered), len(beside.plan.automaton.variable)
-    if rows >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces), rows):
+    if len(beside.ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces), len(beside.ordered)):
         return None
     with profile.stage("labels"):
-        labels = labels_on_card(beside, device, memory)
-    search = _Search(device, pieces, to_device(device, pieces), rows, states)
+        search = CardSearch.over(beside, labels_on_card(beside, device, memory), pieces, device)
     with profile.stage("reach"):
-        words = search.mark_reach(labels, reach_tables(beside.plan.automaton, labels.dtype))
+        reach = reach_on_card(search, beside)
     with profile.stage("matching"):
-        firsts, lengths = search.find(beside, words)
-        reach = _reach_of(device.download(words))
-        return FoundRows(device.download(firsts), device.download(lengths), reach)
+        ends = _limited_lengths(search, reach) if reach.limits.size else _lengths(search, reach)
+        if reach.limits.size and any_set(ends == UNENDED):
+            return None
+        firsts, lengths = _taken(device, ends, apart=skip_to(beside.plan) == SkipTo.PAST_LAST_ROW)
+        return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside, threads))
 
 
 def _bytes_of_search(plan: RowPlan, pieces: Pieces) -> int:
@@ -90,78 +103,58 @@ def _bytes_of_search(plan: RowPlan, pieces: Pieces) -> int:
     rows, states = int(pieces.offsets[-1]), len(plan.automaton.variable)
     word = bytes_of_word(states)
     row = _ROW + word + (0 if skip_to(plan) == SkipTo.NEXT_ROW else _APART)
+    row += 0 if plan.bound.window is None else _WINDOW + states * _EARLIEST
     piece = _PIECE + (_BORDER + states * (word + _STATE) if is_cut(pieces) else 0)
     return rows * row + len(pieces.begins) * piece
 
 
-def _reach_of(words: Any, xp: Any = np) -> Reach:
-    """Return what words say where there are no windows; `xp` has their arrays."""
-    return Reach(words, xp.empty((0, 0), np.int32), xp.empty(0, np.int64))
+def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads: int) -> Callable[[], Reach]:
+    """Return a function that returns the reach on the host.
+
+    That of windows has a number for each row and state: in place of them labels come back, from which the host finds it if it is asked for.
+    """
+    download = search.device.download
+    if not reach.limits.size:
+        return partial(reach_of, download(reach.words))
+    plan, columns, ordered, pieces = beside.plan, beside.columns, beside.ordered, beside.pieces
+    return partial(find_reach, plan, columns, ordered, pieces, download(search.labels), automaton_table(plan), threads)
 
 
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """A search over so many `rows` by an automaton of so many `states`, in pieces, which the card has as `held`."""
+def _taken(device: Device, ends: Array, *, apart: bool) -> tuple[Array, Array]:
+    """Return the first rows and the lengths of the matches that are taken, given the length of the one that begins at each row."""
+    xp = device.xp
+    firsts = xp.flatnonzero(ends != UNMATCHED)
+    lengths = ends[firsts]
+    if not apart or not firsts.size:
+        return firsts, lengths
+    # behind a match without rows, the next one may begin at the next row
+    last = (firsts + xp.maximum(lengths, 1) - 1).astype(np.int32)
+    taken = taken_apart(device, firsts, last)
+    return firsts[taken], lengths[taken]
 
-    device: Device
-    pieces: Pieces
-    held: Pieces
-    rows: int
-    states: int
 
-    def mark_reach(self, labels: Array, tables: ReachTables) -> Array:
-        """Return the words from whose states a match can end, [row, 0]."""
-        xp, size, kind = self.device.xp, len(self.pieces.begins), tables.fits.dtype
-        words = xp.empty((self.rows, 1), kind)
-        fits, before = to_device(self.device, (tables.fits, tables.before))
+def _limited_lengths(search: CardSearch, reach: Reach) -> Array:
+    """Return the length of the match that begins at each row, or UNMATCHED; UNENDED where it is too long for a thread."""
+    device = search.device
+    lengths = device.xp.empty(search.labels.size, np.int32)
+    size = len(search.pieces.begins) * _ROWS
+    device.launch(find_limited_matches, size, _ROWS, search.held, search.automaton, reach, _MOST_STEPS, lengths)
+    return lengths
 
-        def mark(behind: Array) -> None:
-            self.device.launch(mark_reach, size, self.held, labels, fits, before, tables.accepts, tables.ends, behind, words)
 
-        mark(xp.empty(0, kind))
-        if is_cut(self.pieces):
-            behind = self._reach_behind(labels, tables, (fits, before), words)
-            if behind.any():
-                mark(self.device.upload(behind))
-        return words
-
-    def _reach_behind(self, labels: Array, tables: ReachTables, held: tuple[Array, Array], words: Array) -> npt.NDArray[Any]:
-        """Return the states that can map the row behind each piece, given the words as if no match went on there."""
-        device, size = self.device, len(self.pieces.begins)
-        crossed = device.xp.empty((size, self.states), words.dtype)
-        device.launch(cross_reach, crossed.size, self.held, labels, *held, tables.accepts, words, crossed)
-        behind = np.zeros(size, words.dtype)
-        reached = words.reshape(-1)[self.held.offsets[:-1]]
-        carry_reach(self.pieces, device.download(reached), device.download(crossed), behind)
-        return behind
-
-    def find(self, beside: RowsBeside, words: Array) -> tuple[Array, Array]:
-        """Return the first rows and the lengths of the matches that are taken."""
-        device, xp = self.device, self.device.xp
-        found = self._lengths(beside, words)
-        firsts = xp.flatnonzero(found != UNMATCHED)
-        lengths = found[firsts]
-        if skip_to(beside.plan) == SkipTo.NEXT_ROW or not firsts.size:
-            return firsts, lengths
-        # behind a match without rows, the next one may begin at the next row
-        last = (firsts + xp.maximum(lengths, 1) - 1).astype(np.int32)
-        taken = taken_apart(device, firsts, last)
-        return firsts[taken], lengths[taken]
-
-    def _lengths(self, beside: RowsBeside, words: Array) -> Array:
-        """Return the length of the match that begins at each row, or UNMATCHED."""
-        device, xp, size = self.device, self.device.xp, len(self.pieces.begins)
-        automaton = to_device(device, automaton_table(beside.plan))
-        reach = _reach_of(words, xp)
-        ends = np.empty((0, 0), np.int32)
-        if is_cut(self.pieces):
-            crossed = xp.empty((size, self.states), np.int32)
-            device.launch(cross_row_matches, crossed.size, self.held, automaton, reach, crossed)
-            ends = np.zeros(crossed.shape, np.int32)
-            carry_row_matches(self.pieces, device.download(crossed), ends)
-        lengths = xp.full(self.rows, UNMATCHED, np.int32)
-        trail = Trail(xp.full(self.rows, -1, np.int32), xp.empty(self.rows, np.int32), device.upload(ends))
-        faults, looks, left = xp.full(size, -1, np.int64), xp.empty(size, np.int64), xp.empty(size, np.int64)
-        chains = Chains(faults, looks, left, xp.empty(0, np.bool_))
-        device.launch(find_row_matches, size, self.held, automaton, reach, int(SkipTo.NEXT_ROW), lengths, chains, trail)
-        return lengths
+def _lengths(search: CardSearch, reach: Reach) -> Array:
+    """Return the same where there are no windows; all are found."""
+    device, xp, size = search.device, search.device.xp, len(search.pieces.begins)
+    ends = np.empty((0, 0), np.int32)
+    if is_cut(search.pieces):
+        crossed = xp.empty((size, search.states), np.int32)
+        device.launch(cross_row_matches, crossed.size, search.held, search.automaton, reach, crossed)
+        ends = np.zeros(crossed.shape, np.int32)
+        carry_row_matches(search.pieces, device.download(crossed), ends)
+    rows = search.labels.size
+    lengths = xp.full(rows, UNMATCHED, np.int32)
+    trail = Trail(xp.full(rows, -1, np.int32), xp.empty(rows, np.int32), device.upload(ends))
+    faults, looks, left = xp.full(size, -1, np.int64), xp.empty(size, np.int64), xp.empty(size, np.int64)
+    chains = Chains(faults, looks, left, xp.empty(0, np.bool_))
+    search.launch(find_row_matches, search.automaton, reach, int(SkipTo.NEXT_ROW), lengths, chains, trail)
+    return lengths

@@ -121,10 +121,11 @@ def known_states(states: States) -> Callable[[RowMatches], States]:
     return lambda matches: states
 
 
-def followed_states(automaton: RowAutomatonTable, reach: Reach, threads: int) -> Callable[[RowMatches], States]:
+def followed_states(automaton: RowAutomatonTable, find_reach: Callable[[], Reach], threads: int) -> Callable[[RowMatches], States]:
     """Return a function that finds the states of rows again: behind each the preferred one from which a match can end."""
 
     def find(matches: RowMatches) -> States:
+        reach = find_reach()
         states = np.empty(matches.places[-1], np.int32)
         begins, ends = matches.partitions.begins, matches.partitions.ends
         limits = reach.limits[matches.firsts] if reach.limits.size else ends - 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -42,7 +44,7 @@ def find_matches(
     profile = UNREAD if profile is None else profile
     pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
     if plan.labels.settings.engine == "gpu" and len(ordered) and not left_to_cpu(plan):
-        found = find_on_device(RowsBeside(plan, columns, ordered, pieces), profile)
+        found = find_on_device(RowsBeside(plan, columns, ordered, pieces), threads, profile)
         if found is not None:
             return _matches_on_card(plan, ordered, found, automaton, threads)
         profile.add("left", len(ordered))
@@ -75,14 +77,16 @@ def find_certain_matches(
 
 def _matches_on_card(plan: RowPlan, ordered: OrderedRows, found: FoundRows, automaton: RowAutomatonTable, threads: int) -> RowMatches:
     """Return the matches that a card found; the states of their rows are found when they are asked for."""
+    find_reach = cache(found.find_reach)
 
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
         lengths = np.full(len(ordered), UNMATCHED, np.int32)
         lengths[found.firsts] = found.lengths
-        return _shared_rows(ordered, lengths, automaton, found.reach, members, threads)
+        return _shared_rows(ordered, lengths, automaton, find_reach(), members, threads)
 
-    states = followed_states(automaton, found.reach, threads)
-    return matches_at(ordered, found.firsts, found.lengths, states, rows_of if skip_to(plan) == SkipTo.NEXT_ROW else None)
+    shared = skip_to(plan) == SkipTo.NEXT_ROW and plan.bound.window is None
+    states = followed_states(automaton, find_reach, threads)
+    return matches_at(ordered, found.firsts, found.lengths, states, rows_of if shared else None)
 
 
 def _read_off(
@@ -111,7 +115,7 @@ def _read_off(
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
         return _shared_rows(ordered, lengths, automaton, reach, members, threads)
 
-    matches = matches_of(ordered, lengths, followed_states(automaton, reach, threads), rows_of if shared else None)
+    matches = matches_of(ordered, lengths, followed_states(automaton, lambda: reach, threads), rows_of if shared else None)
     failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
         raise target_fault(plan, columns, ordered, automaton, matches, int(chains.faults[failed[0]]))

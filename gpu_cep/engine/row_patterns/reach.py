@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,8 @@ def find_reach(
     parts = stream_slices(pieces.offsets, threads)
     if plan.bound.window is not None:
         earliest = np.empty((len(ordered), len(automaton.ends)), np.int32)
-        spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, opened is not None, earliest), parts, threads)
+        none = earliest[:0]
+        spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, opened is not None, none, earliest), parts, threads)
         if is_cut(pieces):
             mend_earliest_ends(pieces, labels, automaton, earliest)
         limits = _limits(plan, columns, ordered, pieces, labels, threads)
@@ -80,19 +81,35 @@ def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: 
         rows = min(window.events, len(ordered))
         spread(lambda span: limit_by_rows(*span, pieces, rows, limits), parts, threads)
         return limits
+    clock, starting = window_clock(plan, columns, ordered), starting_label(plan, labels.dtype)
+    spread(lambda span: limit_by_times(*span, pieces, labels, starting, *clock, limits), parts, threads)
+    return limits
+
+
+def starting_label(plan: RowPlan, label: np.dtype[Any]) -> Any:
+    """Return the label of all variables to which the first row of a match may be mapped."""
+    starts = {*plan.automaton.starts_first, *plan.automaton.starts_later} - {ACCEPT}
+    return label.type(sum(1 << variable for variable in {plan.automaton.variable[q] for q in starts}))
+
+
+class WindowClock(NamedTuple):
+    """Hold the times of the ordered rows, where they are missing (empty: nowhere), and the length of a window."""
+
+    times: Any
+    missing: npt.NDArray[np.bool_]
+    length: Any
+
+
+def window_clock(plan: RowPlan, columns: EventColumns, ordered: OrderedRows) -> WindowClock:
+    """Return the clock of a window of time.
+
+    Times are float64, or uint64 whose differences are right also where those of int64 overflow.
+    """
+    window = plan.bound.window
     assert isinstance(window, TimeWindow), "a window has a length"
     column = plan.bound.order_by[0].column
     times, nulls = ordered.take(columns.values(column)), columns.null_mask(column)
     missing = np.empty(0, np.bool_) if nulls is None else ordered.take(nulls)
-    clock, length = _clock(times, window.length)
-    starts = {*plan.automaton.starts_first, *plan.automaton.starts_later} - {ACCEPT}
-    starting = labels.dtype.type(sum(1 << variable for variable in {plan.automaton.variable[q] for q in starts}))
-    spread(lambda span: limit_by_times(*span, pieces, labels, starting, clock, missing, length, limits), parts, threads)
-    return limits
-
-
-def _clock(times: Any, length: int | float) -> tuple[Any, Any]:
-    """Return times as float64, or as uint64 whose differences are right also where those of int64 overflow, and the length."""
     if times.dtype.kind == "f":
-        return times.astype(np.float64, copy=False), np.float64(length)
-    return times.astype(np.int64, copy=False).view(np.uint64), np.uint64(length)
+        return WindowClock(times.astype(np.float64, copy=False), missing, np.float64(window.length))
+    return WindowClock(times.astype(np.int64, copy=False).view(np.uint64), missing, np.uint64(window.length))

@@ -34,7 +34,7 @@ def walk_matches(search: Search, columns: EventColumns) -> RowMatches:
         spread(lambda part: _walk(search, runs, part, columns), parts, search.threads)
     finally:
         search.account.closed = True
-    states = followed_states(search.automaton, search.reach, search.threads)
+    states = followed_states(search.automaton, lambda: search.reach, search.threads)
     return replace(matches_of(search.ordered, search.lengths, states), steps=search.account.steps)
 
 
@@ -55,6 +55,6 @@ def _walk(search: Search, runs: RunTable, part: tuple[int, int], columns: EventC
     if outcome == Outcome.FAILED:
         raise EventError(failure_at(search, int(numbers[WalkNumber.STATE]), int(numbers[WalkNumber.ROW]), columns))
     if outcome == Outcome.NO_TARGET:
-        states = followed_states(search.automaton, search.reach, 1)
+        states = followed_states(search.automaton, lambda: search.reach, 1)
         matches = matches_of(search.ordered, lengths_of(search, part), states)
         raise target_fault(search.plan, columns, search.ordered, search.automaton, matches, int(numbers[WalkNumber.START]))

@@ -19,8 +19,6 @@ def _reasons(plan: RowPlan) -> Iterator[str]:
     bound, states = plan.bound, len(plan.automaton.variable)
     if plan.search is not None:
         yield "conditions read the match"
-    if bound.window is not None:
-        yield "WITHIN bounds them"
     if bound.skip is not None:
         yield "AFTER MATCH SKIP leads to a variable"
     if not 0 < states <= MOST_STATES:

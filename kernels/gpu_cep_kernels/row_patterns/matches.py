@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
 from gpu_cep_kernels.row_patterns.tables import (
     ACCEPT,
+    NOWHERE,
+    UNENDED,
     UNMATCHED,
     Pieces,
     Reach,
@@ -144,6 +146,32 @@ def cross_row_matches(low: int, high: int, pieces: Pieces, automaton: RowAutomat
                 state = next_state(state, row, limit, automaton, reach) if row <= limit else ACCEPT
             found = row if state < 0 else -1 - state
         crossed[p, i % states] = found
+
+
+@kernel(writes=("lengths",))
+def find_limited_matches(
+    low: int, high: int, rows: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, most_steps: int, lengths: Any
+) -> None:  # fmt: skip
+    """``lengths[r]``: how many rows the match has that begins in row r; UNMATCHED where none begins. There are windows.
+
+    It is UNENDED where a match has more than `most_steps` rows. An index of [low, high) is one of a piece with one of `rows`
+    places, of which the piece may have fewer.
+    """
+    for i in range(low, high):
+        p = i // rows
+        start = pieces.offsets[p] + i % rows
+        if start < pieces.offsets[p + 1]:
+            limit, row = reach.limits[start], start
+            state = next_state(first_source(start, pieces.begins[p], automaton), start, limit, automaton, reach)
+            length = UNMATCHED if state == NOWHERE else 0
+            while state >= 0:
+                row += 1
+                length = row - start
+                # at the last row of its window a match ends
+                state = next_state(state, row, limit, automaton, reach) if row <= limit else ACCEPT
+                if state >= 0 and length >= most_steps:
+                    state, length = ACCEPT, UNENDED
+            lengths[start] = length
 
 
 @sequential(writes=("ends",))

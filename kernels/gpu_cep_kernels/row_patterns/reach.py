@@ -165,11 +165,12 @@ def mend_wide_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts
 
 @rule
 def _find_earliest_ends_of_row(
-    r: int, last: bool, follows: bool, opened: bool, labels: Any, automaton: RowAutomatonTable, earliest: Any
+    r: int, last: bool, follows: bool, opened: bool, labels: Any, automaton: RowAutomatonTable, later: Any, earliest: Any
 ) -> bool:  # fmt: skip
     """Set the earliest ends of row r, which may be the last one of its partition; return whether they change.
 
-    Without `follows` no match goes on behind it; if it is `opened`, rows that are not known yet may do so, with any variable.
+    ``later[q]`` is the earliest end if state q maps the row behind it. Without `follows` no match goes on there; if it is
+    `opened`, rows that are not known yet may do so, with any variable.
     """
     changed = False
     for q in range(automaton.ends.size):
@@ -183,7 +184,7 @@ def _find_earliest_ends_of_row(
                     if move < 0:
                         found = r
                     elif follows:
-                        found = min(found, earliest[r + 1, move])
+                        found = min(found, later[move])
                     elif opened:
                         found = min(found, r + 1)
         changed = changed or earliest[r, q] != found
@@ -193,17 +194,19 @@ def _find_earliest_ends_of_row(
 
 @kernel(writes=("earliest",))
 def find_earliest_ends(
-    low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, opened: bool, earliest: Any
+    low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, opened: bool, behind: Any, earliest: Any
 ) -> None:  # fmt: skip
     """``earliest[r, q]``: the first row at which a match can end, if state q maps row r; NEVER if there is none.
 
-    If partitions are `opened`, rows that are not known yet may come behind them.
+    If partitions are `opened`, rows that are not known yet may come behind them. ``behind[p, q]`` is the same of the row
+    behind piece p in its partition; empty: no match goes on there.
     """
     for p in range(low, high):
-        end = pieces.offsets[p + 1]
-        for r in range(end - 1, pieces.offsets[p] - 1, -1):
-            last = r == pieces.ends[p] - 1 and not opened
-            _find_earliest_ends_of_row(r, last, r < end - 1, opened, labels, automaton, earliest)
+        r = pieces.offsets[p + 1] - 1
+        last, carried = r == pieces.ends[p] - 1 and not opened, behind.size > 0
+        _find_earliest_ends_of_row(r, last, carried, opened, labels, automaton, behind[p] if carried else earliest[r], earliest)
+        for before in range(r - 1, pieces.offsets[p] - 1, -1):
+            _find_earliest_ends_of_row(before, False, True, opened, labels, automaton, earliest[before + 1], earliest)
 
 
 @sequential(writes=("earliest",))
@@ -214,9 +217,37 @@ def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable
         r = pieces.offsets[p + 1] - 1 if pieces.offsets[p + 1] < pieces.ends[p] else -1
         while r >= pieces.offsets[p]:
             looked += 1
-            changed = _find_earliest_ends_of_row(r, False, True, False, labels, automaton, earliest)
+            changed = _find_earliest_ends_of_row(r, False, True, False, labels, automaton, earliest[r + 1], earliest)
             r = r - 1 if changed else -1
     return looked
+
+
+@sequential(writes=("behind",))
+def carry_earliest_ends(pieces: Pieces, firsts: Any, crossed: Any, behind: Any) -> None:
+    """``behind[p, q]``: the earliest end of a match in which state q maps the row behind piece p; given as NEVER.
+
+    ``firsts[p, q]`` is that of the piece's first row if no match goes on behind it. `crossed` (:func:`cross_reach`) says which
+    states of that row come with each one of the row behind the piece.
+    """
+    states = firsts.shape[1]
+    for p in range(pieces.begins.size - 1, 0, -1):
+        if pieces.offsets[p] > pieces.begins[p]:
+            for q in range(states):
+                behind[p - 1, q] = firsts[p, q]
+            for q in range(states):
+                end = behind[p, q]
+                word = np.uint64(crossed[p, q]) if end < NEVER else np.uint64(0)
+                while word != 0:
+                    first = lowest_bit(word)
+                    behind[p - 1, first] = min(behind[p - 1, first], end)
+                    word &= word - np.uint64(1)
+
+
+@rule
+def _in_window(r: int, other: int, times: Any, missing: Any, length: Any) -> bool:
+    """Return whether a row, r or a later one, has a time at most `length` after that of row r."""
+    known = missing.size == 0 or not (missing[r] or missing[other])
+    return known and times[other] - times[r] <= length
 
 
 @kernel(writes=("limits",))
@@ -230,12 +261,21 @@ def limit_by_times(
     """
     for p in range(low, high):
         end = pieces.ends[p]
-        last = pieces.offsets[p]
+        last, sought = pieces.offsets[p], False
         for r in range(pieces.offsets[p], pieces.offsets[p + 1]):
             limits[r] = r - 1
             if labels[r] & starting:
-                last = max(last, r)
-                while last < end and (missing.size == 0 or not (missing[r] or missing[last])) and times[last] - times[r] <= length:
+                last, step = max(last, r), 1
+                # the first window is sought by steps that double, as it may hold many pieces
+                while not sought and last + step <= end and _in_window(r, last + step - 1, times, missing, length):
+                    last += step
+                    step *= 2
+                while step > 1:
+                    step //= 2
+                    if last + step <= end and _in_window(r, last + step - 1, times, missing, length):
+                        last += step
+                sought = True
+                while last < end and _in_window(r, last, times, missing, length):
                     last += 1
                 limits[r] = last - 1
 

@@ -19,6 +19,9 @@ ACCEPT, NOWHERE = -1, -2
 UNMATCHED = -1
 """The length of the match that begins at a row where none does."""
 
+UNENDED = -2
+"""The length of a match of which it is not known yet where it ends."""
+
 NEVER = 2**31 - 1
 """The row at which nothing is accepted."""
 

@@ -148,7 +148,7 @@ def test_events_of_candidate_windows_make_no_detour():
     assert columns * size < found.up < columns * size + 4_096
 
 
-@pytest.mark.parametrize("name", ["V shape", "V shape, next row", "equal rows"])
+@pytest.mark.parametrize("name", ["V shape", "V shape, next row", "equal rows", "funnel"])
 def test_row_patterns_take_few_launches_and_waits(name):
     """They do not depend on the number of rows, nor on how long matches are."""
     require_modules("cupy")

@@ -24,33 +24,31 @@ from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
 # The questions whose matches are left to the CPU, and why.
 LEFT = {
-    "funnel": "WITHIN bounds them",
     "permutation of five": "the pattern has 80 states, not 1 to 64",
     **{question.name: "conditions read the match" for question in QUESTIONS if not question.labels},
 }
 
 
 @contextmanager
-def device(seed: int = 3, rows: int = 256, bits: int = 6) -> Iterator[None]:
+def device(seed: int = 3, rows: int = 256, bits: int = 6, steps: int = 1_000) -> Iterator[None]:
     opened = SpoiltDevice(cupy_if_installed(), seed)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
-        patch.object(device_matches, "_ROWS", rows),
+        patch.multiple(device_matches, _ROWS=rows, _MOST_STEPS=steps),
         patch.object(disjoint_matches, "BITS", bits),
     ):
         yield
 
 
 def found_on_card(drawn: Drawn) -> Drawn:
-    """The same without a window, and without a variable to skip to."""
-    text = re.sub(r"SKIP TO (FIRST|LAST) \w+", "SKIP TO NEXT ROW", drawn.clauses)
-    return replace(drawn, clauses=re.sub(r"WITHIN \d( EVENTS)?", "", text))
+    """The same without a variable to skip to."""
+    return replace(drawn, clauses=re.sub(r"SKIP TO (FIRST|LAST) \w+", "SKIP TO NEXT ROW", drawn.clauses))
 
 
-@given(clauses(ALONE * 2 + BESIDE).map(found_on_card), st.integers(0, 2**32), st.integers(1, 7), st.integers(1, 2))
+@given(clauses(ALONE * 2 + BESIDE).map(found_on_card), st.integers(0, 2**32), *3 * [st.integers(1, 7)])
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int) -> None:
-    with device(seed, rows, bits):
+def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int, steps: int) -> None:
+    with device(seed, rows, bits, steps):
         check(drawn, engine="gpu")
 
 
@@ -77,6 +75,38 @@ def test_without_room_the_cpu_finds_the_matches() -> None:
         found = cep.match(table, text, engine="gpu", gpu_memory=400_000, profile=profile)
     assert found.equals(cep.match(table, text, engine="cpu"))
     assert profile.counts["left"] == 5_000
+
+
+def test_a_variable_to_skip_to_is_left_to_the_cpu() -> None:
+    text = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n AFTER MATCH SKIP TO LAST B PATTERN (A B+) DEFINE B AS kind = 'b')"
+    explained = str(cep.explain(rows_of(100, 1), text, engine="gpu"))
+    assert "engine     gpu labels the rows, cpu finds the matches: AFTER MATCH SKIP leads to a variable" in explained
+
+
+LONG = "MEASURES count(*) AS n PATTERN (A X* B) WITHIN {} DEFINE A AS kind = 'a', B AS kind = 'b'"
+
+
+@pytest.mark.parametrize(("within", "left"), [("40 EVENTS", False), ("41 EVENTS", True), ("120", True), ("40", False)])
+def test_windows_in_which_a_match_is_too_long_leave_the_rows_to_the_cpu(within: str, left: bool) -> None:
+    table, profile = rows_of(2_000, 3), cep.Profile()
+    text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {LONG.format(within)})"
+    with device(rows=5, steps=40):
+        found = cep.match(table, text, engine="gpu", profile=profile)
+    assert found.equals(cep.match(table, text, engine="cpu"))
+    assert found.num_rows > 20
+    assert profile.counts.get("left") == (2_000 if left else None)
+
+
+@pytest.mark.parametrize("measure", ["count(*) AS n", "LAST(A.ts) AS t"])
+@pytest.mark.parametrize("within", ["3 EVENTS", "700 EVENTS", "0", "9", "1500"])
+def test_windows_may_hold_many_pieces(within: str, measure: str) -> None:
+    table = rows_of(2_000, 3).append_column("part", pa.array(np.arange(2_000) % 300 // 100))
+    clauses = LONG.format(within).replace("A X* B", "(A | B)+ X{2,}? B?").replace("count(*) AS n", measure)
+    for skip in ("PAST LAST ROW", "TO NEXT ROW"):
+        text = f"MATCH_RECOGNIZE (PARTITION BY part ORDER BY ts {clauses.replace('PATTERN', f'AFTER MATCH SKIP {skip} PATTERN')})"
+        with device(rows=7):
+            found = cep.match(table, text, engine="gpu")
+        assert found.equals(cep.match(table, text, engine="cpu"))
 
 
 def test_pieces_are_those_of_partitions() -> None:

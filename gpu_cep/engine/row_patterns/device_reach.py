@@ -1,0 +1,132 @@
+"""Find on a card from which states a match can still end, row by row, and where windows end; pieces of partitions side by side.
+
+A piece is gone through as if no match went on behind it, then for each state that could map the row behind it. The host
+carries what that says from piece to piece. A second pass knows what is behind its piece.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_cep.analysis.bound import CountWindow
+from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, reach_tables
+from gpu_cep.engine.row_patterns.pieces import is_cut
+from gpu_cep.engine.row_patterns.reach import starting_label, window_clock
+from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
+from gpu_cep_kernels.compile.jit import Kernel
+from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
+from gpu_cep_kernels.row_patterns.reach import (
+    carry_earliest_ends,
+    carry_reach,
+    cross_reach,
+    find_earliest_ends,
+    limit_by_rows,
+    limit_by_times,
+    mark_reach,
+)
+from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, Reach, RowAutomatonTable
+
+
+@dataclass(frozen=True, slots=True)
+class CardSearch:
+    """What a search on a card reads: the pieces, also as they are `held` there, the labels of all rows, and the automaton."""
+
+    device: Device
+    pieces: Pieces
+    held: Pieces
+    labels: Array
+    automaton: RowAutomatonTable
+    tables: ReachTables
+
+    @classmethod
+    def over(cls, beside: RowsBeside, labels: Array, pieces: Pieces, device: Device) -> CardSearch:
+        """Return a search over rows whose `labels` the card has."""
+        plan = beside.plan
+        given = pieces, automaton_table(plan), reach_tables(plan.automaton, labels.dtype)
+        held, automaton, tables = to_device(device, given)
+        return cls(device, pieces, held, labels, automaton, tables)
+
+    @property
+    def states(self) -> int:
+        """Return how many states the automaton has."""
+        return int(self.automaton.ends.size)
+
+    def launch(self, kernel: Kernel[Any, Any], *given: Any) -> None:
+        """Run a kernel over all pieces."""
+        self.device.launch(kernel, len(self.pieces.begins), self.held, *given)
+
+    def firsts(self, values: Array) -> HostArray:
+        """Return on the host what stands at the first row of each piece."""
+        return self.device.download(values[self.held.offsets[:-1]])
+
+
+def reach_on_card(search: CardSearch, beside: RowsBeside) -> Reach:
+    """Return from which states a match can still end, in arrays on the card, and with a window in which row."""
+    xp = search.device.xp
+    if beside.plan.bound.window is None:
+        return reach_of(_words(search), xp)
+    return Reach(xp.empty((0, 0), np.uint8), _earliest_ends(search), _limits(search, beside))
+
+
+def reach_of(words: Any, xp: Any = np) -> Reach:
+    """Return what words say where there are no windows; `xp` has their arrays."""
+    return Reach(words, xp.empty((0, 0), np.int32), xp.empty(0, np.int64))
+
+
+def _words(search: CardSearch) -> Array:
+    """Return the words of the states from which a match can end, [row, 0]."""
+    words, kind = _words_apart(search), search.tables.fits.dtype
+    if is_cut(search.pieces):
+        behind = np.zeros(len(search.pieces.begins), kind)
+        carry_reach(search.pieces, search.firsts(words.reshape(-1)), _crossed(search, words), behind)
+        if behind.any():
+            search.launch(mark_reach, search.labels, *search.tables, search.device.upload(behind), words)
+    return words
+
+
+def _words_apart(search: CardSearch) -> Array:
+    """Return the same as if no match went on behind a piece."""
+    xp, kind = search.device.xp, search.tables.fits.dtype
+    words = xp.empty((search.labels.size, 1), kind)
+    search.launch(mark_reach, search.labels, *search.tables, xp.empty(0, kind), words)
+    return words
+
+
+def _crossed(search: CardSearch, words: Array) -> HostArray:
+    """Return what :func:`cross_reach` writes, on the host; `words` are those of :func:`_words_apart`."""
+    fits, before, accepts, _ = search.tables
+    crossed = search.device.xp.empty((len(search.pieces.begins), search.states), words.dtype)
+    search.device.launch(cross_reach, crossed.size, search.held, search.labels, fits, before, accepts, words, crossed)
+    return search.device.download(crossed)
+
+
+def _earliest_ends(search: CardSearch) -> Array:
+    """Return the first row at which a match can end, [row, state]."""
+    xp = search.device.xp
+    earliest = xp.empty((search.labels.size, search.states), np.int32)
+    given = search.labels, search.automaton, False
+    search.launch(find_earliest_ends, *given, xp.empty((0, search.states), np.int32), earliest)
+    if is_cut(search.pieces):
+        behind: npt.NDArray[np.int32] = np.full((len(search.pieces.begins), search.states), NEVER, np.int32)
+        carry_earliest_ends(search.pieces, search.firsts(earliest), _crossed(search, _words_apart(search)), behind)
+        if (behind != NEVER).any():
+            search.launch(find_earliest_ends, *given, search.device.upload(behind), earliest)
+    return earliest
+
+
+def _limits(search: CardSearch, beside: RowsBeside) -> Array:
+    """Return the last row of the window that begins with each row, as the CPU does."""
+    device, plan, ordered = search.device, beside.plan, beside.ordered
+    limits = device.xp.empty(len(ordered), np.int64)
+    window = plan.bound.window
+    if isinstance(window, CountWindow):
+        search.launch(limit_by_rows, min(window.events, len(ordered)), limits)
+        return limits
+    times, missing, length = window_clock(plan, beside.columns, ordered)
+    starting = starting_label(plan, search.labels.dtype)
+    search.launch(limit_by_times, search.labels, starting, device.upload(times), device.upload(missing), length, limits)
+    return limits
