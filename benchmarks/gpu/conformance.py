@@ -23,6 +23,7 @@ from gpu_cep.plan.settings import PRUNING_STEPS
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.phase_one.tiles import GROUP, TILE
 from tests.drawn.queries import AFTER_MATCH, Case, cases, trend_cases, whole_language
+from tests.drawn.row_patterns import ALONE, BESIDE, clauses
 from tests.drawn.situations import situation_cases
 
 OUTPUTS = ("indices", "count")
@@ -272,6 +273,7 @@ KINDS: Mapping[str, st.SearchStrategy[Case]] = {
     "queries whose strategies differ": trend_cases(after_match=AFTER_MATCH),
     "random queries, single variables": cases(max_size=14, strategies=("skip_till_any_match",), quantifiers=("",)),
     "random queries over situations": situation_cases(),
+    "random row patterns": clauses(ALONE + 2 * BESIDE, most=40).map(lambda drawn: Case(f"MATCH_RECOGNIZE ({drawn.clauses})", drawn.table)),
 }
 ALGORITHMS = {"random queries, single variables": ("auto", "lazy_chain", "lazy_tree", "join_tree", "ses_automaton")}
 
@@ -309,6 +311,14 @@ def _random_rows(parts: Sequence[RandomCases]) -> Iterator[Finding]:
             yield fault(f"{kind}: none was compared in time")
 
 
+def _options(kind: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Return what is asked of a kind's cases; the clauses of row patterns say all themselves."""
+    if kind == "random row patterns":
+        return st.just({})
+    algorithms = st.sampled_from(ALGORITHMS.get(kind, ("auto",)))
+    return st.fixed_dictionaries({"prune": PRUNING, "output": st.sampled_from(OUTPUTS), "algorithm": algorithms})
+
+
 def _round(kind: str, number: int, size: int, deadline: Deadline, said: Counter[str]) -> list[Finding]:
     """Return a fault where the engines differ; `said` counts what both say."""
 
@@ -320,10 +330,10 @@ def _round(kind: str, number: int, size: int, deadline: Deadline, said: Counter[
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-    @given(KINDS[kind], PRUNING, st.sampled_from(OUTPUTS), st.sampled_from(ALGORITHMS.get(kind, ("auto",))))
-    def agree(case: Case, prune: bool | list[str], output: str, algorithm: str) -> None:
+    @given(KINDS[kind], _options(kind))
+    def agree(case: Case, options: dict[str, Any]) -> None:
         if not deadline.passed:
-            said[compare(case, prune=prune, output=output, algorithm=algorithm, max_steps=10**6)] += 1
+            said[compare(case, max_steps=10**6, **options)] += 1
 
     try:
         agree()

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from benchmarks.baselines.measure import OUTPUTS, Case, events_of, match_count, run_match
 from benchmarks.gpu.findings import Check, Deadline, Finding, fault, in_time, row
+from benchmarks.gpu.large_rows import compared_rows, large_rows
 from benchmarks.gpu.large_situations import compared, large_situations
 from benchmarks.gpu.phase_one import on_device, plan_of
 from benchmarks.workloads.questions import WORKLOADS, Workload
@@ -23,8 +24,8 @@ SIZES, QUICK_SIZES = (1_000_000, 10_000_000), (1_200,)
 # What every workload takes at least: less is refused, so that few events are never cut.
 LEAST_MEMORY = 1 << 20
 EVENTS_PER_STREAM = 100
-# Of the time, for interval patterns.
-SITUATIONS_SHARE = 0.25
+# Of the time, for interval patterns, and of what these leave, for row patterns.
+SITUATIONS_SHARE, ROWS_SHARE = 0.25, 0.2
 SEED = 2026
 
 
@@ -79,12 +80,14 @@ class LargeAgreement:
 
 
 def run(check: Check) -> Iterator[Finding]:
-    """Yield every interval pattern and every workload in every variation, the smallest size first."""
+    """Yield every interval pattern, row pattern and workload in every variation, the smallest size first."""
     sizes = QUICK_SIZES if check.quick else SIZES
     cases = [LargeCase(workload, variation, size) for size, variation, workload in product(sizes, VARIATIONS, WORKLOADS.values())]
     situations = large_situations(sizes)
     for_situations = check.until(Deadline.after(SITUATIONS_SHARE * check.deadline.left))
     yield from in_time(for_situations, {case.name: case for case in situations}, compared)
+    for_rows = check.until(Deadline.after(ROWS_SHARE * check.deadline.left))
+    yield from in_time(for_rows, {case.name: case for case in large_rows(sizes)}, compared_rows)
     yield from in_time(check, {case.name: case for case in cases}, partial(_compared, check.device))
 
 

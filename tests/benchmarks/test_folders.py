@@ -11,7 +11,8 @@ import benchmarks
 ROOT = Path(benchmarks.__file__).parent
 BELOW: dict[str, set[str]] = {"record": set(), "workloads": set(), "rules": set(), "baselines": {"workloads"}}
 BELOW |= {"row_patterns": {"record", "baselines"}}
-BELOW |= {folder: {"record", "workloads", "baselines"} for folder in ("spark", "papers", "gpu")}
+BELOW |= {folder: {"record", "workloads", "baselines"} for folder in ("spark", "papers")}
+BELOW |= {"gpu": {"record", "workloads", "baselines", "row_patterns"}}
 BELOW |= {"suite": {"record", "workloads", "baselines", "spark"}, "kinds": {"record", "workloads", "baselines"}}
 BELOW |= {"planner": {"record", "papers"}, "rivals": {"record", "workloads", "baselines", "spark", "kinds", "row_patterns"}}
 

@@ -121,8 +121,13 @@ def tables(draw: st.DrawFn, most: int = 9) -> pa.Table:
 
 
 @st.composite
-def clauses(draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READING, shapes: st.SearchStrategy[str] | None = None) -> Drawn:
-    """Draw a whole clause: all keys, measures, rows, skip modes and windows; `shapes` are the patterns, None for any."""
+def clauses(
+    draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READING, shapes: st.SearchStrategy[str] | None = None, most: int = 9
+) -> Drawn:
+    """Draw a whole clause: all keys, measures, rows, skip modes and windows; `shapes` are the patterns, None for any.
+
+    There are `most` rows at most.
+    """
     rows = draw(st.sampled_from(["", *(f"ALL ROWS PER MATCH {empty}" for empty in ("", "OMIT EMPTY MATCHES", "WITH UNMATCHED ROWS"))]))
     given = patterns if rows.endswith("UNMATCHED ROWS") else st.one_of(patterns, patterns, excluding)
     pattern = draw(given if shapes is None else shapes)
@@ -141,4 +146,4 @@ def clauses(draw: st.DrawFn, conditions: tuple[str, ...] = ALONE + BESIDE + READ
     windows = ["", "", "WITHIN 2 EVENTS", "WITHIN 4 EVENTS"]
     windows += ["WITHIN 1", "WITHIN 0"] if order in ("ORDER BY n", "ORDER BY o", "ORDER BY z, t", "ORDER BY o NULLS FIRST, n") else []
     window = draw(st.sampled_from(windows))
-    return Drawn(f"{partition} {order} MEASURES {named} {rows} {skip} PATTERN ({pattern}) {window} {subset} {define}", draw(tables()))
+    return Drawn(f"{partition} {order} MEASURES {named} {rows} {skip} PATTERN ({pattern}) {window} {subset} {define}", draw(tables(most)))

@@ -18,6 +18,7 @@ TABLES = {
     "Calls that compile",
     "Corners",
     "Random cases",
+    "Same row patterns",
     "Same situations",
     "Same tables",
     "Kernels with the CPU's outputs, bit for bit",
