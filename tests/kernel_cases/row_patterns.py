@@ -127,9 +127,10 @@ def _end_carrying(size: int, random: Random, slots: int) -> Call:
     return Call(1, (pieces, firsts, crossed, np.full_like(firsts, 2**31 - 1)))
 
 
-def _limited_finding(size: int, random: Random, slots: int) -> Call:
-    pieces, known = _reach(size, random, windows=True)
-    return Call(size * len(pieces.begins), (size, pieces, _AUTOMATON, known, 2, np.full(size, -1, np.int32)))
+def _limited_finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False) -> Call:
+    pieces, known = _reach(size, random, windows)
+    found = np.zeros((2, size), np.int32)
+    return Call(size * len(pieces.begins), (size, pieces, _AUTOMATON, known, int(to), 2, *found))
 
 
 def _end_mending(size: int, random: Random, slots: int) -> Call:
@@ -375,7 +376,7 @@ ROW_PATTERN_CASES: tuple[KernelCase, ...] = (
         {**_SKIPS, "windows": {"to": SkipTo.NEXT_ROW, "windows": True}, "choices": {"to": SkipTo.LAST, "choices": True}},
     ),
     *cases(matches.cross_row_matches, _match_crossing, {"": {}}),
-    *cases(matches.find_limited_matches, _limited_finding, {"": {}}),
+    *cases(matches.find_limited_matches, _limited_finding, {**_SKIPS, "windows": {"to": SkipTo.PAST_LAST_ROW, "windows": True}}),
     *cases(matches.carry_row_matches, _match_carrying, {"": {}}),
     *cases(matches.mend_row_matches, _match_mending, _SKIPS),
     *cases(matches.find_shared_rows, _sharing, {"": {}}),

@@ -47,8 +47,8 @@ DEVICE_ROWS = (
     Fault(
         "matches-that-overlap-are-taken-on-a-card",
         _DEVICE,
-        "if not apart or not firsts.size:",
-        "if True:",
+        "if to != SkipTo.NEXT_ROW and firsts.size:",
+        "if False:",
         _FOUND,
     ),
     Fault(
@@ -82,15 +82,22 @@ DEVICE_ROWS = (
     Fault(
         "windows-of-matches-on-a-card-end-with-partitions",
         _MATCHES,
-        "limit, row = reach.limits[start], start",
-        "limit, row = pieces.ends[p] - 1, start",
+        "limit, row, first, last = limit_of(start, pieces.ends[p], reach), start, -1, -1",
+        "limit, row, first, last = pieces.ends[p] - 1, start, -1, -1",
         _FOUND,
     ),
     Fault(
-        "a-card-skips-to-variables-as-to-the-next-row",
-        "gpu_cep/plan/row_patterns/on_card.py",
-        "if bound.skip is not None:",
-        "if False:",
+        "a-card-goes-on-where-the-search-may-not",
+        _DEVICE,
+        "None if any_set(targets <= firsts) else",
+        "None if any_set(targets < firsts) else",
+        _FOUND,
+    ),
+    Fault(
+        "rows-to-skip-to-are-those-behind-the-last-row",
+        _DEVICE,
+        "given = search.held, search.automaton, reach, to, _MOST_STEPS",
+        "given = search.held, search.automaton, reach, 0, _MOST_STEPS",
         _FOUND,
     ),
 )

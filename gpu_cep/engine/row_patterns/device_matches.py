@@ -3,7 +3,8 @@
 Partitions are cut into pieces of a few rows. Without windows a thread goes through a piece for each state that may stand at
 its border, and the host carries from piece to piece where matches end. Then each piece is gone through by itself. So a match
 takes no longer the more pieces it has, and no thread makes more steps than a piece has rows, times its states.
-In windows it depends on the first row where a match ends. A thread follows the match of one row there, for so many steps at most.
+In windows it depends on the first row where a match ends, and a variable to skip to on the whole match. There a thread follows the
+match of one row, for so many steps at most.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class FoundRows(NamedTuple):
 
 
 def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | None:
-    """Label rows, one at least, and find their matches; None if the card has no room for that, or a match in a window is too long.
+    """Label rows, one at least, and find their matches.
+
+    None: the card has no room for that, or a match that a thread follows is too long, or has no row to skip to.
 
     Raises
     ------
@@ -91,10 +94,15 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int
     with profile.stage("reach"):
         reach = reach_on_card(search, beside)
     with profile.stage("matching"):
-        ends = _limited_lengths(search, reach) if reach.limits.size else _lengths(search, reach)
-        if reach.limits.size and any_set(ends == UNENDED):
+        to = skip_to(beside.plan)
+        followed = bool(reach.limits.size) or to in (SkipTo.FIRST, SkipTo.LAST)
+        found = _followed(search, reach, to) if followed else _read_off(search, reach)
+        if found is None:
             return None
-        firsts, lengths = _taken(device, ends, apart=skip_to(beside.plan) == SkipTo.PAST_LAST_ROW)
+        firsts, lengths, last = found
+        if to != SkipTo.NEXT_ROW and firsts.size:
+            taken = taken_apart(device, firsts, last.astype(np.int32))
+            firsts, lengths = firsts[taken], lengths[taken]
         return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside, threads))
 
 
@@ -120,30 +128,34 @@ def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads:
     return partial(find_reach, plan, columns, ordered, pieces, download(search.labels), automaton_table(plan), threads)
 
 
-def _taken(device: Device, ends: Array, *, apart: bool) -> tuple[Array, Array]:
-    """Return the first rows and the lengths of the matches that are taken, given the length of the one that begins at each row."""
-    xp = device.xp
-    firsts = xp.flatnonzero(ends != UNMATCHED)
-    lengths = ends[firsts]
-    if not apart or not firsts.size:
-        return firsts, lengths
-    # behind a match without rows, the next one may begin at the next row
-    last = (firsts + xp.maximum(lengths, 1) - 1).astype(np.int32)
-    taken = taken_apart(device, firsts, last)
-    return firsts[taken], lengths[taken]
+def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, Array] | None:
+    """Return of the matches that begin at each row the first rows, the lengths, and the rows behind which the search goes on (`to`).
 
-
-def _limited_lengths(search: CardSearch, reach: Reach) -> Array:
-    """Return the length of the match that begins at each row, or UNMATCHED; UNENDED where it is too long for a thread."""
-    device = search.device
-    lengths = device.xp.empty(search.labels.size, np.int32)
+    None: a thread does not come to the end of one, or the search would not go on behind it.
+    """
+    device, xp, rows = search.device, search.device.xp, search.labels.size
+    lengths, targets = xp.empty(rows, np.int32), xp.empty(rows, np.int32)
     size = len(search.pieces.begins) * _ROWS
-    device.launch(find_limited_matches, size, _ROWS, search.held, search.automaton, reach, _MOST_STEPS, lengths)
-    return lengths
+    given = search.held, search.automaton, reach, to, _MOST_STEPS
+    device.launch(find_limited_matches, size, _ROWS, *given, lengths, targets)
+    if any_set(lengths == UNENDED):
+        return None
+    firsts = xp.flatnonzero(lengths != UNMATCHED)
+    targets = targets[firsts]
+    return None if any_set(targets <= firsts) else (firsts, lengths[firsts], targets - 1)
+
+
+def _read_off(search: CardSearch, reach: Reach) -> tuple[Array, Array, Array]:
+    """Return the same where there are no windows, and the search goes on behind the last row of a match."""
+    xp, found = search.device.xp, _lengths(search, reach)
+    firsts = xp.flatnonzero(found != UNMATCHED)
+    lengths = found[firsts]
+    # behind a match without rows, the next one may begin at the next row
+    return firsts, lengths, firsts + xp.maximum(lengths, 1) - 1
 
 
 def _lengths(search: CardSearch, reach: Reach) -> Array:
-    """Return the same where there are no windows; all are found."""
+    """Return the length of the match that begins at each row, or UNMATCHED, where there are no windows."""
     device, xp, size = search.device, search.device.xp, len(search.pieces.begins)
     ends = np.empty((0, 0), np.int32)
     if is_cut(search.pieces):

@@ -16,11 +16,9 @@ def left_to_cpu(plan: RowPlan) -> str:
 
 
 def _reasons(plan: RowPlan) -> Iterator[str]:
-    bound, states = plan.bound, len(plan.automaton.variable)
+    states = len(plan.automaton.variable)
     if plan.search is not None:
         yield "conditions read the match"
-    if bound.skip is not None:
-        yield "AFTER MATCH SKIP leads to a variable"
     if not 0 < states <= MOST_STATES:
         yield f"the pattern has {states:,} states, not 1 to {MOST_STATES}"
     if any(condition.program.calls for condition in plan.neighbours):

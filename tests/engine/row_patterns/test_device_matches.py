@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -15,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from benchmarks.row_patterns.questions import QUESTIONS, rows_of
+from benchmarks.row_patterns.questions import FALL_AND_RISE, QUESTIONS, rows_of
 from gpu_cep.engine.phase_one.device import disjoint_matches
 from gpu_cep.engine.row_patterns import device_matches
+from gpu_cep.errors import EventError
 from tests.drawn.row_patterns import ALONE, BESIDE, Drawn, clauses
 from tests.engine.row_patterns.test_answers import check
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
@@ -40,12 +39,7 @@ def device(seed: int = 3, rows: int = 256, bits: int = 6, steps: int = 1_000) ->
         yield
 
 
-def found_on_card(drawn: Drawn) -> Drawn:
-    """The same without a variable to skip to."""
-    return replace(drawn, clauses=re.sub(r"SKIP TO (FIRST|LAST) \w+", "SKIP TO NEXT ROW", drawn.clauses))
-
-
-@given(clauses(ALONE * 2 + BESIDE).map(found_on_card), st.integers(0, 2**32), *3 * [st.integers(1, 7)])
+@given(clauses(ALONE * 2 + BESIDE), st.integers(0, 2**32), *3 * [st.integers(1, 7)])
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int, steps: int) -> None:
     with device(seed, rows, bits, steps):
@@ -77,10 +71,22 @@ def test_without_room_the_cpu_finds_the_matches() -> None:
     assert profile.counts["left"] == 5_000
 
 
-def test_a_variable_to_skip_to_is_left_to_the_cpu() -> None:
-    text = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n AFTER MATCH SKIP TO LAST B PATTERN (A B+) DEFINE B AS kind = 'b')"
-    explained = str(cep.explain(rows_of(100, 1), text, engine="gpu"))
-    assert "engine     gpu labels the rows, cpu finds the matches: AFTER MATCH SKIP leads to a variable" in explained
+@pytest.mark.parametrize(("skip", "left"), [("TO LAST U", False), ("TO FIRST U", False), ("TO FIRST D", False), ("TO FIRST S", True)])
+def test_the_search_goes_on_at_rows_of_a_variable(skip: str, left: bool) -> None:
+    """Where a match would be found again, the CPU says so, if the search comes to it."""
+    table, profile = rows_of(2_000, 3), cep.Profile()
+    clauses = f"AFTER MATCH SKIP {skip} PATTERN (S D+ U+) {FALL_AND_RISE}"
+    text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts MEASURES FIRST(ts) AS t, count(*) AS n {clauses})"
+    answers: list[object] = []
+    for engine in ("cpu", "gpu"):
+        with device(rows=5):
+            try:
+                answers.append(cep.match(table, text, engine=engine, profile=profile).to_pydict())
+            except EventError as fault:
+                answers.append(str(fault))
+    assert answers[0] == answers[1]
+    assert isinstance(answers[0], str) == left
+    assert profile.counts.get("left") == (2_000 if left else None)
 
 
 LONG = "MEASURES count(*) AS n PATTERN (A X* B) WITHIN {} DEFINE A AS kind = 'a', B AS kind = 'b'"
