@@ -52,6 +52,7 @@ from gpu_cep_kernels.rules.conditions import conditions_hold
 from gpu_cep_kernels.rules.cut import begin_cut, is_cut_off, search_end
 from gpu_cep_kernels.rules.path import bind, count_match, earliest_place, is_match, unbind, write_if_taken
 from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, EventTable, MatchTable, PathState, PatternTable, Status, Strategy
+from gpu_cep_kernels.rules.walked import JudgedConditions, SearchingPath
 
 BEGIN, TAKE, REPORT, SEARCH, DONE = range(5)
 
@@ -92,7 +93,7 @@ def begin_run(start: int, events: EventTable, pattern: PatternTable, conditions:
     """Set the choices at the start event: the variables that may begin a match and whose properties and conditions it satisfies."""
     path.choice_event[0] = start
     left = 0
-    for k in range(_list_available(pattern, path)):
+    for k in range(list_available(pattern, path)):
         v = path.available[k]
         fits = events.occurrence[v, start] == start
         if fits and conditions.table.alone[v]:
@@ -104,7 +105,7 @@ def begin_run(start: int, events: EventTable, pattern: PatternTable, conditions:
 
 
 @rule
-def bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+def bind_next(depth: int, pattern: PatternTable, conditions: JudgedConditions, path: SearchingPath) -> None:
     """Bind the event at place `depth` to the last variable chosen for it that is left."""
     left = path.left[depth] - 1
     v = path.choices[depth, left]
@@ -117,13 +118,13 @@ def bind_next(depth: int, pattern: PatternTable, conditions: Conditions, path: E
 
 
 @rule
-def is_complete(path: EventPath) -> bool:
+def is_complete(path: SearchingPath) -> bool:
     """Return whether every variable binds its minimum."""
     return path.state[PathState.UNSATISFIED] == 0
 
 
 @rule
-def _list_available(pattern: PatternTable, path: EventPath) -> int:
+def list_available(pattern: PatternTable, path: SearchingPath) -> int:
     """Write to ``path.available`` the variables that may bind a further event; return how many.
 
     All before them have their minimum, none behind them is bound, and they are below their maximum.
@@ -211,7 +212,7 @@ def search_next(
     pattern, conditions = criteria.pattern, criteria.conditions
     jumps, dead_ends = shortcuts
     until = _search_end(end, strategy, path)
-    available = _list_available(pattern, path)
+    available = list_available(pattern, path)
     position = path.choice_event[depth]
     nearest = position
     left = 0
@@ -245,13 +246,13 @@ def search_next(
 
 
 @rule
-def _phase_after_binding(strategy: int, path: EventPath) -> int:
+def phase_after_binding(strategy: int, path: SearchingPath) -> int:
     """Return the phase that follows the binding of an event."""
     return REPORT if strategy == Strategy.ANY and is_complete(path) else SEARCH
 
 
 @rule
-def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -> int:
+def phase_after_choices(depth: int, end: int, strategy: int, path: SearchingPath) -> int:
     """Return the phase that follows once no choice is left at a place.
 
     It is SEARCH for a later event, TAKE to step back, or DONE at the start.
@@ -267,7 +268,7 @@ def _phase_after_choices(depth: int, end: int, strategy: int, path: EventPath) -
 
 
 @rule
-def _phase_after_search(depth: int, strategy: int, path: EventPath) -> int:
+def phase_after_search(depth: int, strategy: int, path: SearchingPath) -> int:
     """Return the phase that follows a search: REPORT a match, or TAKE a choice or a step back."""
     return REPORT if path.left[depth] == 0 and strategy != Strategy.ANY and is_complete(path) else TAKE
 
@@ -283,7 +284,7 @@ def _search_end(end: int, strategy: int, path: EventPath) -> int:
 
 
 @rule
-def step_back(depth: int, pattern: PatternTable, path: EventPath) -> None:
+def step_back(depth: int, pattern: PatternTable, path: SearchingPath) -> None:
     """Unbind the event at place `depth`, and keep there whether some choice behind it led to a match."""
     unbind(depth, pattern, path)
     path.led[depth] |= path.led[depth + 1]
@@ -328,9 +329,9 @@ def enumerate_matches(
         elif phase == TAKE and path.left[depth] > 0:
             bind_next(depth, pattern, conditions, path)
             depth += 1
-            phase = _phase_after_binding(strategy, path)
+            phase = phase_after_binding(strategy, path)
         elif phase == TAKE:
-            phase = _phase_after_choices(depth, end, strategy, path)
+            phase = phase_after_choices(depth, end, strategy, path)
             if phase == TAKE:
                 if strategy == Strategy.ROBUST and not path.led[depth]:
                     keep_dead_end(depth, end, events.after, pattern, path, dead_ends)
@@ -345,7 +346,7 @@ def enumerate_matches(
             phase = TAKE
         elif phase == SEARCH:
             if search_next(depth, end, strategy, limit, events, criteria, shortcuts, path):
-                phase = _phase_after_search(depth, strategy, path)
+                phase = phase_after_search(depth, strategy, path)
             if state[PathState.STEPS] > limit:
                 status = Status.STEPS_SPENT
         elif (

@@ -17,6 +17,7 @@ from gpu_cep_kernels.automaton.jumps import Jumps, jump, set_bounds
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.tables import Conditions, EventPath, EventTable, PathState, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
+from gpu_cep_kernels.rules.walked import SearchingPath, WalkedEvents
 
 # So many searches in a row without a match are no waste: looking ahead would take as long.
 SHORT = 16
@@ -58,7 +59,7 @@ def set_next_look(hopeful: bool, path: EventPath) -> None:
 
 
 @rule
-def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
+def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: SearchingPath) -> int:
     """Return the first place behind `position` where v may bind.
 
     The variables before it are taken to bind their events in ``path.earliest``.
@@ -70,7 +71,7 @@ def _earliest(v: int, position: int, after: Any, pattern: PatternTable, path: Ev
 
 
 @rule
-def can_complete(position: int, end: int, events: EventTable, pattern: PatternTable, path: EventPath) -> bool:
+def can_complete(position: int, end: int, events: WalkedEvents, pattern: PatternTable, path: SearchingPath) -> bool:
     """Return whether the variables still unbound can follow in the window, judged by labels alone."""
     true = True
     for place in range(pattern.order.size):

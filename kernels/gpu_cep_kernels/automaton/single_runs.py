@@ -29,7 +29,6 @@ from gpu_cep_kernels.rules.path import append, earliest_place, is_match, write_i
 from gpu_cep_kernels.rules.scalars import UNBOUNDED, bit
 from gpu_cep_kernels.rules.tables import (
     BY_PROGRAM,
-    Conditions,
     Criteria,
     EventPath,
     EventTable,
@@ -41,6 +40,7 @@ from gpu_cep_kernels.rules.tables import (
     Strategy,
     Words,
 )
+from gpu_cep_kernels.rules.walked import JudgedConditions, SearchingPath
 
 # The slot of the event that is about to be bound. Slot v is the first event of variable v, slot V + v its last one.
 CURRENT = -1
@@ -87,7 +87,7 @@ class Walk(NamedTuple):
 
 
 @rule
-def _place_of(slot: int, variables: int, path: EventPath) -> int:
+def _place_of(slot: int, variables: int, path: SearchingPath) -> int:
     """Return the place on the path that a slot stands for; −1 for the current event, which is also the first of its variable."""
     place = -1
     if slot >= variables:
@@ -98,14 +98,14 @@ def _place_of(slot: int, variables: int, path: EventPath) -> int:
 
 
 @rule
-def _row_of(slot: int, event: int, variables: int, base: int, path: EventPath) -> int:
+def _row_of(slot: int, event: int, variables: int, base: int, path: SearchingPath) -> int:
     """Return the row of the bank that a slot stands for."""
     place = _place_of(slot, variables, path)
     return base + (path.event[place] if place >= 0 else event)
 
 
 @rule
-def _judgement_holds(j: int, event: int, variables: int, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+def _judgement_holds(j: int, event: int, variables: int, conditions: JudgedConditions, judgements: Judgements, path: SearchingPath) -> bool:
     """Return whether the program of judgement j's condition says TRUE."""
     registers = path.registers
     begin = judgements.slot_first[j]
@@ -117,7 +117,7 @@ def _judgement_holds(j: int, event: int, variables: int, conditions: Conditions,
 
 
 @rule
-def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: EventPath) -> bool:
+def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: SearchingPath) -> bool:
     """Return whether judgement j is made now: the variables that it reads are bound, and those that it waits for bind no more."""
     when, waits = judgements.when[j], judgements.waits[j]
     due = (judgements.needed[j] & ~bound) == 0
@@ -129,7 +129,7 @@ def _is_due(j: int, v: int, bound: Any, judgements: Judgements, path: EventPath)
 
 
 @rule
-def _may_bind(v: int, event: int, bound: Any, conditions: Conditions, judgements: Judgements, path: EventPath) -> bool:
+def may_bind(v: int, event: int, bound: Any, conditions: JudgedConditions, judgements: Judgements, path: SearchingPath) -> bool:
     """Return whether all conditions hold that are decided if v binds `event`; `bound` is the mask of the bound variables."""
     table, bank, variables = conditions.table, conditions.bank, judgements.before.size
     true = True
@@ -263,7 +263,7 @@ def _walk_window(
         while nearest < until and found < 0:
             for k in range(available):
                 v = path.available[k]
-                if path.next_place[k] == nearest and _may_bind(v, nearest, bound, conditions, judgements, path):
+                if path.next_place[k] == nearest and may_bind(v, nearest, bound, conditions, judgements, path):
                     several = several or found >= 0
                     found = v
             if found < 0:

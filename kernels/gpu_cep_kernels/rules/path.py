@@ -14,12 +14,13 @@ from gpu_cep_kernels.rules.conditions import final_conditions_hold
 from gpu_cep_kernels.rules.cut import cut_search_off, cuts_searches, end_search, has_enough, may_be_taken
 from gpu_cep_kernels.rules.negation import is_ruled_out
 from gpu_cep_kernels.rules.running import accumulate
-from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, PatternTable
+from gpu_cep_kernels.rules.tables import Criteria, EventPath, MatchTable, PathState, PatternTable
 from gpu_cep_kernels.rules.ties import first_behind
+from gpu_cep_kernels.rules.walked import JudgedConditions, KeptMatches, SearchingPath
 
 
 @rule
-def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: EventPath) -> int:
+def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, path: SearchingPath) -> int:
     """Return the first event that v may bind by order: behind `position` and the events of the variables before v.
 
     The last event of each variable that precedes v immediately decides.
@@ -32,7 +33,7 @@ def earliest_place(v: int, position: int, after: Any, pattern: PatternTable, pat
 
 
 @rule
-def append(v: int, event: int, depth: int, conditions: Conditions, path: EventPath) -> None:
+def append(v: int, event: int, depth: int, conditions: JudgedConditions, path: SearchingPath) -> None:
     """Bind `event` to v at place `depth`, the end of the path, and update v's aggregates; leave ``path.blockers`` as it is."""
     path.event[depth] = event
     path.bound_to[depth] = v
@@ -45,7 +46,7 @@ def append(v: int, event: int, depth: int, conditions: Conditions, path: EventPa
 
 
 @rule
-def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: JudgedConditions, path: SearchingPath) -> None:
     """Bind `event` to v at place `depth`, the end of the path; update v's aggregates and ``path.blockers``."""
     append(v, event, depth, conditions, path)
     bound = path.bound[v]
@@ -53,7 +54,7 @@ def bind(v: int, event: int, depth: int, pattern: PatternTable, conditions: Cond
 
 
 @rule
-def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
+def unbind(depth: int, pattern: PatternTable, path: SearchingPath) -> None:
     """Remove the event at place `depth`, the last one of the path, from its variable's binding."""
     v = path.bound_to[depth]
     bound = path.bound[v]
@@ -63,7 +64,7 @@ def unbind(depth: int, pattern: PatternTable, path: EventPath) -> None:
 
 
 @rule
-def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: EventPath) -> None:
+def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: SearchingPath) -> None:
     """Update ``path.blockers``: v blocks those before it while bound, and those behind it below its minimum.
 
     `bound` is 1 if v has just become bound, −1 if it is no longer bound, else 0.
@@ -87,7 +88,7 @@ def is_match(depth: int, criteria: Criteria, path: EventPath) -> bool:
 
 
 @rule
-def write_match(w: int, matches: MatchTable, path: EventPath) -> None:
+def write_match(w: int, matches: KeptMatches, path: SearchingPath) -> None:
     """Append the path as a match of candidate w."""
     m, place = path.state[PathState.MATCHES], path.state[PathState.EVENTS]
     matches.starts[m] = w

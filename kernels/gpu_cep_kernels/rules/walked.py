@@ -1,8 +1,11 @@
-"""Say what a walk through single runs reads and writes; whoever walks may hold more."""
+"""Say what walks through single runs, and searches, read and write; whoever walks or searches may hold more."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from gpu_cep_kernels.rules.tables import (
     AggregateTable,
@@ -13,7 +16,11 @@ from gpu_cep_kernels.rules.tables import (
     Places,
     ProgramTable,
     Registers,
+    Variables,
 )
+
+# Numbers of events, places or variables, of either width.
+Numbers = npt.NDArray[np.signedinteger[Any]]
 
 
 class JudgedTable(ComparisonTable, Protocol):
@@ -87,3 +94,43 @@ class WrittenMatches(Protocol):
     def counts(self) -> Places: ...
     @property
     def events(self) -> Any: ...
+
+
+class KeptMatches(WrittenMatches, Protocol):
+    """Receive matches and where they start, as the fields of the same names of MatchTable."""
+
+    @property
+    def starts(self) -> Ints: ...
+
+
+class SearchingPath(JudgingPath, Protocol):
+    """Hold the state of a search, as the fields of the same names of EventPath."""
+
+    @property
+    def event(self) -> Numbers: ...
+    @property
+    def bound_to(self) -> Variables: ...
+    @property
+    def earlier(self) -> Numbers: ...
+    @property
+    def choice_event(self) -> Numbers: ...
+    @property
+    def choices(self) -> Variables: ...
+    @property
+    def left(self) -> Numbers: ...
+    @property
+    def led(self) -> npt.NDArray[Any]: ...
+    @property
+    def last(self) -> Numbers: ...
+    @property
+    def first(self) -> Numbers: ...
+    @property
+    def bound(self) -> Numbers: ...
+    @property
+    def blockers(self) -> Numbers: ...
+    @property
+    def available(self) -> Variables: ...
+    @property
+    def next_place(self) -> Numbers: ...
+    @property
+    def earliest(self) -> Numbers: ...
