@@ -30,14 +30,15 @@ from tests.kernel_cases.situations import SITUATION_CASES
 from tests.kernel_cases.states import STATE_CASES
 from tests.kernel_cases.text import TEXT_CASES
 from tests.kernel_cases.tiles import TILE_CASES
+from tests.kernel_cases.window_searches import WINDOW_SEARCH_CASES
 from tests.kernel_cases.windows import WINDOW_CASES
 
 __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 
 CASES: tuple[KernelCase, ...] = (
-    *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *AUTOMATON_CASES, *CHAIN_WINDOW_CASES, *LONGEST_RUN_CASES,
-    *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES, *ROW_PATTERN_CASES,
-    *ROW_TOTAL_CASES,
+    *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *AUTOMATON_CASES, *CHAIN_WINDOW_CASES, *WINDOW_SEARCH_CASES,
+    *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES,
+    *ROW_PATTERN_CASES, *ROW_TOTAL_CASES,
 )  # fmt: skip
 
 

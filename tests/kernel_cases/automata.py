@@ -132,7 +132,7 @@ _MEAN_JUDGED = _judged((0, 3, single_runs.ALWAYS, _LAST_A, _LAST_B))
 _JUDGEMENTS = ((JUMPING, _JUMPING_JUDGED), (MEAN, _MEAN_JUDGED))
 
 
-def _walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
+def walking(size: int, random: Random, slots: int, contiguous: bool = False, exclusive: bool = True, **given: Any) -> Call:
     _, (windows, events, criteria, shortcuts, mode, run, output) = automaton(
         size, random, slots, strategy=Strategy.CONTIGUOUS if contiguous else Strategy.NEXT, exclusive=exclusive, **given
     )
@@ -146,7 +146,7 @@ _SINGLES = pattern_table((1, 1, 1), ((1, 1), (1, 1), (1, 1)))
 
 
 def walking_chain(size: int, random: Random, slots: int, robust: bool = False, **given: Any) -> Call:
-    _, (windows, events, criteria, judged, _, walk, run, output) = _walking(size, random, slots, **given)
+    _, (windows, events, criteria, judged, _, walk, run, output) = walking(size, random, slots, **given)
     pattern, walk = (_SINGLES, walk._replace(strategy=int(Strategy.ROBUST))) if robust else (_CHAIN, walk)
     codes = [condition.code for condition in given.get("conditions", QUANTIFIED)]
     chain = chain_of(pattern, judged, criteria.conditions.table, codes)
@@ -156,7 +156,7 @@ def walking_chain(size: int, random: Random, slots: int, robust: bool = False, *
 AUTOMATON_CASES: tuple[KernelCase, ...] = (
     *cases(
         single_runs.walk_windows,
-        _walking,
+        walking,
         {
             "next": {},
             "next-untied": {"tied": False},
@@ -170,7 +170,7 @@ AUTOMATON_CASES: tuple[KernelCase, ...] = (
     ),
     *cases(
         single_runs.walk_restricted_windows,
-        _walking,
+        walking,
         {
             "next": {"negated": True},
             "float64": {"time": np.float64, "negated": True},

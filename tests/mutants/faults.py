@@ -18,11 +18,12 @@ from tests.mutants.in_row_patterns import ROW_PATTERNS
 from tests.mutants.in_row_streams import ROW_STREAMS
 from tests.mutants.in_rule_sets import RULE_SETS
 from tests.mutants.in_rules import RULES
+from tests.mutants.in_searches import DEVICE_SEARCHES
 from tests.mutants.in_spark import SPARK
 from tests.mutants.in_streams import STREAMS
 from tests.mutants.in_walks import DEVICE_WALKS
 
 FAULTS: tuple[Fault, ...] = (
     *ANALYSIS, *EVENTS, *OUTPUT, *TEXT, *FILES, *MATCHERS, *SITUATIONS, *SPARK, *STREAMS, *RULES, *ROW_PATTERNS, *ROW_MEMORY, *ROW_STREAMS,
-    *DEVICE, *DEVICE_ROWS, *DEVICE_WALKS, *KERNELS, *RULE_SETS,
+    *DEVICE, *DEVICE_ROWS, *DEVICE_WALKS, *DEVICE_SEARCHES, *KERNELS, *RULE_SETS,
 )  # fmt: skip

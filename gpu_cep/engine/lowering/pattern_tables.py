@@ -156,9 +156,20 @@ def is_chain(plan: EventPlan, branch: PlannedBranch) -> bool:
 
     The tables may depend on events.
     """
-    _, spans = assemble([condition.program for condition in branch.conditions], lambda _: np.empty(0, np.uint8))
-    conditions, pattern = _condition_table(branch, spans, _are_single(plan, branch)), _pattern_table(plan, branch)
+    conditions, pattern = _tables_without_texts(plan, branch)
     return _walked_chain(branch, pattern, judgements(branch, pattern, conditions), conditions) is not None
+
+
+def is_judged_as_it_grows(plan: EventPlan, branch: PlannedBranch) -> bool:
+    """Return whether judgements decide all of a branch when its variables bind events: none is left to the end of a match."""
+    conditions, pattern = _tables_without_texts(plan, branch)
+    return not branch.negations and not conditions.final.size and judgements(branch, pattern, conditions) is not None
+
+
+def _tables_without_texts(plan: EventPlan, branch: PlannedBranch) -> tuple[ConditionTable, PatternTable]:
+    """Return the tables of a branch that do not depend on events."""
+    _, spans = assemble([condition.program for condition in branch.conditions], lambda _: np.empty(0, np.uint8))
+    return _condition_table(branch, spans, _are_single(plan, branch)), _pattern_table(plan, branch)
 
 
 def of_singles(plan: EventPlan, branch: PlannedBranch) -> bool:

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.device import chain_walks, disjoint_matches, in_pieces, on_device, walked_matches
+from gpu_cep.engine.phase_one.device import (
+    chain_walks,
+    disjoint_matches,
+    in_pieces,
+    on_device,
+    searched_plans,
+    walked_matches,
+    window_searches,
+)
 from gpu_cep.engine.phase_one.device.chain_walks import MOST_LAUNCHES, STEPS_PER_LAUNCH
 from tests.effort import every_pair, examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
@@ -60,9 +68,20 @@ ALTERNATIVES = [
     "SEQ(A a, OR(B b, D d), C c) WHERE robust_skip_till_next_match { b.x > a.x AND c.x > a.x }",
     "SEQ(OR(A a, B b), C c) WHERE c.x > a.x AND c.k > b.k",
 ]
+SEARCHED = [
+    "SEQ(AND(A a, B b), C c) WHERE c.x > a.x AND b.k >= a.k",
+    "SEQ(AND(A a, b+), C c) WHERE b[i].x > b[i-1].x AND c.x > avg(b.x)",
+    "SEQ(c, AND(A a{1,2}, B b+), d) WHERE sum(b.k) < d.k AND d.x > last(a.x)",
+    "SEQ(A a, B b+, c) WHERE robust_skip_till_next_match { b[i].x > b[i-1].x AND c.x < last(b.x) }",
+    "SEQ(A a, b+, C c) WHERE robust_skip_till_next_match { b.k > a.k AND c.x > avg(b.x) }",
+    "SEQ(AND(a, B b{2}), c+) WHERE robust_skip_till_next_match { c[i].k >= c[i-1].k AND a.x < first(b.x) }",
+    "SEQ(A a, B b+, C c{1,3}) WHERE robust_skip_till_next_match { b.k > 0 }",
+    "OR(SEQ(AND(A a, B b), C c), SEQ(A a, D d)) WHERE c.x > a.x AND d.x > a.x",
+    "SEQ(A a, B b*, C c) WHERE robust_skip_till_next_match { b[i].x > b[i-1].x AND c.x > a.x }",
+]
 # Windows of its first branch are left to the CPU.
 CHOOSING = "OR(SEQ(A a, b+, C c), SEQ(A a, D d)) WHERE b.k > a.k AND c.x > a.x AND d.x > a.x"
-EVERY = [*QUERIES, *NEGATED, *NEGATED_CHOICES, *STEPPING_BACK, *NEGATED_STEPPING_BACK, *ALTERNATIVES, CHOOSING]
+EVERY = [*QUERIES, *NEGATED, *NEGATED_CHOICES, *STEPPING_BACK, *NEGATED_STEPPING_BACK, *ALTERNATIVES, CHOOSING, *SEARCHED]
 ROOMY = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=1_000, bound_events=1_000, ranked_values=1_000)
 
 
@@ -80,6 +99,7 @@ def device(seed=3, pieces=ROOMY, steps=STEPS_PER_LAUNCH, launches=MOST_LAUNCHES)
         patch.object(in_pieces, "memory_of", lambda device, plan: pieces),
         patch.object(on_device, "_batches", lambda source, memory, most: batches_of(source, memory.batch)),
         patch.multiple(chain_walks, STEPS_PER_LAUNCH=steps, MOST_LAUNCHES=launches),
+        patch.object(window_searches, "STEP_LIMITS", (steps, steps * launches)),
     ):
         yield
 
@@ -157,6 +177,8 @@ def test_scopes_that_begin_in_another_batch_are_left_to_the_cpu():
         NEGATED_STEPPING_BACK[0],
         ALTERNATIVES[0],
         CHOOSING,
+        SEARCHED[0],
+        SEARCHED[3],
     ],
     after_match=["skip_past_last", "skip_to_next"],
     output=["indices", "count"],
@@ -236,16 +258,17 @@ def test_the_matches_are_those_of_the_definition():
 
 
 RISING = "SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x) WITHIN 60"
+ANY_ORDER = "SEQ(AND(A a, B b+), C c) WHERE b[i].x > b[i-1].x AND c.x < last(b.x) WITHIN 60"
 
 
 @pytest.mark.parametrize(("launches", "pieces"), [(2, ROOMY), (MOST_LAUNCHES, Pieces(1, 1_000, 1_000, 1_000, 1_000, 1_000, 0))])
-@pytest.mark.parametrize("output", ["indices", "count"])
-def test_long_runs_and_too_little_memory_leave_windows_to_the_cpu(launches, pieces, output):
+@pytest.mark.parametrize(("text", "output"), [(RISING, "indices"), (RISING, "count"), (ANY_ORDER, "indices"), (ANY_ORDER, "count")])
+def test_long_runs_and_too_little_memory_leave_windows_to_the_cpu(launches, pieces, text, output):
     """They are counted, which explain tells."""
     events, profile = drawn_events(np.random.default_rng(7), 400), cep.Profile()
-    wanted = found("cpu", events, RISING, output=output)
+    wanted = found("cpu", events, text, output=output)
     with device(steps=3, launches=launches, pieces=pieces):
-        assert found("gpu", events, RISING, output=output, profile=profile).equals(wanted)
+        assert found("gpu", events, text, output=output, profile=profile).equals(wanted)
     counts = profile.counts
     assert counts["left"] == counts["candidates"] if pieces.walked == 0 else 0 < counts["left"] < counts["candidates"]
 
@@ -281,30 +304,31 @@ def test_an_overflow_beside_a_match_names_its_window_and_condition():
             found(engine, events, "SEQ(A a, NOT(D d), B b) WHERE d.k + b.k > a.k WITHIN 4")
 
 
-@pytest.mark.parametrize("steps", [1, STEPS_PER_LAUNCH])
-def test_an_overflow_names_the_first_window_and_its_condition(steps):
+@pytest.mark.parametrize(("steps", "elements"), [(1, "A a, B b+"), (STEPS_PER_LAUNCH, "A a, B b+"), (8, "AND(A a, B b+)")])
+def test_an_overflow_names_the_first_window_and_its_condition(steps, elements):
     types, k = list("AABBCABC"), [0, 0, 2**62, 2**62, 0, 0, 1, 0]
     events = pa.table({"ts": range(8), "type": types, "x": [0.0] * 8, "k": k, "s": ["p"] * 8})
     told = []
     for engine in ("cpu", "gpu"):
         with device(steps=steps), pytest.raises(cep.CepError, match=r"overflow.*sum\(b\.k\) > a\.k.*starts at ts=0") as raised:
-            found(engine, events, "SEQ(A a, B b+, C c) WHERE sum(b.k) > a.k WITHIN 4")
+            found(engine, events, f"SEQ({elements}, C c) WHERE sum(b.k) > a.k WITHIN 4")
         told.append(str(raised.value))
     assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("limit", ["max_matches", "max_steps"])
-def test_limits_name_a_window(limit):
+@pytest.mark.parametrize("text", [RISING, ANY_ORDER])
+def test_limits_name_a_window(text, limit):
     events = drawn_events(np.random.default_rng(7), 400)
     with device(), pytest.raises(cep.MatchLimitExceeded, match=rf"more than {limit}=3 .* in the window that starts at ts="):
-        found("gpu", events, RISING, **{limit: 3})
+        found("gpu", events, text, **{limit: 3})
 
 
 @pytest.mark.parametrize(
     ("text", "options"),
     [
-        ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", {}),
-        ("SEQ(A a, B b{2}, C c) WHERE b.x > a.x AND c.x > a.x", {"strategy": "robust_skip_till_next_match"}),
+        ("SEQ(C c, AND(A a, B b+)) WHERE avg(b.x) > a.x AND c.x < a.x", {}),
+        ("SEQ(A a, NOT(D d), B b{2}, C c) WHERE d.x > a.x AND c.x > a.x", {"strategy": "robust_skip_till_next_match"}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"strategy": "skip_till_any_match"}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"limit_per_start": 1}),
         ("SEQ(A a, B b, C c) WHERE b.x < a.x", {"algorithm": "nfab"}),
@@ -314,9 +338,11 @@ def test_limits_name_a_window(limit):
     ],
 )
 def test_other_questions_are_not_walked_on_the_device(text, options):
-    """Sets, other strategies, the best matches of a start, other algorithms, functions of the CPU; and what labels decide."""
+    """Conditions that wait for the end, NOT beside quantified variables, other strategies, the best matches of a start, other
+    algorithms, functions of the CPU; and what labels decide.
+    """
     events = drawn_events(np.random.default_rng(7), 200)
-    with device(), patch.object(walked_matches, "walk_tables", side_effect=AssertionError("walked")):
+    with device(), patch.object(searched_plans, "match_on_device", side_effect=AssertionError("walked")):
         assert found("gpu", events, f"{text} WITHIN 30", **options).equals(found("cpu", events, f"{text} WITHIN 30", **options))
 
 
@@ -327,8 +353,9 @@ def test_other_questions_are_not_walked_on_the_device(text, options):
         (NEGATED[0], "gpu (cpu where an event leaves a choice)"),
         (NEGATED_STEPPING_BACK[0], "gpu (cpu where a run takes many steps)"),
         (ALTERNATIVES[0], "gpu (cpu where an event leaves a choice)"),
-        ("SEQ(AND(A a, B b), C c) WHERE c.x > a.x", "cpu"),
-        ("OR(D d, SEQ(AND(A a, B b), C c)) WHERE c.x > a.x", "cpu"),
+        (ANY_ORDER, "gpu (cpu where a search takes many steps)"),
+        ("OR(D d, SEQ(AND(A a, B b), C c)) WHERE c.x > a.x", "gpu (cpu where a search takes many steps)"),
+        ("SEQ(AND(A a, B b), NOT(D d), C c) WHERE c.x > a.x", "cpu"),
     ],
 )
 def test_explain_says_where_windows_are_searched(text, where):

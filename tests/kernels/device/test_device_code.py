@@ -40,6 +40,7 @@ SEARCHES = {
     "order_matches",
     "rule_out_runs",
     "search_row_matches",
+    "search_windows",
     "walk_chain_windows",
     "walk_chains",
     "walk_compared_windows",

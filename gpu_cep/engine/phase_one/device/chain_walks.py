@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,17 +163,31 @@ def only_compares(tables: MatcherTables) -> bool:
     return bool((tables.conditions.means[judged] != BY_PROGRAM).all())
 
 
+def bytes_of_held(tables: MatcherTables, plan: EventPlan) -> int:
+    """Return the bytes that a held event takes, without those of negations."""
+    columns = len(plan.layout.ints) + len(plan.layout.floats) + len(plan.layout.derived)
+    return _HELD + 4 * len(tables.pattern.order) + 8 * columns + 16 + 8 * 64 * len(plan.layout.vectors)
+
+
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
     """Return the bytes that a walk takes in any case, per window of a call, and per held event."""
     variables, values = len(tables.pattern.order), len(tables.aggregates.step)
-    columns = len(plan.layout.ints) + len(plan.layout.floats) + len(plan.layout.derived)
     slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
     run = 4 * len(RunNumber) + 8 * (2 * variables + 1) + 24 * values * variables
-    vectors = 8 * 64 * len(plan.layout.vectors)
     negations = len(tables.branch.negations)
     window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0) + (_JUDGED if negations else 0)
     negated = _PLACED + negations * _NEGATED if negations else 0
-    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, _HELD + 4 * variables + 8 * columns + 16 + vectors + negated
+    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, bytes_of_held(tables, plan) + negated
+
+
+def refuse_overflow(device: Device, tables: MatcherTables, faults: Array, event_of: Callable[[Array], int]) -> None:
+    """Raise ConditionOverflow for the first window in which a condition overflowed.
+
+    ``faults[w]`` is 0, or 1 plus that condition; ``event_of([w])`` is the ordered event at which window w starts.
+    """
+    failed = device.xp.flatnonzero(faults)[:1]
+    if failed.size:
+        raise ConditionOverflow(tables.branch.conditions[int(faults[failed][0]) - 1], event_of(failed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +205,7 @@ class ChainWalks:
         """Return the number of variables."""
         return len(self.own.tables.pattern.order)
 
-    def start_of(self, counted: CountedRuns, match: int) -> int:
-        """Return the ordered event at which a match of counted runs starts; behind the last match, that of the last window."""
-        found = counted.found[match : match + 1] if match < counted.found.size else slice(-1, None)
-        return self._event(counted.windows.starts[found])
-
-    def _event(self, held: Array) -> int:
+    def event_of(self, held: Array) -> int:
         """Return the ordered event that is the first of some held ones."""
         return int(self.held.events[held][0]) + self.low
 
@@ -217,12 +226,12 @@ class ChainWalks:
         self._walk(windows, xp.argsort(windows.starts - windows.ends, kind="stable"), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
         numbers = runs.numbers
         self._rule_out(runs)
-        self._refuse_overflow(windows, numbers)
+        refuse_overflow(self.device, self.own.tables, numbers[RunNumber.FAULT], lambda w: self.event_of(windows.starts[w]))
         status = numbers[RunNumber.STATUS]
         finished = status == int(Status.FINISHED)
         found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] != 0))
         left = xp.flatnonzero(status != int(Status.FINISHED))
-        return CountedRuns(windows, runs, found, left, int(sum_as(np.int64, numbers[RunNumber.STEPS])))
+        return CountedRuns(self, windows, runs, found, left, int(sum_as(np.int64, numbers[RunNumber.STEPS])))
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
@@ -255,25 +264,7 @@ class ChainWalks:
         table, programs = self.own.tables.conditions, self.own.tables.programs
         return new_scratch(self.device.xp, self.device.slots(size), table.roles, programs.registers)
 
-    def _refuse_overflow(self, windows: CandidateWindows, numbers: Array) -> None:
-        """Raise ConditionOverflow for the first window in which a condition overflowed."""
-        failed = self.device.xp.flatnonzero(numbers[RunNumber.FAULT])
-        if failed.size:
-            condition = self.own.tables.branch.conditions[int(numbers[RunNumber.FAULT][failed[:1]][0]) - 1]
-            raise ConditionOverflow(condition, self._event(windows.starts[failed[:1]]))
-
-    def write(self, counted: CountedRuns, most: int) -> Iterator[DeviceMatches]:
-        """Yield the matches of counted runs, by the numbers of held events.
-
-        So many come at a time that they bind about `most` events.
-        """
-        if not counted.found.size:
-            return
-        depth = counted.runs.numbers[RunNumber.DEPTH][counted.found].astype(np.int64)
-        for low, high in cut_sizes(self.device, depth, most):
-            yield self._write(counted, counted.found[low:high], depth[low:high])
-
-    def _write(self, counted: CountedRuns, found: Array, depth: Array) -> DeviceMatches:
+    def write(self, counted: CountedRuns, found: Array, depth: Array) -> DeviceMatches:
         """Return the matches of the windows `found`, which bind `depth` events each: their runs are walked anew."""
         xp, windows, runs = self.device.xp, counted.windows, counted.runs
         runs.numbers[RunNumber.DEPTH, found] = 0
@@ -295,11 +286,38 @@ class CountedRuns:
     `found` are the windows with a match, ascending, `left` those that the CPU is to search.
     """
 
+    walks: ChainWalks
     windows: CandidateWindows
     runs: ChainRuns
     found: Array
     left: Array
     steps: int
+
+    def start_of(self, match: int) -> int:
+        """Return the ordered event at which a match starts; behind the last match, that of the last window."""
+        found = self.found[match : match + 1] if match < self.found.size else slice(-1, None)
+        return self.walks.event_of(self.windows.starts[found])
+
+    def write(self, most: int) -> Iterator[DeviceMatches]:
+        """Yield the matches, by the numbers of held events; so many at a time that they bind about `most` events."""
+        if self.found.size:
+            depth = self.runs.numbers[RunNumber.DEPTH][self.found].astype(np.int64)
+            for low, high in cut_sizes(self.walks.device, depth, most):
+                yield self.walks.write(self, self.found[low:high], depth[low:high])
+
+    @property
+    def matches(self) -> int:
+        """Return how many matches were found."""
+        return int(self.found.size)
+
+    @property
+    def bound(self) -> int:
+        """Return how many events they bind."""
+        return int(sum_as(np.int64, self.runs.numbers[RunNumber.DEPTH][self.found]))
+
+    @property
+    def each(self) -> None:
+        """Return how many matches each window of those found has: one."""
 
     def ends(self) -> tuple[Array, Array]:
         """Return the first (int64) and the last event (int32) of each match that was found, as numbers of held events."""

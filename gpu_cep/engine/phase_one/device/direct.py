@@ -17,7 +17,7 @@ from gpu_cep_kernels.device.interface import Array, Place
 
 @dataclass(frozen=True, slots=True)
 class DeviceMatches:
-    """One match per window, as :class:`gpu_cep.engine.events.matches.Matches`, on the device.
+    """Matches, window by window, as :class:`gpu_cep.engine.events.matches.Matches`, on the device.
 
     Events are numbered from the batch's first.
     """

@@ -2,7 +2,7 @@
 
 If labels decide the matches, it finds these instead. Only the columns that phase 1 reads are
 uploaded. Only the events of candidate windows, or of matches, are downloaded. Matchers then run on
-the CPU, over the windows that are left: the runs of chains are followed on the device.
+the CPU, over the windows that are left: the device walks or searches through those that it can.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
-from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.direct_matches import count_directly, find_directly
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
@@ -22,7 +21,7 @@ from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
 from gpu_cep.engine.phase_one.device.label_and_order import label_and_order
 from gpu_cep.engine.phase_one.device.lifted_branches import read_branches
 from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
-from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, search_on_device
+from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, matches_in_windows, search_on_device
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     mark_covered,
@@ -63,7 +62,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
         found = _read_lifted(run, source, memory) if run.searches else PhaseOne(source.whole())
         if found is not None:
             return found
-    if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and walks_chains(plan))):
+    if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and matches_in_windows(plan))):
         return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
     queries = patterns_on_device(plan, run.tables, run.own, source, run.device)
     try:

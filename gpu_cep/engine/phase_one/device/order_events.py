@@ -129,14 +129,18 @@ def _tie_ranks(plan: Plan, columns: EventColumns, placed: PlacedEvents, device: 
     return ranks
 
 
-def count_in_streams(device: Device, streams: Array, events: Array) -> tuple[Array, Indices]:
+def count_in_streams(device: Device, streams: Array, events: Array, each: Array | None = None) -> tuple[Array, Indices]:
     """Return which of some ascending events, at least one, come first in their streams (on the device), and how many each stream has.
 
-    ``streams[e]`` is the code of the stream of event e; empty if there is one stream.
+    ``streams[e]`` is the code of the stream of event e; empty if there is one stream. Event ``events[i]`` counts ``each[i]``
+    times (int64; None: once).
     """
     begins = device.xp.zeros(1, np.int64)
     if streams.size:
         begins = device.xp.append(begins, stream_begins(device, streams[events]))
+    if each is not None:
+        before = device.xp.cumsum(each) - each
+        return begins, np.diff(device.download(before[begins]), append=int(each.sum()))
     return begins, np.diff(device.download(begins), append=int(events.size))
 
 

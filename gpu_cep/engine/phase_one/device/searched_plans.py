@@ -11,7 +11,8 @@ from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
 from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
 from gpu_cep.engine.phase_one.device.negated_events import holds_scopes
-from gpu_cep.engine.phase_one.device.walked_matches import walk_on_device
+from gpu_cep.engine.phase_one.device.walked_matches import match_on_device
+from gpu_cep.engine.phase_one.device.window_searches import searches_patterns
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep.engine.phase_one.run import JoinInputs, PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
@@ -28,13 +29,19 @@ def searches_windows(plan: EventPlan) -> bool:
     Without conditions between bindings and negations labels decide the matches of a single branch, as a
     rule. No window is searched then if all are kept.
     """
-    walked = walks_chains(plan) and (len(plan.branches) > 1 or _relates_events(plan) or not plan.settings.keeps_all)
-    return plan.contenders == JOINED or reads_lifted(plan) or walked or counts_by_states(plan)
+    searched = matches_in_windows(plan) and not (len(plan.branches) == 1 and _labels_decide(plan) and plan.settings.keeps_all)
+    return plan.contenders == JOINED or reads_lifted(plan) or searched or counts_by_states(plan)
 
 
-def _relates_events(plan: EventPlan) -> bool:
-    """Return whether the plan's first branch has conditions between bindings or negations."""
-    return bool(plan.branches[0].conditions or plan.branches[0].negations)
+def matches_in_windows(plan: EventPlan) -> bool:
+    """Return whether a device walks or searches through the candidate windows of a plan."""
+    return walks_chains(plan) or searches_patterns(plan)
+
+
+def _labels_decide(plan: EventPlan) -> bool:
+    """Return whether labels decide the matches of the plan's first branch, as a rule."""
+    branch = plan.branches[0]
+    return plan.strategy == "skip_till_next_match" and not branch.conditions and not branch.negations
 
 
 def search_on_device(
@@ -49,9 +56,9 @@ def search_on_device(
         return None
     if counts_by_states(plan):
         return count_on_device(run, queries[0], source, batches, memory)
-    if not walks_chains(plan) or not all(holds_scopes(query.tables.branch, source, batches) for query in queries):
+    if not matches_in_windows(plan) or not all(holds_scopes(query.tables.branch, source, batches) for query in queries):
         return None
-    return walk_on_device(run, queries, source, batches, memory)
+    return match_on_device(run, queries, source, batches, memory)
 
 
 def join_inputs(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> JoinInputs | None:

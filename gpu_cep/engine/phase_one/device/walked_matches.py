@@ -1,6 +1,7 @@
-"""Find the matches of a chain on a card, batch by batch, and bring them back with the events that they bind.
+"""Find matches in candidate windows on a card, batch by batch, and bring them back with the events that they bind.
 
-Windows in which an event leaves a choice, or whose runs go on for very long, are left to the CPU, with their events.
+Where a chain is walked, windows in which an event leaves a choice are left to the CPU, with their events. So are those in which a
+walk or a search takes very many steps.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
     bytes_of_walk,
     hold_windows,
     walk_tables,
+    walks_chains,
 )
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
@@ -35,13 +37,19 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disj
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
+from gpu_cep.engine.phase_one.device.window_searches import (
+    CountedSearches,
+    SearchTables,
+    WindowSearches,
+    bytes_of_search,
+    search_tables,
+)
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.automaton.chain_windows import RunNumber
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
-from gpu_cep_kernels.device.primitives import covered_events, sum_as
+from gpu_cep_kernels.device.primitives import covered_events
 
 _NONE = np.empty(0, np.int64)
 
@@ -94,17 +102,20 @@ class _Walk:
     profile: Profile
 
 
-Branches = list[tuple[DevicePattern, WalkTables]]
+Tables = WalkTables | SearchTables
+Branches = list[tuple[DevicePattern, Tables]]
+Counted = CountedRuns | CountedSearches
 
 
-def walk_on_device(
+def match_on_device(
     run: DeviceRun, queries: tuple[DevicePattern, ...], source: EventSource, batches: list[Batch], memory: DeviceMemory
 ) -> PhaseOne:  # fmt: skip
     """Return the matches that are found on the device, and the windows left to the CPU, with the events of both.
 
     There is a query for each branch.
     """
-    branches = [(query, walk_tables(query.plan, query.tables, run.device)) for query in queries]
+    tables_of = walk_tables if walks_chains(queries[0].plan) else search_tables
+    branches: Branches = [(query, tables_of(query.plan, query.tables, run.device)) for query in queries]
     walked, counted = _walk_batches(run, branches, source, batches, memory)
     with run.profile.stage("candidates back"):
         events, matches, left = _join_batches([found for found in walked if found.events is not None], queries)
@@ -126,9 +137,9 @@ def _may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> boo
         return False
     if settings.keeps_all:
         return are_disjoint([branch.positives for branch in plan.branches])
-    if len(plan.branches) > 1 or plan.ends or run.own != WHOLE or run.ends != WHOLE:
+    if len(plan.branches) > 1 or not walks_chains(plan) or plan.ends or run.own != WHOLE or run.ends != WHOLE:
         return False
-    # each start has one match at most
+    # each start of a chain has one match at most
     return settings.after_match == "skip_to_next" or (keeps_disjoint(plan) and all(decides_alone(plan, source, each) for each in batches))
 
 
@@ -244,7 +255,7 @@ def _among_used(device: Device, part: _WalkedBranch, used: Array | None, numbers
     return [_renumber(each, places) for each in part.found]
 
 
-def _walk_branch(walk: _Walk, query: DevicePattern, tables: WalkTables) -> _WalkedBranch:
+def _walk_branch(walk: _Walk, query: DevicePattern, tables: Tables) -> _WalkedBranch:
     """Return what is found of a branch in a batch."""
     held, xp = _hold(walk, query), walk.run.device.xp
     if held is None:
@@ -252,11 +263,33 @@ def _walk_branch(walk: _Walk, query: DevicePattern, tables: WalkTables) -> _Walk
     return _walk_windows(walk, query, tables, held)
 
 
-def _walk_windows(walk: _Walk, query: DevicePattern, tables: WalkTables, held: HeldWindows) -> _WalkedBranch:
+def _bytes_of(query: DevicePattern, tables: Tables, device: Device) -> tuple[int, int, int]:
+    """Return the bytes that a walk or a search takes in any case, per window of a call, and per held event."""
+    if isinstance(tables, WalkTables):
+        return bytes_of_walk(query.tables, query.plan, device)
+    return bytes_of_search(query.tables, query.plan)
+
+
+def _open(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:
+    """Return what walks or searches through the held windows of a batch, with what conditions read of their events."""
+    run, low = walk.run, walk.batch.low
+    rows = walk.source.rows(low, walk.batch.high)[held.events]
+    bank = bank_on_device(run.columns, query.plan.layout, rows, run.device, run.threads)
+    if isinstance(tables, WalkTables):
+        return ChainWalks(run.device, tables, held, bank, low)
+    return WindowSearches(run.device, tables, held, bank, low, _bound_at_once(walk.memory))
+
+
+def _bound_at_once(memory: DeviceMemory) -> int:
+    """Return how many events the matches that are written at a time may bind."""
+    return max(1, memory.bound_events // 2)
+
+
+def _walk_windows(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> _WalkedBranch:
     """Return what is found in the candidate windows of a batch."""
     run, batch, source, memory = walk.run, walk.batch, walk.source, walk.memory
     device, size, keeps_all = run.device, int(held.starts.size), query.plan.settings.keeps_all
-    fixed, window, event = bytes_of_walk(query.tables, query.plan, device)
+    fixed, window, event = _bytes_of(query, tables, device)
     at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
     used = device.xp.zeros(held.events.size, np.bool_)
     if not at_once:
@@ -265,41 +298,36 @@ def _walk_windows(walk: _Walk, query: DevicePattern, tables: WalkTables, held: H
     found: list[Matches] = []
     totals, left, counting = [_NONE], [_NONE], walk.counts
     with walk.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
-        rows = source.rows(batch.low, batch.high)[held.events]
-        walks = ChainWalks(device, tables, held, bank_on_device(run.columns, query.plan.layout, rows, device, run.threads), batch.low)
+        walks = _open(walk, query, tables, held)
         for low, high in blocks(0, size, at_once):
             runs = walks.count(low, high)
             whole = high - low == size and not runs.left.size
-            if keeps_disjoint(query.plan):
+            if keeps_disjoint(query.plan) and isinstance(runs, CountedRuns):
                 whole &= decides_alone(query.plan, source, batch)
                 runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=whole)])
             counting &= keeps_all or whole
-            _account(walk, walks, runs, counting)
+            _account(walk, runs, counting)
             if counting:
                 first, numbers = _count_by_stream(walk, walks, runs, used)
                 found.append(first)
                 totals.append(numbers)
             else:
-                found += _bring_back(device, walks, runs, max(1, memory.bound_events // 2), used)
+                found += _bring_back(device, runs, _bound_at_once(memory), used)
             left.append(device.download(held.events[runs.windows.starts[runs.left]]))
             _mark_windows(walks, runs, used)
     return _WalkedBranch(held.events, used, found, np.concatenate(totals) if counting else None, np.concatenate(left))
 
 
-def _account(walk: _Walk, walks: ChainWalks, counted: CountedRuns, counting: bool) -> None:
-    """Report what runs found, and the steps that they made; matches that are only counted hold no events."""
-    matches = int(counted.found.size)
+def _account(walk: _Walk, counted: Counted, counting: bool) -> None:
+    """Report what was found, and the steps that were made; matches that are only counted hold no events."""
+    matches = counted.matches
     walk.profile.add("matches", matches)
     walk.profile.add("steps", counted.steps)
-    bound = 0 if counting or not matches else int(sum_as(np.int64, counted.runs.numbers[RunNumber.DEPTH][counted.found]))
-
-    def start_of(match: int) -> int:
-        return walks.start_of(counted, match)
-
-    walk.meter.spend(matches, bound, counted.steps, start_of)
+    bound = 0 if counting or not matches else counted.bound
+    walk.meter.spend(matches, bound, counted.steps, counted.start_of)
 
 
-def _count_by_stream(walk: _Walk, walks: ChainWalks, runs: CountedRuns, used: Array) -> tuple[Matches, Indices]:
+def _count_by_stream(walk: _Walk, walks: ChainWalks | WindowSearches, runs: Counted, used: Array) -> tuple[Matches, Indices]:
     """Return the first match of each stream, which binds no events, and how many there are; its first event is marked as `used`.
 
     Events have their numbers in the batch.
@@ -308,23 +336,24 @@ def _count_by_stream(walk: _Walk, walks: ChainWalks, runs: CountedRuns, used: Ar
         return concatenate_matches([], walks.variables), _NONE
     device, starts = walk.run.device, runs.windows.starts[runs.found]
     streams = walk.source.streams(walk.batch.low, walk.batch.high)
-    begins, totals = count_in_streams(device, streams, walks.held.events[starts])
+    begins, totals = count_in_streams(device, streams, walks.held.events[starts], runs.each)
     starts = starts[begins]
     used[starts] = True
     first = device.download(walks.held.events[starts])
     return Matches(first, np.zeros((len(first), walks.variables), np.int32), _NONE), totals
 
 
-def _bring_back(device: Device, walks: ChainWalks, counted: CountedRuns, most: int, used: Array) -> list[Matches]:
-    """Return the matches of counted runs on the host, and mark their events as `used`."""
+def _bring_back(device: Device, counted: Counted, most: int, used: Array) -> list[Matches]:
+    """Return the matches that were counted on the host, by first event, last event and bindings; mark their events as `used`."""
     found = []
-    for matches in walks.write(counted, most):
+    for matches in counted.write(most):
         used[matches.events] = True
-        found.append(Matches(device.download(matches.first), device.download(matches.counts), device.download(matches.events)))
+        there = Matches(device.download(matches.first), device.download(matches.counts), device.download(matches.events))
+        found.append(there.sort_within_starts())
     return found
 
 
-def _mark_windows(walks: ChainWalks, counted: CountedRuns, used: Array) -> None:
+def _mark_windows(walks: ChainWalks | WindowSearches, counted: Counted, used: Array) -> None:
     """Mark all events of the windows that are left to the CPU, and those that negations may rule out."""
     if counted.left.size:
         starts, ends = counted.windows.starts[counted.left], counted.windows.ends[counted.left]

@@ -1,0 +1,214 @@
+"""Search the candidate windows of any pattern on a card, also where an event leaves a choice, or a set has any order (phase 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpu_cep.engine.lowering.pattern_tables import STRATEGY, MatcherTables, is_judged_as_it_grows
+from gpu_cep.engine.phase_one.device.card_memory import PIECE
+from gpu_cep.engine.phase_one.device.chain_walks import HeldWindows, bytes_of_held, refuse_overflow
+from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
+from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep_kernels.automaton.chain_windows import chain_criteria
+from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode
+from gpu_cep_kernels.automaton.window_searches import (
+    SearchCriteria,
+    SearchedMatches,
+    SearchNumber,
+    SearchScratch,
+    new_search_scratch,
+    search_windows,
+)
+from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.primitives import sum_as
+from gpu_cep_kernels.rules.scalars import UNBOUNDED
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+
+# Steps that a search makes at most, launch by launch: what takes more is searched again from its start, in the end by the CPU.
+STEP_LIMITS = (1 << 12, 1 << 15)
+# Events that a match binds at most; the CPU searches windows with longer runs.
+MOST_BOUND = 64
+# The strategies whose windows are searched.
+_SEARCHED = ("skip_till_next_match", "robust_skip_till_next_match")
+# Arrays of a search: tables, bank, scratch, matches and what is computed of them.
+_ARRAYS = 128
+# Bytes per window: its place in order, sorted in scratch, what became of it, and where its matches are written.
+_WINDOW = 8 + 32 + 4 * len(SearchNumber) + 8 + 4 * 8
+
+
+def searches_patterns(plan: EventPlan) -> bool:
+    """Return whether a card searches the candidate windows of a plan.
+
+    Nothing is negated, and no condition waits for the end of a match, reads several events of a variable at once, or calls a
+    function of the CPU.
+    """
+    settings = plan.settings
+    judged = not {"summary", "chain"}.isdisjoint(plan.pruning) and plan.strategy in _SEARCHED
+    asked = settings.limit_per_start is None and settings.output != "compressed"
+    if not judged or not asked or "ses_automaton" not in plan.contenders:
+        return False
+    called = any(condition.program.calls for branch in plan.branches for condition in branch.conditions)
+    return not called and all(is_judged_as_it_grows(plan, branch) for branch in plan.branches)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTables:
+    """The tables of a branch on a card; the bank of its conditions is empty.
+
+    Its matches are searched by a `strategy`, and have `room` for so many events.
+    """
+
+    tables: MatcherTables
+    criteria: SearchCriteria
+    strategy: int
+    room: int
+
+
+def search_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> SearchTables:
+    """Return the tables of a branch, on the card."""
+    nothing = np.empty(0, np.uint64)
+    bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
+    conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
+    assert tables.judgements is not None, "judgements decide all of the branch"
+    criteria = SearchCriteria(tables.pattern, chain_criteria(tables.pattern, conditions).conditions, tables.judgements)
+    return SearchTables(tables, to_device(device, criteria), STRATEGY[plan.strategy], _room(tables))
+
+
+def _room(tables: MatcherTables) -> int:
+    """Return how many events a path may bind."""
+    # several variables without a bound would overflow
+    return int(np.minimum(tables.pattern.maximum, MOST_BOUND).sum().clip(max=MOST_BOUND))
+
+
+def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> tuple[int, int, int]:
+    """Return the bytes that a search takes in any case, per window of a call, each with a path, and per held event."""
+    variables, places, values = len(tables.pattern.order), _room(tables) + 1, len(tables.aggregates.step)
+    path = (4 * 5 + 2 + 2 * variables + 24 * values) * places + (2 + 4 * 6) * variables
+    judged = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * max(1, tables.programs.registers)
+    return PIECE * _ARRAYS, _WINDOW + path + judged, bytes_of_held(tables, plan)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSearches:
+    """Searches through the held windows of a batch, which begins at ordered event `low`.
+
+    Windows whose matches bind more than `most` events are left to the CPU.
+    """
+
+    device: Device
+    own: SearchTables
+    held: HeldWindows
+    bank: ColumnBank
+    low: int
+    most: int
+
+    @property
+    def variables(self) -> int:
+        """Return the number of variables."""
+        return len(self.own.tables.pattern.order)
+
+    def event_of(self, held: Array) -> int:
+        """Return the ordered event that is the first of some held ones."""
+        return int(self.held.events[held][0]) + self.low
+
+    def count(self, low: int, high: int) -> CountedSearches:
+        """Return what was found in the windows [low, high), without the matches.
+
+        Raises
+        ------
+        ConditionOverflow
+            A condition overflowed; of several windows the first one is named.
+        """
+        windows, xp = CandidateWindows(self.held.starts[low:high], self.held.ends[low:high]), self.device.xp
+        numbers, none = xp.empty((len(SearchNumber), high - low), xp.int32), xp.empty(0, np.int64)
+        matches = SearchedMatches(none, none, none, xp.empty((0, self.variables), np.int32), xp.empty(0, np.int32))
+        # long ones first, so that the threads of a block take about as long
+        going, steps = xp.argsort(windows.starts - windows.ends, kind="stable"), 0
+        scratch = self._scratch(high - low)
+        for limit in STEP_LIMITS:
+            if going.size:
+                self._search(windows, going, Mode(self.own.strategy, True, limit), scratch, numbers, matches)
+                steps += int(sum_as(np.int64, numbers[SearchNumber.STEPS][going]))
+                going = going[numbers[SearchNumber.STATUS][going] == int(Status.STEPS_SPENT)]
+        refuse_overflow(self.device, self.own.tables, numbers[SearchNumber.FAULT], lambda w: self.event_of(windows.starts[w]))
+        ended = (numbers[SearchNumber.STATUS] == int(Status.FINISHED)) & (numbers[SearchNumber.EVENTS] <= self.most)
+        found = xp.flatnonzero(ended & (numbers[SearchNumber.MATCHES] != 0))
+        return CountedSearches(self, windows, numbers, found, xp.flatnonzero(~ended), steps)
+
+    def _search(
+        self, windows: CandidateWindows, going: Array, mode: Mode, scratch: SearchScratch, numbers: Array, matches: SearchedMatches
+    ) -> None:  # fmt: skip
+        """Search the windows `going`."""
+        conditions = self.own.criteria.conditions._replace(bank=self.bank)
+        criteria = self.own.criteria._replace(conditions=conditions)
+        arguments = windows, self.held.following, criteria, mode, scratch, numbers, matches
+        self.device.launch(search_windows, int(going.size), going, *arguments)
+
+    def _scratch(self, size: int) -> SearchScratch:
+        """Return scratch for a launch over `size` windows."""
+        tables, values = self.own.tables, len(self.own.tables.aggregates.step)
+        slots, roles, registers = self.device.slots(size), tables.conditions.roles, tables.programs.registers
+        return new_search_scratch(self.device.xp, slots, self.own.room, self.variables, values, roles, registers)
+
+    def write(self, counted: CountedSearches, found: Array, each: Array, bound: Array) -> DeviceMatches:
+        """Return the matches of the windows `found`: `each` has so many, which bind so many events. They are searched anew."""
+        xp, size = self.device.xp, counted.windows.starts.size
+        ends, events = xp.cumsum(each), xp.cumsum(bound)
+        match, place = (xp.empty(size, np.int64) for _ in range(2))
+        match[found] = ends - each
+        place[found] = events - bound
+        number = int(ends[-1])
+        starts, counts = xp.empty(number, np.int64), xp.empty((number, self.variables), np.int32)
+        matches = SearchedMatches(match, place, starts, counts, xp.empty(int(events[-1]), np.int32))
+        order = xp.argsort(counted.windows.starts[found] - counted.windows.ends[found], kind="stable")
+        mode = Mode(self.own.strategy, False, UNBOUNDED)
+        self._search(counted.windows, found[order], mode, self._scratch(int(found.size)), counted.numbers, matches)
+        return DeviceMatches(starts, counts, matches.events)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedSearches:
+    """What was found in some windows, after so many steps.
+
+    `found` are the windows with matches, ascending, `left` those that the CPU is to search.
+    """
+
+    searches: WindowSearches
+    windows: CandidateWindows
+    numbers: Array
+    found: Array
+    left: Array
+    steps: int
+
+    def start_of(self, match: int) -> int:
+        """Return the ordered event at which a match starts; behind the last match, that of the last window."""
+        if match >= self.matches:
+            return self.searches.event_of(self.windows.starts[-1:])
+        device = self.searches.device
+        window = device.xp.searchsorted(device.xp.cumsum(self.each), device.upload(np.array([match])), side="right")
+        return self.searches.event_of(self.windows.starts[self.found[window]])
+
+    def write(self, most: int) -> Iterator[DeviceMatches]:
+        """Yield the matches, by the numbers of held events; so many at a time that they bind about `most` events."""
+        if self.found.size:
+            bound, each = self.numbers[SearchNumber.EVENTS][self.found].astype(np.int64), self.each
+            for low, high in cut_sizes(self.searches.device, bound, most):
+                yield self.searches.write(self, self.found[low:high], each[low:high], bound[low:high])
+
+    @property
+    def each(self) -> Array:
+        """Return how many matches each window of those found has."""
+        return self.numbers[SearchNumber.MATCHES][self.found].astype(np.int64)
+
+    @property
+    def matches(self) -> int:
+        """Return how many matches were found."""
+        return int(self.each.sum())
+
+    @property
+    def bound(self) -> int:
+        """Return how many events they bind."""
+        return int(sum_as(np.int64, self.numbers[SearchNumber.EVENTS][self.found]))

@@ -1,0 +1,47 @@
+"""Searches through windows on a device, which the CPU plays with spoilt memory: sets in any order, and robust runs of any length."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import gpu_cep as cep
+from gpu_cep.engine.phase_one.device import window_searches
+from tests.engine.matchers.automaton.test_chains import drawn_events
+from tests.engine.phase_one.test_chain_walks import ANY_ORDER, CHOICE, SEARCHED, device, found
+
+CHOOSING_SET = f"{CHOICE.replace('A a, b+', 'AND(A a, b+)')}"
+
+
+@pytest.mark.parametrize("text", [*SEARCHED, CHOOSING_SET])
+def test_all_matches_are_found_on_the_device(text):
+    """Also where an event leaves a choice, so that a start has several matches."""
+    events, profiles = drawn_events(np.random.default_rng(7), 400), (cep.Profile(), cep.Profile())
+    wanted = found("cpu", events, f"{text} WITHIN 15", profile=profiles[0])
+    counted = found("cpu", events, f"{text} WITHIN 15", output="count")
+    with device():
+        assert found("gpu", events, f"{text} WITHIN 15", profile=profiles[1]).equals(wanted)
+        assert found("gpu", events, f"{text} WITHIN 15", output="count").equals(counted)
+    counts = [profile.counts for profile in profiles]
+    assert counts[1]["matches"] == counts[0]["matches"] > 3
+    assert "left" not in counts[1]
+    assert text != CHOOSING_SET or len(set(wanted["a"].to_pylist())) < wanted.num_rows
+
+
+def test_a_search_takes_up_what_it_left_in_the_next_launch():
+    """Only the last launch leaves windows to the CPU."""
+    events, profile = drawn_events(np.random.default_rng(7), 400), cep.Profile()
+    with device(steps=2, launches=100):
+        found("gpu", events, ANY_ORDER, profile=profile)
+    assert "left" not in profile.counts
+
+
+@pytest.mark.parametrize("output", ["indices", "count"])
+def test_matches_of_many_events_are_left_to_the_cpu(output):
+    events, profile = drawn_events(np.random.default_rng(7), 400), cep.Profile()
+    wanted = found("cpu", events, ANY_ORDER, output=output)
+    with device(), patch.object(window_searches, "MOST_BOUND", 4):
+        assert found("gpu", events, ANY_ORDER, output=output, profile=profile).equals(wanted)
+    assert 0 < profile.counts["left"] < profile.counts["candidates"]

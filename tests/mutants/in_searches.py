@@ -1,0 +1,95 @@
+"""Faults in how a card searches windows, which no card is needed to notice."""
+
+from __future__ import annotations
+
+from tests.mutants.fault import Fault
+
+_SEARCHES, _WALKS = "tests/engine/phase_one/test_window_searches.py", "tests/engine/phase_one/test_chain_walks.py"
+_KERNEL, _DEVICE = "kernels/gpu_cep_kernels/automaton/window_searches.py", "gpu_cep/engine/phase_one/device/window_searches.py"
+
+DEVICE_SEARCHES = (
+    Fault(
+        "a-robust-search-forgets-what-led-to-a-match",
+        _KERNEL,
+        "            path.led[depth] = 1\n",
+        "",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-search-begins-with-the-last-windows-matches",
+        _KERNEL,
+        "    path.led[0] = 0\n",
+        "",
+        (_WALKS, _SEARCHES),
+    ),
+    Fault(
+        "a-search-looks-at-an-event-again",
+        _KERNEL,
+        "events.occurrence[v, event + 1]",
+        "events.occurrence[v, event]",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-variable-of-a-set-blocks-none-behind-it",
+        _KERNEL,
+        "path.blockers[v] += pattern.precedes[u, v]",
+        "path.blockers[v] += 0 * pattern.precedes[u, v]",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-search-that-takes-many-steps-has-ended",
+        _KERNEL,
+        "status = Status.STEPS_SPENT",
+        "status = Status.FINISHED",
+        (_WALKS,),
+    ),
+    Fault(
+        "a-search-takes-the-longest-runs-as-no-matches",
+        _KERNEL,
+        "status = Status.PATH_FULL",
+        "phase = DONE",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "matches-are-written-over-those-of-the-window-before",
+        _DEVICE,
+        "match[found] = ends - each",
+        "match[found] = ends - 1",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-start-has-one-match",
+        _DEVICE,
+        "return self.numbers[SearchNumber.MATCHES][self.found].astype(np.int64)",
+        "return (self.numbers[SearchNumber.MATCHES][self.found] != 0).astype(np.int64)",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "matches-of-a-start-come-back-as-they-are-found",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "found.append(there.sort_within_starts())",
+        "found.append(there)",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "what-takes-many-steps-is-searched-once",
+        _DEVICE,
+        "for limit in STEP_LIMITS:",
+        "for limit in STEP_LIMITS[:1]:",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-condition-at-the-end-is-not-judged",
+        "gpu_cep/engine/lowering/pattern_tables.py",
+        "return not branch.negations and not conditions.final.size and",
+        "return not branch.negations and",
+        (_WALKS,),
+    ),
+    Fault(
+        "negations-are-not-judged-where-windows-are-searched",
+        "gpu_cep/engine/lowering/pattern_tables.py",
+        "return not branch.negations and not conditions.final.size and",
+        "return not conditions.final.size and",
+        (_WALKS,),
+    ),
+)
