@@ -79,9 +79,13 @@ SEARCHED = [
     "OR(SEQ(AND(A a, B b), C c), SEQ(A a, D d)) WHERE c.x > a.x AND d.x > a.x",
     "SEQ(A a, B b*, C c) WHERE robust_skip_till_next_match { b[i].x > b[i-1].x AND c.x > a.x }",
 ]
+COUNTED = [
+    "SEQ(A a, b+, C c) WHERE skip_till_any_match { b[i].k > b[i-1].k AND c.x > avg(b.x) }",
+    "OR(SEQ(A a, D d), SEQ(B b, AND(C c, e))) WHERE skip_till_any_match { d.x > a.x AND e.x > c.x }",
+]
 # Windows of its first branch are left to the CPU.
 CHOOSING = "OR(SEQ(A a, b+, C c), SEQ(A a, D d)) WHERE b.k > a.k AND c.x > a.x AND d.x > a.x"
-EVERY = [*QUERIES, *NEGATED, *NEGATED_CHOICES, *STEPPING_BACK, *NEGATED_STEPPING_BACK, *ALTERNATIVES, CHOOSING, *SEARCHED]
+EVERY = [*QUERIES, *NEGATED, *NEGATED_CHOICES, *STEPPING_BACK, *NEGATED_STEPPING_BACK, *ALTERNATIVES, CHOOSING, *SEARCHED, *COUNTED]
 ROOMY = Pieces(bytes=1, chunk=1_000, kept_events=1_000, batch=1_000, bound_events=1_000, ranked_values=1_000)
 
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.device import window_searches
+from gpu_cep.engine.phase_one.device import walked_matches, window_searches
 from tests.engine.matchers.automaton.test_chains import drawn_events
-from tests.engine.phase_one.test_chain_walks import ANY_ORDER, CHOICE, SEARCHED, device, found
+from tests.engine.phase_one.test_chain_walks import ANY_ORDER, CHOICE, COUNTED, SEARCHED, device, found
 
 CHOOSING_SET = f"{CHOICE.replace('A a, b+', 'AND(A a, b+)')}"
+SINGLES = "SEQ(A a, B b, C c) WHERE skip_till_any_match { b.x > a.x AND c.x > a.x }"
 
 
 @pytest.mark.parametrize("text", [*SEARCHED, CHOOSING_SET])
@@ -28,6 +29,18 @@ def test_all_matches_are_found_on_the_device(text):
     assert counts[1]["matches"] == counts[0]["matches"] > 3
     assert "left" not in counts[1]
     assert text != CHOOSING_SET or len(set(wanted["a"].to_pylist())) < wanted.num_rows
+
+
+@pytest.mark.parametrize("text", COUNTED)
+def test_all_matches_under_any_match_are_counted_on_the_device(text):
+    """Those of sequences of single variables are for joins; so is each match that is asked for by its events."""
+    events = drawn_events(np.random.default_rng(7), 400)
+    for asked, output, searched in ((text, "count", True), (text, "indices", False), (SINGLES, "count", False)):
+        profile, wanted = cep.Profile(), found("cpu", events, f"{asked} WITHIN 12", output=output)
+        with device(), patch.object(walked_matches, "_walk_batch", wraps=walked_matches._walk_batch) as walked:
+            assert found("gpu", events, f"{asked} WITHIN 12", output=output, profile=profile).equals(wanted)
+        assert walked.called == searched
+        assert "left" not in profile.counts
 
 
 def test_a_search_takes_up_what_it_left_in_the_next_launch():

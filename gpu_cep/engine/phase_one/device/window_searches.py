@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_cep.engine.lowering.pattern_tables import STRATEGY, MatcherTables, is_judged_as_it_grows
+from gpu_cep.engine.events.merged_matches import are_disjoint
+from gpu_cep.engine.lowering.pattern_tables import (
+    STRATEGY,
+    MatcherTables,
+    is_chain,
+    is_judged_as_it_grows,
+    of_singles,
+)
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.chain_walks import HeldWindows, bytes_of_held, refuse_overflow
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
@@ -31,8 +38,8 @@ from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Stat
 STEP_LIMITS = (1 << 12, 1 << 15)
 # Events that a match binds at most; the CPU searches windows with longer runs.
 MOST_BOUND = 64
-# The strategies whose windows are searched.
-_SEARCHED = ("skip_till_next_match", "robust_skip_till_next_match")
+# The strategies whose windows are searched, and the one of which matches are counted there.
+_SEARCHED, _COUNTED = ("skip_till_next_match", "robust_skip_till_next_match"), "skip_till_any_match"
 # Arrays of a search: tables, bank, scratch, matches and what is computed of them.
 _ARRAYS = 128
 # Bytes per window: its place in order, sorted in scratch, what became of it, and where its matches are written.
@@ -43,15 +50,22 @@ def searches_patterns(plan: EventPlan) -> bool:
     """Return whether a card searches the candidate windows of a plan.
 
     Nothing is negated, and no condition waits for the end of a match, reads several events of a variable at once, or calls a
-    function of the CPU.
+    function of the CPU. Under skip-till-any-match all matches are counted, of patterns that are more than events in a row.
     """
     settings = plan.settings
-    judged = not {"summary", "chain"}.isdisjoint(plan.pruning) and plan.strategy in _SEARCHED
+    judged = not {"summary", "chain"}.isdisjoint(plan.pruning) and (plan.strategy in _SEARCHED or _counts_any(plan))
     asked = settings.limit_per_start is None and settings.output != "compressed"
     if not judged or not asked or "ses_automaton" not in plan.contenders:
         return False
     called = any(condition.program.calls for branch in plan.branches for condition in branch.conditions)
     return not called and all(is_judged_as_it_grows(plan, branch) for branch in plan.branches)
+
+
+def _counts_any(plan: EventPlan) -> bool:
+    """Return whether a plan counts all matches under skip-till-any-match, and some branch has a set or a quantified variable."""
+    counted = plan.strategy == _COUNTED and plan.settings.output == "count" and plan.settings.keeps_all
+    apart = are_disjoint([branch.positives for branch in plan.branches])
+    return counted and apart and not all(of_singles(plan, branch) and is_chain(plan, branch) for branch in plan.branches)
 
 
 @dataclass(frozen=True, slots=True)
