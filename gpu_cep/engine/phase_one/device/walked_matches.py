@@ -25,26 +25,29 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
     ChainWalks,
     CountedRuns,
     HeldWindows,
-    WalkTables,
-    bytes_of_walk,
-    hold_windows,
     walk_tables,
     walks_chains,
 )
-from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
-from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
+from gpu_cep.engine.phase_one.device.opened_windows import (
+    Branches,
+    Counted,
+    Tables,
+    Walk,
+    account,
+    bound_at_once,
+    hold,
+    open_windows,
+    windows_at_once,
+)
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
 from gpu_cep.engine.phase_one.device.window_searches import (
-    CountedSearches,
-    SearchTables,
     WindowSearches,
-    bytes_of_search,
     search_tables,
 )
-from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
+from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import blocks
@@ -89,24 +92,6 @@ class _WalkedBranch:
     left: Indices
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """A walk through the windows of a batch, which reports to `meter` and `profile`; `counts`: it counts matches if it can."""
-
-    run: DeviceRun
-    source: EventSource
-    memory: DeviceMemory
-    batch: Batch
-    counts: bool
-    meter: Meter
-    profile: Profile
-
-
-Tables = WalkTables | SearchTables
-Branches = list[tuple[DevicePattern, Tables]]
-Counted = CountedRuns | CountedSearches
-
-
 def match_on_device(
     run: DeviceRun, queries: tuple[DevicePattern, ...], source: EventSource, batches: list[Batch], memory: DeviceMemory
 ) -> PhaseOne:  # fmt: skip
@@ -149,7 +134,7 @@ def _walk_batches(
     """Return what is found in each batch, and whether matches are counted: in all of them, or in none."""
 
     def walk(batch: Batch, counts: bool) -> _Walked:
-        return _walk_batch(_Walk(run, source, memory, batch, counts, Meter(run.budget), run.profile.apart()), branches)
+        return _walk_batch(Walk(run, source, memory, batch, counts, Meter(run.budget), run.profile.apart()), branches)
 
     counts, walked = _may_count(run, source, batches), list[_Walked]()
     for batch in batches:
@@ -202,22 +187,7 @@ def _renumber(matches: Matches, places: Indices) -> Matches:
     return Matches(places[matches.first], matches.counts, places[matches.events])
 
 
-def _hold(walk: _Walk, query: DevicePattern) -> HeldWindows | None:
-    """Return the candidate windows of a batch with their events; None if there are none. All else of the batch is let go."""
-    device, batch, source = walk.run.device, walk.batch, walk.source
-    windows = windows_on_device(query, batch, source, device, walk.profile)
-    candidates = prune_on_device(query, windows, walk.profile)
-    if not candidates.starts.size:
-        return None
-    branch = query.tables.branch
-    with walk.profile.stage("candidates"):
-        held = hold_windows(windows, candidates, events_before_matches(windows, branch))
-        if not branch.negations:
-            return held
-        return replace(held, negations=negations_on_device(query, device, source, batch, windows, held.events))
-
-
-def _walk_batch(walk: _Walk, branches: Branches) -> _Walked:
+def _walk_batch(walk: Walk, branches: Branches) -> _Walked:
     """Return what is found of each branch in a batch."""
     walked, device = [_walk_branch(walk, *branch) for branch in branches], walk.run.device
     with walk.profile.stage("candidates back"):
@@ -255,42 +225,19 @@ def _among_used(device: Device, part: _WalkedBranch, used: Array | None, numbers
     return [_renumber(each, places) for each in part.found]
 
 
-def _walk_branch(walk: _Walk, query: DevicePattern, tables: Tables) -> _WalkedBranch:
+def _walk_branch(walk: Walk, query: DevicePattern, tables: Tables) -> _WalkedBranch:
     """Return what is found of a branch in a batch."""
-    held, xp = _hold(walk, query), walk.run.device.xp
+    held, xp = hold(walk, query), walk.run.device.xp
     if held is None:
         return _WalkedBranch(xp.empty(0, np.int64), xp.empty(0, np.bool_), [], _NONE if walk.counts else None, _NONE)
     return _walk_windows(walk, query, tables, held)
 
 
-def _bytes_of(query: DevicePattern, tables: Tables, device: Device) -> tuple[int, int, int]:
-    """Return the bytes that a walk or a search takes in any case, per window of a call, and per held event."""
-    if isinstance(tables, WalkTables):
-        return bytes_of_walk(query.tables, query.plan, device)
-    return bytes_of_search(query.tables, query.plan)
-
-
-def _open(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:
-    """Return what walks or searches through the held windows of a batch, with what conditions read of their events."""
-    run, low = walk.run, walk.batch.low
-    rows = walk.source.rows(low, walk.batch.high)[held.events]
-    bank = bank_on_device(run.columns, query.plan.layout, rows, run.device, run.threads)
-    if isinstance(tables, WalkTables):
-        return ChainWalks(run.device, tables, held, bank, low)
-    return WindowSearches(run.device, tables, held, bank, low, _bound_at_once(walk.memory))
-
-
-def _bound_at_once(memory: DeviceMemory) -> int:
-    """Return how many events the matches that are written at a time may bind."""
-    return max(1, memory.bound_events // 2)
-
-
-def _walk_windows(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> _WalkedBranch:
+def _walk_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> _WalkedBranch:
     """Return what is found in the candidate windows of a batch."""
     run, batch, source, memory = walk.run, walk.batch, walk.source, walk.memory
     device, size, keeps_all = run.device, int(held.starts.size), query.plan.settings.keeps_all
-    fixed, window, event = _bytes_of(query, tables, device)
-    at_once = memory.walked_windows(fixed, window, event * int(held.events.size), batch.high - batch.low)
+    at_once = windows_at_once(walk, query, tables, held)
     used = device.xp.zeros(held.events.size, np.bool_)
     if not at_once:
         used[:] = True
@@ -298,7 +245,7 @@ def _walk_windows(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldW
     found: list[Matches] = []
     totals, left, counting = [_NONE], [_NONE], walk.counts
     with walk.profile.stage("matching"), name_windows(run.plan, run.columns, source.row):
-        walks = _open(walk, query, tables, held)
+        walks = open_windows(walk, query, tables, held)
         for low, high in blocks(0, size, at_once):
             runs = walks.count(low, high)
             whole = high - low == size and not runs.left.size
@@ -306,28 +253,19 @@ def _walk_windows(walk: _Walk, query: DevicePattern, tables: Tables, held: HeldW
                 whole &= decides_alone(query.plan, source, batch)
                 runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=whole)])
             counting &= keeps_all or whole
-            _account(walk, runs, counting)
+            account(walk, runs, counting)
             if counting:
                 first, numbers = _count_by_stream(walk, walks, runs, used)
                 found.append(first)
                 totals.append(numbers)
             else:
-                found += _bring_back(device, runs, _bound_at_once(memory), used)
+                found += _bring_back(device, runs, bound_at_once(memory), used)
             left.append(device.download(held.events[runs.windows.starts[runs.left]]))
             _mark_windows(walks, runs, used)
     return _WalkedBranch(held.events, used, found, np.concatenate(totals) if counting else None, np.concatenate(left))
 
 
-def _account(walk: _Walk, counted: Counted, counting: bool) -> None:
-    """Report what was found, and the steps that were made; matches that are only counted hold no events."""
-    matches = counted.matches
-    walk.profile.add("matches", matches)
-    walk.profile.add("steps", counted.steps)
-    bound = 0 if counting or not matches else counted.bound
-    walk.meter.spend(matches, bound, counted.steps, counted.start_of)
-
-
-def _count_by_stream(walk: _Walk, walks: ChainWalks | WindowSearches, runs: Counted, used: Array) -> tuple[Matches, Indices]:
+def _count_by_stream(walk: Walk, walks: ChainWalks | WindowSearches, runs: Counted, used: Array) -> tuple[Matches, Indices]:
     """Return the first match of each stream, which binds no events, and how many there are; its first event is marked as `used`.
 
     Events have their numbers in the batch.

@@ -1,0 +1,89 @@
+"""Open the candidate windows of a branch in a batch on a card, to be walked or searched through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gpu_cep.engine.accounting.match_budget import Meter
+from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.chain_walks import (
+    ChainWalks,
+    CountedRuns,
+    HeldWindows,
+    WalkTables,
+    bytes_of_walk,
+    hold_windows,
+)
+from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
+from gpu_cep.engine.phase_one.device.device_run import DeviceRun
+from gpu_cep.engine.phase_one.device.event_sources import EventSource
+from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
+from gpu_cep.engine.phase_one.device.window_searches import CountedSearches, SearchTables, WindowSearches, bytes_of_search
+from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
+
+Tables = WalkTables | SearchTables
+Branches = list[tuple[DevicePattern, Tables]]
+Counted = CountedRuns | CountedSearches
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A walk through the windows of a batch, which reports to `meter` and `profile`; `counts`: it counts matches if it can."""
+
+    run: DeviceRun
+    source: EventSource
+    memory: DeviceMemory
+    batch: Batch
+    counts: bool
+    meter: Meter
+    profile: Profile
+
+
+def hold(walk: Walk, query: DevicePattern) -> HeldWindows | None:
+    """Return the candidate windows of a batch with their events; None if there are none. All else of the batch is let go."""
+    device, batch, source = walk.run.device, walk.batch, walk.source
+    windows = windows_on_device(query, batch, source, device, walk.profile)
+    candidates = prune_on_device(query, windows, walk.profile)
+    if not candidates.starts.size:
+        return None
+    branch = query.tables.branch
+    with walk.profile.stage("candidates"):
+        held = hold_windows(windows, candidates, events_before_matches(windows, branch))
+        if not branch.negations:
+            return held
+        return replace(held, negations=negations_on_device(query, device, source, batch, windows, held.events))
+
+
+def windows_at_once(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> int:
+    """Return how many of the held windows are walked or searched through at a time; 0 if there is no room."""
+    if isinstance(tables, WalkTables):
+        fixed, window, event = bytes_of_walk(query.tables, query.plan, walk.run.device)
+    else:
+        fixed, window, event = bytes_of_search(query.tables, query.plan)
+    return walk.memory.walked_windows(fixed, window, event * int(held.events.size), walk.batch.high - walk.batch.low)
+
+
+def open_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:
+    """Return what walks or searches through the held windows of a batch, with what conditions read of their events."""
+    run, low = walk.run, walk.batch.low
+    rows = walk.source.rows(low, walk.batch.high)[held.events]
+    bank = bank_on_device(run.columns, query.plan.layout, rows, run.device, run.threads)
+    if isinstance(tables, WalkTables):
+        return ChainWalks(run.device, tables, held, bank, low)
+    return WindowSearches(run.device, tables, held, bank, low, bound_at_once(walk.memory))
+
+
+def bound_at_once(memory: DeviceMemory) -> int:
+    """Return how many events the matches that are written at a time may bind."""
+    return max(1, memory.bound_events // 2)
+
+
+def account(walk: Walk, counted: Counted, counting: bool) -> None:
+    """Report what was found, and the steps that were made; matches that are only counted hold no events."""
+    matches = counted.matches
+    walk.profile.add("matches", matches)
+    walk.profile.add("steps", counted.steps)
+    bound = 0 if counting or not matches else counted.bound
+    walk.meter.spend(matches, bound, counted.steps, counted.start_of)
