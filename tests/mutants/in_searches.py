@@ -16,13 +16,6 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
-        "a-search-begins-with-the-last-windows-matches",
-        _KERNEL,
-        "    path.led[0] = 0\n",
-        "",
-        (_WALKS, _SEARCHES),
-    ),
-    Fault(
         "a-search-looks-at-an-event-again",
         _KERNEL,
         "events.occurrence[v, event + 1]",
@@ -69,6 +62,34 @@ DEVICE_SEARCHES = (
         "gpu_cep/engine/phase_one/device/walked_matches.py",
         "found.append(there.sort_within_starts())",
         "found.append(there)",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "the-match-that-is-found-last-stands-for-a-start",
+        _KERNEL,
+        "last = min(last, int(path.event[depth - 1]))",
+        "last = int(path.event[depth - 1])",
+        (_SEARCHES, _WALKS),
+    ),
+    Fault(
+        "a-branch-that-leaves-windows-is-counted",
+        "gpu_cep/engine/phase_one/device/kept_counts.py",
+        "            if counted.left.size:\n                return False\n",
+        "",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "kept-matches-of-branches-overlap",
+        "gpu_cep/engine/phase_one/device/kept_counts.py",
+        "if keeps_disjoint(branches[0][0].plan) else first",
+        "if keeps_disjoint(branches[0][0].plan) and len(branches) == 1 else first",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "matches-that-were-not-counted-stay-in-the-budget",
+        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "    if first is None:\n        walk.meter.take_back()\n",
+        "    if first is None:\n",
         (_SEARCHES,),
     ),
     Fault(

@@ -136,6 +136,7 @@ class _SearchNumber(NamedTuple):
     STEPS: int = 2  # how many steps were made
     STATUS: int = 3  # why the search stopped
     FAULT: int = 4  # 0, or 1 plus the condition that overflowed
+    LAST: int = 5  # the last event of the match that ends first; any number if there is none
 
 
 SearchNumber = _SearchNumber()
@@ -214,7 +215,6 @@ def _clear(pattern: PatternTable, path: SearchPath) -> None:
     path.state[PathState.UNSATISFIED] = variables
     path.state[PathState.STEPS] = 0
     path.state[PathState.ERROR_CONDITION] = 0
-    path.led[0] = 0
 
 
 @rule
@@ -290,13 +290,13 @@ def _search_next(depth: int, end: int, mode: Mode, events: NextEvents, criteria:
 @rule
 def _search_window(
     start: int, end: int, mode: Mode, events: NextEvents, criteria: SearchCriteria, path: SearchPath, matches: SearchedMatches
-) -> Status:  # fmt: skip
-    """Find the matches of a window, and count or write them; return why the search stopped."""
+) -> tuple[Status, int]:  # fmt: skip
+    """Find the matches of a window, and count or write them; return why the search stopped, and where the first match ends."""
     pattern, conditions, strategy, state = criteria.pattern, criteria.conditions, mode.strategy, path.state
     room = path.bound_to.size
     _clear(pattern, path)
     _begin(start, events, criteria, path)
-    depth, phase, status = 0, TAKE, Status.FINISHED
+    depth, phase, status, last = 0, TAKE, Status.FINISHED, end
     while phase != DONE and status == Status.FINISHED:
         if phase == TAKE and path.left[depth] > 0:
             if depth < room:
@@ -317,6 +317,7 @@ def _search_window(
                 status = Status.STEPS_SPENT
         elif phase == REPORT:
             path.led[depth] = 1
+            last = min(last, int(path.event[depth - 1]))
             phase = SEARCH if strategy == Strategy.ANY else TAKE
             if mode.counting:
                 state[PathState.MATCHES] += 1
@@ -325,7 +326,7 @@ def _search_window(
                 write_match(start, matches, path)
         if state[PathState.ERROR_CONDITION] != 0:
             status = Status.OVERFLOWED
-    return status
+    return status, last
 
 
 @kernel(writes=("numbers", "matches.starts", "matches.counts", "matches.events"), scratch=("scratch",))
@@ -345,9 +346,10 @@ def search_windows(
         first, place = (0, 0) if mode.counting else (int(matches.match[w]), int(matches.place[w]))
         state[PathState.MATCHES] = first
         state[PathState.EVENTS] = place
-        status = _search_window(int(windows.starts[w]), int(windows.ends[w]), mode, events, criteria, path, matches)
+        status, last = _search_window(int(windows.starts[w]), int(windows.ends[w]), mode, events, criteria, path, matches)
         numbers[SearchNumber.MATCHES, w] = state[PathState.MATCHES] - first
         numbers[SearchNumber.EVENTS, w] = state[PathState.EVENTS] - place
         numbers[SearchNumber.STEPS, w] = state[PathState.STEPS]
         numbers[SearchNumber.STATUS, w] = status
         numbers[SearchNumber.FAULT, w] = state[PathState.ERROR_CONDITION]
+        numbers[SearchNumber.LAST, w] = last

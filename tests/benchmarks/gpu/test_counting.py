@@ -142,6 +142,18 @@ def test_runs_that_must_not_overlap_are_counted_where_they_are_found():
     assert apart.waits <= every.waits + MOST_KEPT_WAITS
 
 
+@pytest.mark.parametrize("name", ["stocks_either", "medical_pair"])
+def test_kept_matches_of_branches_and_sets_are_counted_where_they_are_found(name):
+    """As many numbers come back as there are streams; no matches do, and no event of them."""
+    require_modules("cupy")
+    every, apart = (traffic(replace(QUESTIONS[name], after_match=kept), 50_000) for kept in ("all", "skip_past_last"))
+    assert 200 < apart.counts["kept"] < apart.counts["matches"] == every.counts["matches"]
+    assert apart.on_cpu == ()
+    assert apart.down <= every.down
+    assert apart.calls <= every.calls + MOST_KEPT_LAUNCHES
+    assert apart.waits <= every.waits + MOST_KEPT_WAITS
+
+
 def test_events_of_candidate_windows_make_no_detour():
     """Which ones they are is found on the device, and stays there: what goes to it are columns, and few tables."""
     require_modules("cupy")

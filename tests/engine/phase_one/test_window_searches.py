@@ -10,7 +10,16 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import walked_matches, window_searches
 from tests.engine.matchers.automaton.test_chains import drawn_events
-from tests.engine.phase_one.test_chain_walks import ANY_ORDER, CHOICE, COUNTED, SEARCHED, device, found
+from tests.engine.phase_one.test_chain_walks import (
+    ALTERNATIVES,
+    ANY_ORDER,
+    CHOICE,
+    CHOOSING,
+    COUNTED,
+    SEARCHED,
+    device,
+    found,
+)
 
 CHOOSING_SET = f"{CHOICE.replace('A a, b+', 'AND(A a, b+)')}"
 SINGLES = "SEQ(A a, B b, C c) WHERE skip_till_any_match { b.x > a.x AND c.x > a.x }"
@@ -41,6 +50,21 @@ def test_all_matches_under_any_match_are_counted_on_the_device(text):
             assert found("gpu", events, f"{asked} WITHIN 12", output=output, profile=profile).equals(wanted)
         assert walked.called == searched
         assert "left" not in profile.counts
+
+
+@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("text", [ALTERNATIVES[0], ALTERNATIVES[1], SEARCHED[0], SEARCHED[7], CHOOSING_SET, CHOOSING])
+def test_what_is_kept_is_counted_where_it_is_found(text, after_match):
+    """Of alternatives, sets, and several matches of a start; unless windows are left to the CPU. Each match is accounted for once."""
+    events, profile, options = drawn_events(np.random.default_rng(7), 400), cep.Profile(), {"output": "count", "after_match": after_match}
+    wanted = found("cpu", events, f"{text} WITHIN 15", **options)
+    with device(), patch.object(walked_matches, "_walk_batch", wraps=walked_matches._walk_batch) as walked:
+        assert found("gpu", events, f"{text} WITHIN 15", profile=profile, **options).equals(wanted)
+    assert walked.called == ("left" in profile.counts) == (text == CHOOSING)
+    most = profile.counts["matches"]
+    assert 3 < sum(wanted["count"].to_pylist()) <= most
+    with device():
+        assert found("gpu", events, f"{text} WITHIN 15", max_matches=most, **options).equals(wanted)
 
 
 def test_a_search_takes_up_what_it_left_in_the_next_launch():

@@ -29,8 +29,9 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
     walks_chains,
 )
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
+from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, decides_together, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
+from gpu_cep.engine.phase_one.device.kept_counts import kept_starts
 from gpu_cep.engine.phase_one.device.opened_windows import (
     Branches,
     Counted,
@@ -122,10 +123,11 @@ def _may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> boo
         return False
     if settings.keeps_all:
         return are_disjoint([branch.positives for branch in plan.branches])
-    if len(plan.branches) > 1 or not walks_chains(plan) or plan.ends or run.own != WHOLE or run.ends != WHOLE:
+    if plan.ends or run.own != WHOLE or run.ends != WHOLE:
         return False
-    # each start of a chain has one match at most
-    return settings.after_match == "skip_to_next" or (keeps_disjoint(plan) and all(decides_alone(plan, source, each) for each in batches))
+    # of the matches of a start one is kept at most
+    apart = keeps_disjoint(plan) and all(decides_together(plan, source, batch) for batch in batches)
+    return settings.after_match == "skip_to_next" or apart
 
 
 def _walk_batches(
@@ -134,7 +136,13 @@ def _walk_batches(
     """Return what is found in each batch, and whether matches are counted: in all of them, or in none."""
 
     def walk(batch: Batch, counts: bool) -> _Walked:
-        return _walk_batch(Walk(run, source, memory, batch, counts, Meter(run.budget), run.profile.apart()), branches)
+        begun = partial(Walk, run, source, memory, batch)
+        if counts and _counts_by_starts(branches):
+            counted = _count_kept(begun(True, Meter(run.budget), run.profile.apart()), branches)
+            if counted is not None:
+                return counted
+            counts = False
+        return _walk_batch(begun(counts, Meter(run.budget), run.profile.apart()), branches)
 
     counts, walked = _may_count(run, source, batches), list[_Walked]()
     for batch in batches:
@@ -147,6 +155,32 @@ def _walk_batches(
     for found in walked:
         run.profile.merge(found.profile)
     return walked, counts
+
+
+def _counts_by_starts(branches: Branches) -> bool:
+    """Return whether kept matches are counted by their starts, of which several matches may begin at one."""
+    plan = branches[0][0].plan
+    return not plan.settings.keeps_all and (len(branches) > 1 or not walks_chains(plan))
+
+
+def _count_kept(walk: Walk, branches: Branches) -> _Walked | None:
+    """Return how many matches of a batch are kept, as those of its first branch; None if a window is left to the CPU."""
+    first, device = kept_starts(walk, branches), walk.run.device
+    if first is None:
+        walk.meter.take_back()
+        return None
+    with walk.profile.stage("candidates back"):
+        totals = _NONE
+        if first.size:
+            begins, totals = count_in_streams(device, walk.source.streams(walk.batch.low, walk.batch.high), first)
+            first = first[begins]
+        numbers = device.download(first) + walk.batch.low
+        events = walk.source.copy(first + walk.batch.low) if first.size else None
+    (query, _), *others = branches
+    counted = Matches(np.arange(len(numbers)), np.zeros((len(numbers), query.variables), np.int32), _NONE)
+    matches = counted, *(concatenate_matches([], other.variables) for other, _ in others)
+    nothing = tuple(_NONE for _ in others)
+    return _Walked(events, numbers, matches, (_NONE, *nothing), (totals, *nothing), walk.meter, walk.profile)
 
 
 def _again(found: _Walked, walk: Callable[[], _Walked]) -> _Walked:

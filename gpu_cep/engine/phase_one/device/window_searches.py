@@ -212,6 +212,10 @@ class CountedSearches:
             for low, high in cut_sizes(self.searches.device, bound, most):
                 yield self.searches.write(self, self.found[low:high], each[low:high], bound[low:high])
 
+    def ends(self) -> tuple[Array, Array]:
+        """Return of each window of those found the first event (int64) and the last one (int32) of the match that ends first."""
+        return self.windows.starts[self.found], self.numbers[SearchNumber.LAST][self.found]
+
     @property
     def each(self) -> Array:
         """Return how many matches each window of those found has."""
