@@ -39,6 +39,7 @@ from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing
 from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import cores_of, shuffle, tasks_behind
 from gpu_cep_spark.slices.statistics import count_rows, stream_shares, time_span
+from gpu_cep_spark.slices.sums import schema_in_slices
 from gpu_cep_spark.streaming.checks import refuse_for_batch, refuse_keywords
 from gpu_cep_spark.streaming.frames import ZONE, match_stream
 from gpu_cep_spark.streaming.heartbeat_rows import without_heartbeats
@@ -308,5 +309,5 @@ def _in_slices(job: Job, slicing: Slicing) -> DataFrame:
     cut = in_slices(narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
     shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
     packed = sliced.packs
-    found = job.match(shuffled, plan, sliced.sent, codes, answer_schema(plan, sliced.schema), sliced=True, packs=packed)
+    found = job.match(shuffled, plan, sliced.sent, codes, schema_in_slices(plan, sliced.schema), sliced=True, packs=packed)
     return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names, packed=packed)

@@ -118,6 +118,13 @@ SPARK = (
         ("tests/spark/slices/test_choice.py",),
     ),
     Fault(
+        "counts-of-slices-overflow",
+        "spark_glue/gpu_cep_spark/slices/sums.py",
+        "> _MOST // counts.num_rows",
+        "> _MOST",
+        ("tests/spark/slices/test_slices.py",),
+    ),
+    Fault(
         "shuffles-leave-tasks-to-spark",
         "spark_glue/gpu_cep_spark/slices/shuffle_tasks.py",
         "df.repartition(*keys) if tasks is None else df.repartition(tasks, *keys)",

@@ -34,6 +34,7 @@ from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
 from gpu_cep_spark.slices.marks import OWN_BIT
 from gpu_cep_spark.slices.own_rows import separate_own_rows, with_number, with_positions
+from gpu_cep_spark.slices.sums import add_up, adds_up
 from gpu_cep_spark.tasks.packed_rows import PACKED, pack_settled
 from gpu_cep_spark.tasks.results import Tables, as_promised, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
@@ -206,6 +207,8 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
         )  # fmt: skip
         # freed before the next part is gathered
         del part, events, own, borders
+        if adds_up(work.plan):
+            matches = add_up(work.plan, matches)
         if work.plan.settings.output == "compressed":
             matches = _as_part(matches, partition + (number << 32))
         yield from in_batches(matches)

@@ -15,9 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.keywords import read_keywords
 from gpu_cep_spark import matching
 from gpu_cep_spark.assembly import assemble
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.slices.statistics import time_span
+from gpu_cep_spark.slices.sums import add_up
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
 from tests.spark.test_matching import spread
@@ -104,6 +107,15 @@ def test_matches_past_the_last_event_of_the_one_before(spark: SparkSession, name
     assert assert_same(spark, table, QUERIES[name], after_match="skip_past_last", **options).num_rows
     kept = [cep.match(table, QUERIES[name], after_match=mode, order_by="n", ties="position").num_rows for mode in ("all", "skip_past_last")]
     assert kept[0] > kept[1]
+
+
+def test_a_task_adds_up_the_counts_of_a_streams_slices_unless_they_might_overflow() -> None:
+    options, settings = read_keywords({"partition_by": "s", "output": "count"})
+    plan = SlicedQuery.of(NarrowQuery.of(QUERIES["next"], streams(20, seed=0).schema, options, settings)).plan
+    counts = pa.table({"s": [1, None, 1, None], "slice": [0, 0, 1, 1], "count": [2, 3, 4, 5]})
+    assert as_set(add_up(plan, counts)) == as_set(pa.table({"s": [1, None], "count": [6, 8]}))
+    many = counts.set_column(2, "count", pa.array([1 << 62, 3, 1 << 62, 5]))
+    assert add_up(plan, many) == many.drop_columns("slice")
 
 
 @pytest.mark.parametrize("output", ["count", "matches"])
