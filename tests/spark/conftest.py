@@ -14,6 +14,7 @@ from gpu_cep_spark import sql_conf
 from gpu_cep_spark.reports import row_metrics, run_report
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
+from tests.spark.quick import SETTINGS, remember_names
 from tests.spark.streaming.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,13 +64,8 @@ def patience() -> None:
 @pytest.fixture(scope="session")
 def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
     builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
-    if not pytestconfig.getoption("--full"):
-        # a plan that runs once, over few rows, is interpreted sooner than compiled
-        builder = builder.config("spark.sql.codegen.wholeStage", False).config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        # nor need Spark's errors name lines of Python, for which it asks the JVM three times a column
-        builder = builder.config("spark.python.sql.dataFrameDebugging.enabled", False)
-        # nor need each worker import the engine by itself
-        builder = builder.config("spark.python.daemon.module", "tests.spark.warm_daemon")
+    if quick := not pytestconfig.getoption("--full"):
+        builder = builder.config(map=SETTINGS)
     if pytestconfig.getoption("--awkward"):
         make_spark_awkward()
         builder = builder.config("spark.sql.execution.arrow.maxRecordsPerBatch", SPARK_BATCH)
@@ -82,7 +78,10 @@ def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[Spa
         .config("spark.sql.session.timeZone", "Europe/Zurich")
         .getOrCreate()
     )
-    yield session
+    with pytest.MonkeyPatch.context() as patched:
+        if quick:
+            remember_names(patched)
+        yield session
     session.stop()
 
 

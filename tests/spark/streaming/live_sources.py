@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
+from tests.spark.quick import SETTINGS
 
 SECOND, START = 1_000_000, 1_800_000_000_000_000
 INSTANT = pa.timestamp("us", "UTC")
@@ -105,7 +106,7 @@ def end() -> pa.Table:
 def session_of_its_own() -> SparkSession:
     """The session of a process of its own, with as many partitions of the state as tests have."""
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS, CHANGELOG: "true"}
-    return SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    return SparkSession.builder.master("local[2]").config(map=SETTINGS | settings).getOrCreate()
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import gpu_cep as cep
 from gpu_cep_spark import jobs
 from gpu_cep_spark.files import pieces
 from tests.spark.clusters import GPU_CONF, devices_of_tasks
+from tests.spark.quick import SETTINGS
 from tests.spark.samples import QUERIES, as_set, streams
 
 folder = Path(sys.argv[1])
@@ -41,7 +42,7 @@ session = (
     .config("spark.speculation.interval", "100ms")
     .config("spark.speculation.quantile", 0.5)
     .config("spark.speculation.minTaskRuntime", "2s")
-    .config(map=GPU_CONF if sys.argv[2].startswith("spark:") else {})
+    .config(map=GPU_CONF if sys.argv[2].startswith("spark:") else SETTINGS)
     .getOrCreate()
 )
 make_stage = jobs.make_stage
