@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from contextlib import redirect_stdout
 from io import StringIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+
+import gpu_cep as cep
+from gpu_cep.keywords import read_keywords
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import arrow_schema
 
 QUERIES = {
     "derived key": "PATTERN SEQ(AND(A a, B b+), C c) WHERE [key] AND prev(b.x) < b.x WITHIN 20",
@@ -58,3 +64,10 @@ def physical_plan(frame: DataFrame) -> str:
 def as_set(table: pa.Table) -> list[str]:
     """The rows of a result as texts in order, in which NaN equals itself."""
     return sorted(map(repr, table.to_pylist()))
+
+
+def matched_here(frame: DataFrame, query: str, slices: Any = None, worker_memory: Any = None, **options: Any) -> pa.Table:
+    """Return what this process finds in the rows that Spark reads; how tasks share them changes nothing."""
+    narrow = NarrowQuery.of(query, arrow_schema(frame.schema, "UTC"), *read_keywords(options))
+    rows = frame.select(*(f"`{name}`" for name in narrow.events.names)).toArrow()
+    return cep.match(rows, query, **{**options, "order_by": list(narrow.options.order_by)})

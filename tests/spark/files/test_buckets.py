@@ -21,7 +21,7 @@ from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import readings
 from tests.effort import every_value
 from tests.spark.conftest import CONNECT
-from tests.spark.samples import as_set
+from tests.spark.samples import as_set, matched_here
 from tests.spark.slices.test_slices import QUERIES, streams
 
 pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
@@ -49,11 +49,11 @@ def frame_of(spark: SparkSession, folder: Path, table: pa.Table, group: int = 40
 
 
 def assert_same(frame: DataFrame, query: str, **options: Any) -> list[str]:
-    """The rows that tasks by several buckets of files and Spark's scan both give."""
+    """The rows that tasks by several buckets of files find, which are those of Spark's scan."""
     report = cep.RunReport()
     found = cep.gpu_match(frame, query, scan="files", report=report, **options)
     rows = as_set(found.toArrow())
-    assert rows == as_set(cep.gpu_match(frame, query, scan="spark", **options).toArrow())
+    assert rows == as_set(matched_here(frame, query, **options))
     assert "2 pieces by a hash of keys, which each read all rows" in report.scan
     assert report.counts["tasks"] == 2
     return rows
@@ -88,7 +88,7 @@ def test_keys_of_conditions(spark: SparkSession, tmp_path: Path) -> None:
 def test_one_task_reads_a_stream_without_keys(spark: SparkSession, tmp_path: Path, query: str, options: Any) -> None:
     frame, report = frame_of(spark, tmp_path / "t", streams(90, 5)), cep.RunReport()
     found = as_set(cep.gpu_match(frame, query, scan="files", report=report, **options).toArrow())
-    assert found == as_set(cep.gpu_match(frame, query, scan="spark", **options).toArrow())
+    assert found == as_set(matched_here(frame, query, **options))
     assert found
     assert "one piece, since" in report.scan
     assert report.counts["tasks"] == 1

@@ -36,7 +36,7 @@ from gpu_cep_spark.tasks.worker import Work, match_partition
 from tests.drawn.situations import Size, situation_cases
 from tests.effort import every_value, examples
 from tests.spark.conftest import CONNECT
-from tests.spark.samples import as_set
+from tests.spark.samples import as_set, matched_here
 
 KINDS = (pa.int64(), pa.float64(), pa.timestamp("us"))
 CASES = situation_cases(Size(events=30, names=3)).filter(
@@ -174,7 +174,7 @@ def test_tasks_that_read_files_answer_as_spark_does(spark: SparkSession, tmp_pat
     query = QUERY.partition(" k ")[2] if "partition_by" in options else QUERY
     report = cep.RunReport()
     found = as_set(cep.gpu_match(frame, query, scan="files", output=output, report=report, **options).toArrow())
-    assert found == as_set(cep.gpu_match(frame, query, scan="spark", output=output, **options).toArrow())
+    assert found == as_set(matched_here(frame, query, output=output, **options))
     assert found
     assert "slices of time, which read" in report.scan
     assert "and back to the event before of each stream" in report.scan
