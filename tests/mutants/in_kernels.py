@@ -232,8 +232,8 @@ KERNELS = (
     Fault(
         "chain-takes-one-of-two",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
-        "_SEVERAL if several else v + 1",
-        "v + 1",
+        "_SEVERAL if true else found, False",
+        "found, False",
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
     Fault(
@@ -242,6 +242,20 @@ KERNELS = (
         "next_sifted(v + 1, following, min(stop, own + 1)",
         "next_sifted(v + 1, following + 1, min(stop, own + 1)",
         ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
+        "chain-begins-with-any-first-event",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "0 if v < 0 and chain.sieve.alone[0] else _NONE",
+        "0 if v < 0 else _NONE",
+        ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
+    ),
+    Fault(
+        "chain-looks-behind-an-event-that-is-no-first-one",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "until = until if begun else event + 1",
+        "until = until if begun else end",
+        ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
     Fault(
         "chain-binds-without-room",

@@ -150,8 +150,8 @@ DEVICE_WALKS = (
     Fault(
         "a-match-to-which-a-robust-run-steps-back-is-not-judged",
         "kernels/gpu_cep_kernels/automaton/robust_windows.py",
-        "while ruled_out and v == variables",
-        "if ruled_out and v == variables",
+        "if negations is not None",
+        "if made == more and negations is not None",
         (WALKS,),
     ),
     Fault(

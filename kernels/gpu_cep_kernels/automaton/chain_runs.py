@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gpu_cep_kernels.automaton.chain_growth import fits, grow
-from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, next_sifted
+from gpu_cep_kernels.automaton.chain_growth import grow, grows_unjudged
+from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, is_sifted_out, next_sifted
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.automaton.single_runs import Walk
@@ -69,40 +69,62 @@ def _find_follower(
     at. The run's last event is `last`; further ones are written from `place` on. Return the event to look at next, the variable
     behind v if it may bind that one, the run's last event, how many v binds, and how many looks took none.
     """
-    occurrence, after, first = events.occurrence, events.after, 2 * v + 2
-    found, grown, passed, going = _NONE, 0, 0, True
+    occurrence, after, first, base, kept = events.occurrence, events.after, 2 * v + 2, conditions.base, conditions.aggregates.first
+    found, grown, passed, going, unjudged = _NONE, 0, 0, True, grows_unjudged(v, conditions, chain.sieve, path)
     while going and min(own, following) < stop:
-        if own < following and grown >= room:
-            going = False
-        elif own < following:
-            own, last, bound, looks = grow(
-                v, own, min(following, stop), room - grown, last, place + grown, counting, events, conditions, chain, slots, path,
-                bound_events,
-            )  # fmt: skip
-            grown += bound
-            passed += looks - bound
-            if after.size and bound > 0 and following < stop:
-                following = int(occurrence[v + 1, max(following, first_behind(after, last))])
-        else:
+        # the group of judgements of `event` that are made next; none where it is −1
+        group, event = 2 * v + 1, own
+        if found == _NONE and own < following:
+            if grown >= room:
+                group, going = -1, False
+            elif unjudged:
+                own, last, bound, looks = grow(
+                    v, own, min(following, stop), room - grown, last, place + grown, counting, events, conditions, chain.sieve, slots,
+                    path, bound_events,
+                )  # fmt: skip
+                grown += bound
+                passed += looks - bound
+                group = -1
+                if after.size and bound > 0 and following < stop:
+                    following = int(occurrence[v + 1, max(following, first_behind(after, last))])
+        elif found == _NONE:
+            group = first
             if chain.sieve.means[first] != BY_PROGRAM:
                 following, looks = next_sifted(v + 1, following, min(stop, own + 1), events, conditions, chain.sieve, slots)
                 passed += looks
+            event = following
             if following < stop and following <= own:
-                slots[first] = slots[first + 1] = slots[slots.size - 1] = conditions.base + following
-                if chain.sieve.alone[first] or all_hold(first, conditions, chain, slots, path):
-                    several = own == following and fits(2 * v + 1, conditions, chain, slots, path)
-                    found, going = _SEVERAL if several else v + 1, False
-                else:
-                    following = int(occurrence[v + 1, following + 1])
-                    passed += 1
+                slots[first] = slots[first + 1] = base + following
+            else:
+                group = -1
+        if group >= 0:
+            row = base + event
+            slots[slots.size - 1] = row
+            true = group == first or not is_sifted_out(group, row, conditions.bank, chain.sieve, slots)
+            true = true and (chain.sieve.alone[group] or all_hold(group, conditions, chain, slots, path))
+            if found != _NONE:
+                found, going = _SEVERAL if true else found, False
+            elif group == first and true:
+                # v may bind the event, too: that is judged next
+                found, going = v + 1, own == following
+            elif group == first:
+                following = int(occurrence[v + 1, following + 1])
+                passed += 1
+            elif true:
+                slots[group] = row
+                if path is not None and kept[v + 1] > kept[v]:
+                    accumulate(v, v, v, row, conditions.aggregates, conditions.bank, path.aggregates)
+                if not counting:
+                    bound_events[place + grown] = own
+                last = own
+                grown += 1
+                own = int(occurrence[v, own + 1])
+                if after.size and following < stop:
+                    following = int(occurrence[v + 1, max(following, first_behind(after, last))])
+            else:
+                own = int(occurrence[v, own + 1])
+                passed += 1
     return min(own, following), found, last, grown, passed
-
-
-@rule
-def may_start(start: int, conditions: JudgedConditions, chain: Chain, slots: Ints, path: JudgingPath | None) -> bool:
-    """Return whether event `start` may be the first one of variable 0; write its row to the slots."""
-    slots[0] = slots[1] = slots[slots.size - 1] = conditions.base + start
-    return chain.sieve.alone[0] or all_hold(0, conditions, chain, slots, path)
 
 
 @rule
@@ -112,23 +134,24 @@ def follow_run(
 ) -> tuple[int, int, int, int, int, int, bool, Status]:  # fmt: skip
     """Follow a run, and write its events, and the counts of variables that bind no more.
 
-    Variable v binds the last of its `depth` events, and `bound` of them. `event` is looked at next; a run
-    without events binds it to variable 0. Return these four for where the run stands then, its steps, how many
-    of them rejected an event, whether a match ends it, and why it stopped.
+    Variable v binds the last of its `depth` events, and `bound` of them. `event` is looked at next. In a run without
+    events v is −1, and variable 0 binds that event, if it may. Return these four for where the run stands then, its
+    steps, how many of them rejected an event, whether a match ends it, and why it stopped.
 
     It is not FINISHED where an event leaves a choice, where it may bind more events than there is room for,
     and after `task.limit` steps, of which the first binds an event. It can go on from there.
     """
     pattern, conditions, end = criteria.pattern, criteria.conditions, task.end
     kept, occurrence, variables, base = conditions.aggregates.first, events.occurrence, pattern.minimum.size, conditions.base
-    last, steps, rejected = slots[2 * v + 1] - base, 0, 0
-    found, status, complete, going = v if depth == 0 else _NONE, Status.FINISHED, False, True
+    last, steps, rejected = slots[2 * v + 1] - base if v >= 0 else event, 0, 0
+    # nothing else is judged of most first events, and no follower need be looked for
+    found, status, complete, going = 0 if v < 0 and chain.sieve.alone[0] else _NONE, Status.FINISHED, False, True
     if found >= 0 and depth >= task.room:
         status, going = Status.OUTPUT_FULL, False
     while going:
         if found >= 0:
             if found != v:
-                if not counting:
+                if not counting and v >= 0:
                     matches.counts[task.match, v] = bound
                 v, bound = found, 0
             row = base + event
@@ -141,15 +164,20 @@ def follow_run(
             depth += 1
             last = event
             event += 1
-        low, high = pattern.minimum[v], pattern.maximum[v]
+        begun = v >= 0
+        low, high = (pattern.minimum[v], pattern.maximum[v]) if begun else (0, 0)
         behind = bound >= low
         complete = behind and v + 1 == variables
         going = not complete or bound < high
         if going:
             steps += 1 if found >= 0 else 0
             own = int(occurrence[v, event]) if bound < high else end
-            following = int(occurrence[v + 1, max(event, first_behind(events.after, last))]) if behind and not complete else end
+            # nothing is looked at behind an event that is to be the first
+            following = event if not begun else end
+            if begun and behind and not complete:
+                following = int(occurrence[v + 1, max(event, first_behind(events.after, last))])
             until = task.cut_last + 1 if task.cut_last < end and not complete else end
+            until = until if begun else event + 1
             nearest, spare = min(own, following), max(task.limit - steps, 1)
             stop = until if until - nearest <= spare else nearest + spare
             room = min((high if behind else low) - bound, task.room - depth)
@@ -161,14 +189,14 @@ def follow_run(
             )
             bound += grown
             depth += grown
-            steps += grown + passed
+            steps += grown + passed if begun else 0
             rejected += passed
             # v has enough from here on: the run may be complete, or the variable behind it may bind the next event
             enough = not behind and bound == low
             event = last + 1 if enough else event
             if found == _SEVERAL:
                 status = Status.CHOICE
-            elif is_ruled_out_by(task.start, last, task.cut_first, task.cut_last):
+            elif begun and is_ruled_out_by(task.start, last, task.cut_first, task.cut_last):
                 complete, enough, event = False, False, until
             elif event < until and depth >= task.room:
                 status = Status.OUTPUT_FULL
@@ -191,10 +219,10 @@ def _walk_window(
     m, place, size = state[PathState.MATCHES], state[PathState.EVENTS], path.event.size
     room = size if counting else min(size, matches.events.size - place)
     depth, steps, rejected, status, complete = 0, 0, 1, Status.FINISHED, False
-    if events.occurrence[0, start] == start and may_start(start, criteria.conditions, chain, slots, path):
+    if events.occurrence[0, start] == start:
         task = WalkTask(start, end, cut[CutState.FIRST], cut[CutState.LAST], room, limit, m, place)
         v, bound, depth, _, steps, rejected, complete, status = follow_run(
-            0, 0, 0, start, task, counting, events, criteria, chain, slots, path, matches
+            -1, 0, 0, start, task, counting, events, criteria, chain, slots, path, matches
         )
         if complete and not counting:
             matches.counts[m, v] = bound

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpu_cep_kernels.automaton.chain_judgements import Chain
-from gpu_cep_kernels.automaton.chain_runs import WalkTask, follow_run, may_start
+from gpu_cep_kernels.automaton.chain_runs import WalkTask, follow_run
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.compile.jit import kernel, rule
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
@@ -168,15 +168,13 @@ def _walk_run(
     """Let the run of window ``going[i]`` go on; there is no path where all conditions are comparisons of columns."""
     numbers, w = runs.numbers, going[i]
     slots = runs.slots[w]
-    v, bound, depth, event, made, complete, status = 0, 0, int(numbers[RunNumber.DEPTH, w]), 0, 0, False, Status.FINISHED
+    v, bound, depth, event, made, complete, status = -1, 0, int(numbers[RunNumber.DEPTH, w]), 0, 0, False, Status.FINISHED
     start = int(windows.starts[w])
-    begun = depth > 0
-    if begun:
+    if depth > 0:
         v, bound, event = int(numbers[RunNumber.VARIABLE, w]), int(numbers[RunNumber.BOUND, w]), int(numbers[RunNumber.EVENT, w])
-    elif events.occurrence[0, start] == start:
+    else:
         event = start
-        begun = may_start(start, criteria.conditions, chain, slots, path)
-    if begun:
+    if depth > 0 or events.occurrence[0, start] == start:
         m, place = (0, 0) if walk.counting else (int(matches.match[w]), int(matches.place[w]))
         task = WalkTask(start, int(windows.ends[w]), start, UNBOUNDED, UNBOUNDED, walk.step_limit, m, place)
         v, bound, depth, event, made, _, complete, status = follow_run(

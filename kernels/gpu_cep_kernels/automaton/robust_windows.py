@@ -38,16 +38,16 @@ def _follow(
     Return what :func:`gpu_cep_kernels.automaton.chain_runs.follow_singles` does, but for the steps that rejected an event. An event
     that a negation looks at is a step. `negations` is None where there are none. The code for them is then not compiled.
     """
-    v, event, made, _ = follow_singles(v, event, start, end, True, limit, events, criteria, chain, slots, path)
-    if negations is not None and path is not None:
-        variables, base, ruled_out = criteria.pattern.minimum.size, criteria.conditions.base, True
-        while ruled_out and v == variables and path.state[PathState.ERROR_CONDITION] == 0:
-            ruled_out, looks = rule_out(criteria.conditions, chain, negations, slots, path)
+    variables, base, made, going = criteria.pattern.minimum.size, criteria.conditions.base, 0, True
+    while going:
+        v, event, more, _ = follow_singles(v, event, start, end, True, limit - made, events, criteria, chain, slots, path)
+        made += more
+        going = False
+        if negations is not None and path is not None and v == variables and path.state[PathState.ERROR_CONDITION] == 0:
+            going, looks = rule_out(criteria.conditions, chain, negations, slots, path)
             made += looks
-            if ruled_out:
+            if going:
                 v, event = variables - 1, slots[slots.size - 2] - base + 1
-                v, event, more, _ = follow_singles(v, event, start, end, True, limit - made, events, criteria, chain, slots, path)
-                made += more
     return v, event, made
 
 
