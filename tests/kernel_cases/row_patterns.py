@@ -84,8 +84,7 @@ def _mending(size: int, random: Random, slots: int, word: Any) -> Call:
 
 def _reach_crossing(size: int, random: Random, slots: int, word: Any) -> Call:
     pieces, given, fits, before, accepts, words = _mending(size, random, slots, word).arguments
-    crossed = np.zeros((len(pieces.begins), 3), words.dtype)
-    return Call(crossed.size, (pieces, given, fits, before, accepts, words, crossed))
+    return Call(3 * len(pieces.begins), (pieces, given, fits, before, accepts, words, np.zeros((len(pieces.begins), 3), words.dtype)))
 
 
 def _reach_carrying(size: int, random: Random, slots: int, word: Any) -> Call:

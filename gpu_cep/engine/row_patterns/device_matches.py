@@ -135,9 +135,9 @@ def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, 
     """
     device, xp, rows = search.device, search.device.xp, search.labels.size
     lengths, targets = xp.empty(rows, np.int32), xp.empty(rows, np.int32)
-    size = len(search.pieces.begins) * _ROWS
+    longest = int(np.diff(search.pieces.offsets).max())
     given = search.held, search.automaton, reach, to, _MOST_STEPS
-    device.launch(find_limited_matches, size, _ROWS, *given, lengths, targets)
+    device.launch(find_limited_matches, len(search.pieces.begins) * longest, longest, *given, lengths, targets)
     if any_set(lengths == UNENDED):
         return None
     firsts = xp.flatnonzero(lengths != UNMATCHED)
