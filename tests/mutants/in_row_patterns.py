@@ -135,6 +135,13 @@ ROW_PATTERNS = (
         _ENGINE,
     ),
     Fault(
+        "rows-tie-by-codes-out-of-order",
+        "gpu_cep/engine/row_patterns/ordering.py",
+        "places[order]), codes[order]",
+        "places[order]), codes",
+        _ENGINE,
+    ),
+    Fault(
         "empty-matches-have-a-first-row",
         "gpu_cep/engine/row_patterns/places.py",
         "if not place.offset and not matches.some_empty:",

@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, SortColumn
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import StreamKeys, encode_keys
-from gpu_cep.engine.events.tie_ranks import find_ties, rank_rows
+from gpu_cep.engine.events.tie_ranks import find_tie_groups, rank_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream, stream_slices
@@ -49,6 +49,12 @@ class OrderedRows:
         """Return the numbers in the table of ordered rows."""
         return ordered if self.rows is None else self.rows[ordered]
 
+    def with_moved(self, places: Indices, sources: Indices) -> OrderedRows:
+        """Return the same rows with the ordered rows `sources` at `places`."""
+        rows = np.arange(len(self)) if self.rows is None else self.rows.copy()
+        rows[places] = self.numbers(sources)
+        return OrderedRows(rows, self.offsets)
+
 
 def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int, ties: tuple[int, ...] = ()) -> OrderedRows:
     """Return the rows by PARTITION BY, NULL first, then by ORDER BY, then by the columns `ties`, NULL last, then by their numbers."""
@@ -57,16 +63,27 @@ def order_rows(bound: BoundRowPattern, columns: EventColumns, threads: int, ties
     if not keys or not len(columns):
         return grouped
     first = sort_codes(columns, keys[0])
-    ordered = _sort(grouped, first, _UNRANKED, threads)
-    if not keys[1:]:
-        return ordered
-    tied = find_ties(np, ordered.offsets[:-1], ordered.take(first))
-    if not tied.size:
-        return ordered
-    # ranking costs far more than sorting by one column: only rows that need it are ranked
-    ranks = np.zeros(len(ordered), np.int64)
-    ranks[tied] = _rank([sort_codes(columns, key)[ordered.numbers(tied)] for key in keys[1:]])
-    return _sort(ordered, first, ranks, threads)
+    ordered = _sort(grouped, first, threads)
+    return ordered if not keys[1:] else _sort_ties(ordered, ordered.take(first), columns, keys[1:], threads)
+
+
+def _sort_ties(ordered: OrderedRows, codes: Array, columns: EventColumns, keys: Sequence[SortColumn], threads: int) -> OrderedRows:
+    """Return the rows with those of a partition whose `codes` are equal sorted by `keys`, the first of which decides first; stable.
+
+    Each key sorts only what all before it leave equal.
+    """
+    places: Indices | None = None
+    begins = ordered.offsets
+    for key in keys:
+        tied, begins = find_tie_groups(begins[:-1], codes)
+        if not tied.size:
+            break
+        places = tied if places is None else places[tied]
+        codes = sort_codes(columns, key)[ordered.numbers(places)]
+        order = order_in_streams(begins, codes, _UNRANKED, threads)
+        if order is not None:
+            ordered, codes = ordered.with_moved(places, places[order]), codes[order]
+    return ordered
 
 
 def _are_in_order(pieces: Pieces, codes: Array, threads: int) -> bool:
@@ -78,17 +95,6 @@ def _are_in_order(pieces: Pieces, codes: Array, threads: int) -> bool:
     spread(lambda span: mark_disordered_streams(*span, pieces.offsets, codes, _UNRANKED, disordered), parts, threads)
     cuts = pieces.offsets[:-1][pieces.offsets[:-1] > pieces.begins]
     return not disordered.any() and bool((codes[cuts - 1] <= codes[cuts]).all())
-
-
-def _rank(codes: Sequence[Array]) -> Indices:
-    """Return the rank of each row by several codes, the first of which decides first; equal rows have one rank."""
-    order = np.lexsort(codes[::-1])
-    rises = np.zeros(len(order), np.int64)
-    for each in codes:
-        rises[1:] |= each[order][1:] != each[order][:-1]
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.cumsum(rises)
-    return ranks
 
 
 def _group(columns: EventColumns, keys: tuple[int, ...], threads: int) -> OrderedRows:
@@ -116,10 +122,10 @@ def _order(columns: EventColumns, keys: tuple[int, ...], encoded: StreamKeys) ->
     return np.empty(0, np.int64) if bool((np.diff(ranks[used]) > 0).all()) else np.argsort(ranks, kind="stable")
 
 
-def _sort(given: OrderedRows, codes: Array, ranks: Indices, threads: int) -> OrderedRows:
-    """Return the rows with each partition sorted by codes of the table's rows, then by ranks of the ordered ones; stable."""
+def _sort(given: OrderedRows, codes: Array, threads: int) -> OrderedRows:
+    """Return the rows with each partition sorted by codes of the table's rows; stable."""
     taken = given.take(codes)
-    if not ranks.size and _are_in_order(cut_partitions(given.offsets, threads), taken, threads):
+    if _are_in_order(cut_partitions(given.offsets, threads), taken, threads):
         return given
-    order = order_in_streams(given.offsets, taken, ranks, threads)
+    order = order_in_streams(given.offsets, taken, _UNRANKED, threads)
     return given if order is None else OrderedRows(given.numbers(order), given.offsets)

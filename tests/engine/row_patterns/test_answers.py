@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,6 +78,14 @@ def test_what_random_clauses_seldom_ask(asked, text):
     drawn = Drawn(f"{EVERY} {asked}", letters(text))
     check(drawn)
     assert len(answer(drawn, "auto")) > 0
+
+
+def test_each_column_orders_what_those_before_it_leave_equal():
+    rows = [(a, b, c, number) for number, (a, c, b) in enumerate(product((2, 1), (1.5, 0.5, 1.5), (1, None, 0)))]
+    table = pa.table(dict(zip("abcn", map(list, zip(*rows, strict=True)), strict=True)))
+    asked = "MATCH_RECOGNIZE (ORDER BY a, b DESC NULLS LAST, c MEASURES X.n AS n PATTERN (X) DEFINE X AS n >= 0)"
+    wanted = sorted(rows, key=lambda row: (row[0], row[1] is None, -(row[1] or 0), row[2], row[3]))
+    assert cep.match(table, asked)["n"].to_pylist() == [row[3] for row in wanted]
 
 
 @pytest.mark.parametrize("rows", ["", "ALL ROWS PER MATCH", "ALL ROWS PER MATCH WITH UNMATCHED ROWS"])
