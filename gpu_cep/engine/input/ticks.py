@@ -14,8 +14,8 @@ EARLIEST, LATEST = -(1 << 63), (1 << 63) - 1
 
 
 def following(time: Tick) -> Tick:
-    """Return the time right behind `time`."""
-    return math.nextafter(time, math.inf) if isinstance(time, float) else time + 1
+    """Return the time right behind `time`, or the first one if that is before it."""
+    return math.nextafter(time, math.inf) if isinstance(time, float) else max(EARLIEST, time + 1)
 
 
 def preceding(time: Tick) -> Tick:

@@ -227,6 +227,17 @@ def test_a_window_of_a_number_of_events_is_over_with_the_last_of_them():
     assert live.finish().to_pylist() == []
 
 
+@pytest.mark.parametrize("window", ["3", "3 EVENTS"])
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last"])
+def test_a_watermark_may_be_before_the_first_time_that_there_is(window, after_match):
+    events = TRADES.set_column(0, "ts", pa.array([*range(-(2**63), 3 - 2**63), 1, 2, 3]))
+    query, options = f"PATTERN SEQ(A a, B b, NOT(C c)) WITHIN {window}", {"after_match": after_match, "output": "indices"}
+    live = cep.stream(query, EVENTS, lateness=5, **options)
+    given = [*(live.push(events.slice(row, 1)) for row in range(6)), live.finish()]
+    assert live.clock.late == 0
+    assert pa.concat_tables(given) == cep.match(events, query, **options)
+
+
 @pytest.mark.parametrize(("detect", "rows"), [("final", [0, 0, 0, 1]), ("early", [0, 0, 1, 0])])
 def test_situations_come_out_when_they_are_detected(detect, rows):
     levels = pa.table({"ts": [1, 2, 3, 4], "k": [5, 5, 0, 5]})
