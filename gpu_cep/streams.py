@@ -292,10 +292,19 @@ class Stream:
 def arrow_schema(schema: Any) -> pa.Schema:
     """Return the schema of a stream, or raise EventError if it is none."""
     if not isinstance(schema, pa.Schema):
-        own = getattr(schema, "schema", None)
-        remedy = "its schema: events.schema" if isinstance(own, pa.Schema) else "pyarrow.schema({'ts': pyarrow.timestamp('us'), …})"
-        raise EventError(f"schema: expected that of an Arrow table, not {type(schema).__name__}; give {remedy}")
+        raise EventError(f"schema: expected that of an Arrow table, not {type(schema).__name__}; give {_way_to_schema(schema)}")
     return schema
+
+
+def _way_to_schema(given: Any) -> str:
+    """Return how to make an Arrow schema of what was given for one, in Python."""
+    if isinstance(getattr(given, "schema", None), pa.Schema):
+        return "its schema: events.schema"
+    if hasattr(given, "__arrow_c_stream__"):
+        return "the schema of its table: pyarrow.table(events).schema"
+    if hasattr(given, "__arrow_c_schema__"):
+        return "pyarrow.schema(schema)"
+    return "pyarrow.schema({'ts': pyarrow.timestamp('us'), …})"
 
 
 def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Table:

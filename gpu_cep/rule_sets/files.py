@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -77,11 +77,15 @@ def _read_json(file: Path) -> Any:
 
 def _without_twins(pairs: list[tuple[str, Any]], file: Path) -> dict[str, Any]:
     """Return the pairs as a mapping; a name that is there twice would lose a rule."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in found if names.count(name) > 1])
-    return found
+    _refuse_twins([name for name, _ in pairs], file)
+    return dict(pairs)
+
+
+def _refuse_twins(names: list[str], file: Path) -> None:
+    """Raise PatternError for names that a mapping has more than once."""
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in twice])
 
 
 def _read_yaml(file: Path) -> Any:
@@ -89,10 +93,25 @@ def _read_yaml(file: Path) -> Any:
         yaml = import_module("yaml")
     except ImportError:
         raise EngineUnavailable(f"reading {file} needs PyYAML, which is not installed: install pyyaml, or give JSON") from None
+    text = _text(file)
     try:
-        return yaml.safe_load(_text(file))
+        for names in _names_of_mappings(yaml.compose(text, yaml.SafeLoader), set()):
+            _refuse_twins(names, file)
+        return yaml.safe_load(text)
     except yaml.YAMLError as fault:
         raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
+
+
+def _names_of_mappings(node: Any, seen: set[int]) -> Iterator[list[str]]:
+    """Yield the names that each mapping has in a node of YAML; an alias may lead back to one that was `seen`."""
+    if getattr(node, "id", "scalar") == "scalar" or id(node) in seen:
+        return
+    seen.add(id(node))
+    pairs = node.value if node.id == "mapping" else [(None, each) for each in node.value]
+    if node.id == "mapping":
+        yield [name.value for name, _ in pairs if name.id == "scalar"]
+    for _, each in pairs:
+        yield from _names_of_mappings(each, seen)
 
 
 _READERS: Mapping[str, Callable[[Path], Any]] = {".json": _read_json, ".yaml": _read_yaml, ".yml": _read_yaml}

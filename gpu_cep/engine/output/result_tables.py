@@ -87,10 +87,12 @@ def _not_copied(field: pa.Field) -> Diagnostic:
 def _clash_hint(plan: Plan, name: str) -> str:
     """Return what to rename so that two columns do not have one name.
 
-    Items of RETURN do not come here: they are checked when the query is bound.
+    Items of RETURN come here beside columns that timeouts or detected_at= add; all others are checked when the query is bound.
     """
     if plan.settings.output == "events":
         return "rename the input column, or leave it out with columns="
+    if plan.settings.output == "matches" and any(item.name == name for item in plan.query.returns):
+        return "name it otherwise with AS"
     variables = [variable.name for variable in plan.query.positives]
     return "rename the variable" if plan.settings.output == "matches" and name in variables else "rename the input column"
 

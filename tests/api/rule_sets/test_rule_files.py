@@ -50,6 +50,8 @@ def test_a_folder_has_a_rule_in_each_file(tmp_path):
         ("rules.json", "[]", "there is no pattern"),
         ("rules.json", '[{"pattern": "PATTERN SEQ(a)"}]', "rule 1 has no 'name'"),
         ("rules.json", '{"a": "x", "a": "y"}', "'a' is there more than once"),
+        ("rules.yaml", "a: x\na: y", "'a' is there more than once"),
+        ("rules.yaml", "rules: [{name: a, pattern: x, pattern: y}, &self [*self]]", "'pattern' is there more than once"),
         ("rules.json", '[{"name": "a", "pattern": "x"}, {"name": "a", "pattern": "y"}]', "there is more than one rule 'a'"),
         ("rules.json", '{"a": {"patern": "x"}}', "did you mean 'pattern'?"),
         ("rules.json", '{"a": {"pattern": 1}}', "'pattern' must be the text of a query, not 1"),

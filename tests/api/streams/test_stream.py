@@ -199,7 +199,15 @@ def test_the_engine_runs_as_seldom_as_is_asked_for():
 
 @pytest.mark.parametrize(
     ("schema", "remedy"),
-    [(None, "not NoneType; give pyarrow.schema"), ({"ts": pa.int64()}, "not dict; give pyarrow"), (TRADES, "not Table; give its schema")],
+    [
+        *(
+            (None, "not NoneType; give pyarrow.schema"),
+            ({"ts": pa.int64()}, "not dict; give pyarrow"),
+            (TRADES, "not Table; give its schema"),
+        ),
+        (TRADES.to_pandas(), r"not DataFrame; give the schema of its table: pyarrow.table\(events\).schema"),
+        (pa.field("ts", pa.int64()), r"not Field; give pyarrow.schema\(schema\)"),
+    ],
 )
 @pytest.mark.parametrize("make", [lambda schema: cep.stream(PAIRS, schema), lambda schema: cep.stream_all({"pairs": PAIRS}, schema)])
 def test_what_is_no_schema_is_refused(make, schema, remedy):

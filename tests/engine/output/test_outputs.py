@@ -81,6 +81,7 @@ def test_a_column_of_the_result_cannot_stand_twice():
         ("x", "PATTERN SEQ(A x, B b)", {"partition_by": "x"}, "rename the variable$"),
         ("match_end", "PATTERN SEQ(A a, B b)", {"partition_by": "match_end"}, "rename the input column$"),
         ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts", {"partition_by": "match_end"}, "rename the input column$"),
+        ("x", "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.ts AS missing", {"timeouts": True}, "name it otherwise with AS$"),
         ("count", "PATTERN SEQ(A a, B b)", {"partition_by": "count", "output": "count"}, "rename the input column$"),
         ("variable", "PATTERN SEQ(A a, B b)", {"output": "events"}, "rename the input column, or leave it out with columns=$"),
         ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts AS match_start", {}, "name one of them with AS$"),
