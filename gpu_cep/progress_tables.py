@@ -67,7 +67,8 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     Raises
     ------
     PatternError
-        The pattern has a RETURN, or a variable or a stream key has the name of another column of the result.
+        The pattern has a RETURN, or a variable or a stream key has the name of another column of
+        the result.
     UnsupportedError
         The pattern has no timeouts: it is one of situations or of rows, or its strategy is another than
         ``skip_till_next_match`` and contiguity.

@@ -104,13 +104,14 @@ def _read_yaml(file: Path) -> Any:
 
 def _names_of_mappings(node: Any, seen: set[int]) -> Iterator[list[str]]:
     """Yield the names that each mapping has in a node of YAML; an alias may lead back to one that was `seen`."""
-    if getattr(node, "id", "scalar") == "scalar" or id(node) in seen:
+    if node is None or node.id == "scalar" or id(node) in seen:
         return
     seen.add(id(node))
-    pairs = node.value if node.id == "mapping" else [(None, each) for each in node.value]
+    inside = node.value
     if node.id == "mapping":
-        yield [name.value for name, _ in pairs if name.id == "scalar"]
-    for _, each in pairs:
+        yield [name.value for name, _ in node.value if name.id == "scalar"]
+        inside = [each for _, each in node.value]
+    for each in inside:
         yield from _names_of_mappings(each, seen)
 
 

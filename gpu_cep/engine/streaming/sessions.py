@@ -55,9 +55,8 @@ class Sessions:
 def find_sessions(streams: Indices, times: Times, order: Rows | None, time_to_live: Tick) -> Sessions:
     """Return the sessions of events of some streams and times; `order` has them in the order of each stream (None: they are in it)."""
     ordered = streams if order is None else streams[order]
-    by_stream, _ = order_by_group(ordered, int(ordered.max(initial=-1)) + 1)
-    if order is not None:
-        by_stream = order[by_stream]
+    places, _ = order_by_group(ordered, int(ordered.max(initial=-1)) + 1)
+    by_stream = places if order is None else order[places]
     own, at = streams[by_stream], times[by_stream]
     begins = np.ones(len(own), np.bool_)
     begins[1:] = (own[1:] != own[:-1]) | _are_silences(at, time_to_live)

@@ -200,11 +200,9 @@ def test_the_engine_runs_as_seldom_as_is_asked_for():
 @pytest.mark.parametrize(
     ("schema", "remedy"),
     [
-        *(
-            (None, "not NoneType; give pyarrow.schema"),
-            ({"ts": pa.int64()}, "not dict; give pyarrow"),
-            (TRADES, "not Table; give its schema"),
-        ),
+        (None, "not NoneType; give pyarrow.schema"),
+        ({"ts": pa.int64()}, "not dict; give pyarrow"),
+        (TRADES, "not Table; give its schema"),
         (TRADES.to_pandas(), r"not DataFrame; give the schema of its table: pyarrow.table\(events\).schema"),
         (pa.field("ts", pa.int64()), r"not Field; give pyarrow.schema\(schema\)"),
     ],
