@@ -178,9 +178,9 @@ class Stream:
         Parameters
         ----------
         time
-            A value of the timestamp column, such as a number or a datetime. None: the watermark
-            moves with the clock if no event has come for as long as `idle` says, and else stays
-            where it is.
+            A value of the timestamp column, such as a number or a datetime, with a zone where
+            the column has one. None: the watermark moves with the clock if no event has come for
+            as long as `idle` says, and else stays where it is.
 
         Raises
         ------
