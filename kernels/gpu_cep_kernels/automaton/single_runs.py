@@ -15,7 +15,7 @@ that has passed over two events skips others by the bounds of conditions
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -48,6 +48,9 @@ CURRENT = -1
 ALWAYS, FIRST_ONLY, FURTHER_ONLY = range(3)
 # From so many events that a search has passed over, the bounds of conditions are computed: for fewer they cost more than they save.
 BOUNDED = 2
+# Whether a kernel has a part of a body that several share: numba decides `is not None` as it compiles, and leaves out what is ABSENT.
+PartOfBody: TypeAlias = bool | None
+PRESENT, ABSENT = True, None
 
 
 class Judgements(NamedTuple):
@@ -227,7 +230,7 @@ def _pass_over(
 def _walk_window(
     start: int,
     end: int,
-    restricted: bool | None,
+    rules_out: PartOfBody,
     contiguous: bool,
     events: EventTable,
     criteria: Criteria,
@@ -248,7 +251,7 @@ def _walk_window(
         searches += 1
         available = _list_available(bound, satisfied, pattern, judgements, path)
         until = end
-        if restricted is not None and depth > 0 and satisfied != everyone:
+        if rules_out is not None and depth > 0 and satisfied != everyone:
             until = search_end(end, path)
         if depth == 0:
             nearest = start
@@ -278,7 +281,7 @@ def _walk_window(
             depth, going = -1, False
         elif found < 0:
             going = False
-        elif restricted is not None and depth > 0 and is_cut_off(nearest, path):
+        elif rules_out is not None and depth > 0 and is_cut_off(nearest, path):
             depth, going = 0, False
         elif depth >= path.event.size:
             depth, going = -2, False
@@ -297,9 +300,9 @@ def _walk_window(
 
 
 @rule
-def _write(w: int, depth: int, restricted: bool | None, matches: MatchTable, path: EventPath) -> None:
+def _write(w: int, depth: int, rules_out: PartOfBody, matches: MatchTable, path: EventPath) -> None:
     """Write the path as a match of candidate w, unless a cut rules it out."""
-    if restricted is None:
+    if rules_out is None:
         write_match(w, matches, path)
     else:
         write_if_taken(w, depth, matches, path)
@@ -308,7 +311,7 @@ def _write(w: int, depth: int, restricted: bool | None, matches: MatchTable, pat
 @rule
 def _walk_windows(
     windows: CandidateWindows,
-    restricted: bool | None,
+    rules_out: PartOfBody,
     events: EventTable,
     criteria: Criteria,
     judgements: Judgements,
@@ -319,7 +322,7 @@ def _walk_windows(
 ) -> Status:
     """Run the body of both kernels; return why it stopped.
 
-    `restricted` is None where nothing rules out a run that binds all variables. The code for that is then not compiled.
+    `rules_out` is ABSENT where nothing rules out a run that binds all variables.
     """
     candidates, ends = windows
     state = path.state
@@ -328,21 +331,21 @@ def _walk_windows(
     status = Status.FINISHED
     w = state[PathState.CANDIDATE]
     while w < candidates.size and status == Status.FINISHED:
-        if restricted is not None:
+        if rules_out is not None:
             begin_cut(candidates[w], path.cut)
         path.event[0] = candidates[w]
-        depth = _walk_window(candidates[w], ends[w], restricted, contiguous, events, criteria, judgements, jumps, path)
+        depth = _walk_window(candidates[w], ends[w], rules_out, contiguous, events, criteria, judgements, jumps, path)
         if (
             depth > 0
             and not walk.counting
             and (state[PathState.MATCHES] >= matches.starts.size or state[PathState.EVENTS] + depth > matches.events.size)
         ):
             status = Status.OUTPUT_FULL
-        elif depth > 0 and (restricted is None or is_match(depth, criteria, path)):
+        elif depth > 0 and (rules_out is None or is_match(depth, criteria, path)):
             if walk.counting:
                 matches.totals[w] += 1
             else:
-                _write(w, depth, restricted, matches, path)
+                _write(w, depth, rules_out, matches, path)
         elif depth < 0:
             status = Status.CHOICE if depth == -1 else Status.PATH_FULL
         _clear(path)
@@ -373,7 +376,7 @@ def walk_windows(
     no cut. On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is
     still to be walked or searched from its start. The path is empty then.
     """
-    return _walk_windows(windows, None, events, criteria, judgements, jumps, walk, path, matches)
+    return _walk_windows(windows, ABSENT, events, criteria, judgements, jumps, walk, path, matches)
 
 
 @sequential(writes=("jumps.bounds", "path", "matches"))
@@ -388,4 +391,4 @@ def walk_restricted_windows(
     matches: MatchTable,
 ) -> Status:
     """Do as :func:`walk_windows`, with all that rules out runs that bind all variables."""
-    return _walk_windows(windows, True, events, criteria, judgements, jumps, walk, path, matches)
+    return _walk_windows(windows, PRESENT, events, criteria, judgements, jumps, walk, path, matches)
