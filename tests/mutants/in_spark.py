@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from tests.mutants.fault import Fault
 
+_CARDS = ("tests/spark/files/test_card_reading.py",)
+
 SPARK = (
+    Fault(
+        "what-tasks-read-to-cards-may-take-all-of-them",
+        "spark_glue/gpu_cep_spark/files/card_reading.py",
+        "what.schema.names, what.wanted, gpu_memory)",
+        "what.schema.names, what.wanted, None)",
+        _CARDS,
+    ),
+    Fault(
+        "positions-on-cards-count-events-without-a-time",
+        "spark_glue/gpu_cep_spark/tasks/worker.py",
+        "events, _ = timed_events(work.plan.query, events)",
+        "pass",
+        _CARDS,
+    ),
     Fault(
         "rare-events-of-many-patterns-reach-the-shortest-window",
         "spark_glue/gpu_cep_spark/narrowing/rare_events.py",
