@@ -13,7 +13,7 @@ import gpu_cep as cep
 from gpu_cep.engine import run
 from gpu_cep.engine.output.ordered_values import ordered_values
 
-_SIZE = 300
+_SIZE = 150
 _RANDOM = np.random.default_rng(11)
 _NUMBERS = _RANDOM.integers(-9, 9, _SIZE)
 _FLOATS = np.where(_NUMBERS == 3, -0.0, np.where(_NUMBERS == 4, math.nan, _NUMBERS / 2))
