@@ -76,7 +76,7 @@ QUERIES = [
     "SEQ(A a, B b{2}) WHERE b.x > a.x",
     "SEQ(A a, B b{2,3}) WHERE b.k > a.k",
     "SEQ(A a+, B b) WHERE a[i].k >= a[i-1].k AND b.k > first(a.k)",
-    "SEQ(A a+, B b) WHERE a[1].k > 2 AND a[1].x < 4 AND b.k > first(a.k)",
+    "SEQ(A a+, B b) WHERE a[1].k > 0 AND b.k > first(a.k)",
     "SEQ(A a+, B b) WHERE last(a.x) < b.x",
     "SEQ(A a, B b+, C c+) WHERE last(b.k) >= c.k",
     "SEQ(A a, B b+) WHERE b.x > a.x",
