@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.row_patterns import searching
+from gpu_cep.engine.row_patterns.search_parts import room_for
 from gpu_cep.errors import EventError, UnsupportedError
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 
@@ -182,3 +184,12 @@ def test_other_algorithms_and_many_patterns_are_refused():
         cep.stream(clause, SCHEMA, algorithm="brute_force")
     with pytest.raises(UnsupportedError, match=r"MATCH_RECOGNIZE is not supported here; supported: .*stream\(\)"):
         cep.stream_all({"a": clause}, SCHEMA)
+
+
+def test_values_of_the_classifier_have_room_beside_few_rows(monkeypatch):
+    rooms = []
+    monkeypatch.setattr(searching, "room_for", lambda *given: rooms.append(room_for(*given)) or rooms[-1])
+    define = "A AS count(DISTINCT CLASSIFIER()) > 1, B AS k = 'b'"
+    cep.match(table_of("c"), f"MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A | B | C) DEFINE {define})")
+    # a kernel writes to the place of a value, without a look at how many there are
+    assert rooms[0].places.shape[1] >= 3
