@@ -65,13 +65,6 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
-        "the-match-that-is-found-last-stands-for-a-start",
-        _KERNEL,
-        "last = min(last, int(path.event[depth - 1]))",
-        "last = int(path.event[depth - 1])",
-        (_SEARCHES, _WALKS),
-    ),
-    Fault(
         "a-branch-that-leaves-windows-is-counted",
         "gpu_cep/engine/phase_one/device/kept_counts.py",
         "            if counted.left.size:\n                return False\n",
