@@ -17,6 +17,7 @@ from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoic
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.matching import gpu_match
 from gpu_cep_spark.reports.run_report import RunReport
+from gpu_cep_spark.scan_choice import BY_SPARK, batch_advice
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.slices.choice import AUTO
 from gpu_cep_spark.tasks.failures import workers_errors
@@ -84,8 +85,8 @@ class SparkEvents:
         """Explain how `pattern` will be answered, as :func:`gpu_cep.explain` over no rows.
 
         Its line `source` says who will read the events, and whether Spark shuffles only those
-        near rare ones, and why. This runs no job, except where many files are read, whose
-        footers tell who reads them.
+        near rare ones, and why. If Spark reads them, it names a setting of the session that spares
+        time. This runs no job, except where many files are read, whose footers tell who reads them.
 
         Parameters
         ----------
@@ -111,7 +112,8 @@ class SparkEvents:
             # what cannot run under Spark can be explained, but not what scan= or rare= would do to it
             if scan != "auto" or (rare is not None and rare != AUTO):
                 raise
-        return replace(explained, source="; ".join(filter(None, (report.scan, report.rare))))
+        advice = batch_advice(self.data.sparkSession) if report.scan.startswith(BY_SPARK) else ""
+        return replace(explained, source="; ".join(filter(None, (report.scan, report.rare, advice))))
 
     @takes_keywords(api.match, PlotChoices)
     def plot(self, pattern: Pattern, *, match: int = 0, margin: float = 0.25, **keywords: Unpack[PlotChoices]) -> Timeline:

@@ -21,9 +21,13 @@ from gpu_cep_spark.slices.choice import AUTO
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
+# How it is told that Spark reads the events.
+BY_SPARK = "Spark reads the events"
 SCANS: tuple[Scan, ...] = ("auto", "spark", "files", "gpu_files")
 # What to do instead where tasks are asked to read files and cannot.
 _INSTEAD = {"files": "scan='auto' lets Spark read the events", "gpu_files": READ_BY_ARROW}
+# The setting for the bytes of a batch that Spark hands over to Python, and the limit at which it does not add them up.
+_BATCH_BYTES, _UNBOUNDED = "spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)
 # Suffixes of files that are not of Parquet, with the method of Spark's reader for them.
 _OTHERS = {".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 
@@ -59,17 +63,24 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
         A file cannot be read.
     """
     if scan == "spark" or (slices is not None and slices != AUTO):
-        _tell(job, "Spark reads the events, as scan= or slices= asks")
+        _tell(job, f"{BY_SPARK}, as scan= or slices= asks")
         return None
     try:
         found = find_pieces(job, Asked(scan, slices, from_paths))
     except NoScanError as reason:
         if scan in _INSTEAD:
             raise UnsupportedError([Diagnostic(f"scan={scan!r} is not possible: {reason}", hint=_INSTEAD[scan])]) from None
-        _tell(job, f"Spark reads the events: {reason}")
+        _tell(job, f"{BY_SPARK}: {reason}")
         return None
     _tell(job, f"tasks read files: {found.told}")
     return found
+
+
+def batch_advice(session: Any) -> str:
+    """Return which setting of the session spares time when Spark hands events over; empty if it is set."""
+    if session.conf.get(_BATCH_BYTES) == _UNBOUNDED:
+        return ""
+    return f"Spark adds up the bytes of a batch anew for each row: {_BATCH_BYTES} = {_UNBOUNDED} spares that (docs/cluster.md, Batches)"
 
 
 def _tell(job: Job, what: str) -> None:

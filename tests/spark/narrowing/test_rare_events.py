@@ -317,7 +317,7 @@ def test_explaining_many_patterns_says_near_what_events_are_shuffled(spark: Spar
 
 def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
     events, query = cep.events(spark.createDataFrame(bursts(4)), partition_by="s"), QUERIES["any"]
-    read = "Spark reads the events: "
+    read, limit = "Spark reads the events: ", "spark.sql.execution.arrow.maxBytesPerBatch"
     reasons = {
         "r": "events near those of r are shuffled: rare= names them",
         "auto": "all events are shuffled: it is not known how frequent which events are; rare= names variables with few",
@@ -326,7 +326,12 @@ def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
     for rare, reason in reasons.items():
         source = events.explain(query, rare=rare).source
         assert source.startswith(read), source
-        assert source.endswith(f"; {reason}")
+        assert f"; {reason}; Spark adds up the bytes of a batch anew for each row: {limit} = {2**31 - 1} spares that" in source, source
+    spark.conf.set(limit, str(2**31 - 1))
+    try:
+        assert "bytes" not in events.explain(query).source
+    finally:
+        spark.conf.unset(limit)
     with pytest.raises(UnsupportedError, match="rare=r is not possible: the query has no window of time"):
         events.explain("PATTERN SEQ(A a, R r)", rare="r")
     assert events.explain("PATTERN SEQ(A a, R r)", output="indices").source == ""
