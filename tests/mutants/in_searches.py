@@ -86,6 +86,13 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
+        "counts-of-the-card-are-counted-again",
+        "gpu_cep/engine/adaptive/choice.py",
+        "return (starts is None or starts.are_all) and are_all_own",
+        "return are_all_own",
+        (_SEARCHES,),
+    ),
+    Fault(
         "what-takes-many-steps-is-searched-once",
         _DEVICE,
         "for limit in STEP_LIMITS:",

@@ -94,8 +94,8 @@ DEVICE_WALKS = (
     Fault(
         "windows-left-to-the-cpu-are-those-of-the-first-branch",
         "gpu_cep/engine/windows/candidates.py",
-        "judged = ordered.starts[tables.number]",
-        "judged = ordered.starts[0]",
+        "judged = ordered.starts.of_branch[tables.number]",
+        "judged = ordered.starts.of_branch[0]",
         (WALKS,),
     ),
     Fault(

@@ -98,7 +98,7 @@ class Choices:
         """Return a matcher for each branch."""
         first = searches[0]
         events = BatchEvents(first.plan, first.ordered, batch, first.profile)
-        names = self.names if are_all_own(first.ordered, batch, first.own) else select_start_filtering(self.names)
+        names = self.names if _takes_every_start(first, batch) else select_start_filtering(self.names)
         return [self._matcher(names, branch, search, events) for branch, search in enumerate(searches)]
 
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
@@ -176,6 +176,12 @@ def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
         found.append(Estimate(name, bound, exact=False) if ruled_out else ALGORITHMS[name].estimated_time(statistics))
     chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
     return Ranking(chosen, tuple(each for each in found if each is not chosen))
+
+
+def _takes_every_start(search: Search, batch: Batch) -> bool:
+    """Return whether all matches that begin with the batch's own events are asked for."""
+    starts = search.ordered.starts
+    return (starts is None or starts.are_all) and are_all_own(search.ordered, batch, search.own)
 
 
 @cache

@@ -7,8 +7,17 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.records import record
 from gpu_cep_kernels.rules.tables import ColumnBank
 
-# For each branch of a plan the events that begin its candidate windows, ascending.
-Starts = tuple[Indices, ...]
+
+@record()
+class Starts:
+    """The events that begin the candidate windows that are still to be searched.
+
+    They ascend, for each branch of a plan. `are_all`: whether all matches begin at them; else a
+    device has found those that begin elsewhere, and no other search may count them.
+    """
+
+    of_branch: tuple[Indices, ...]
+    are_all: bool
 
 
 @record()
@@ -22,8 +31,8 @@ class OrderedEvents:
     * `rows_ascend`: whether row numbers are known to ascend with time, whatever the streams.
 
     If windows were judged before, only the events of candidate windows are here.
-    `starts` are then the events that begin one, for each branch (None: not judged
-    yet). `positions` are the positions that the events had among all (None: their own).
+    `starts` are then the events that begin one (None: not judged yet).
+    `positions` are the positions that the events had among all (None: their own).
     """
 
     offsets: Indices

@@ -117,7 +117,7 @@ def _rows_of(table: Places, variables: tuple[int, ...]) -> Places:
 def _starts(ordered: OrderedEvents, batch: Batch, labels: Words, tables: MatcherTables) -> Indices:
     """Return the batch's own events that can begin a match; `labels` are those of its own events."""
     if ordered.starts is not None:
-        judged = ordered.starts[tables.number]
+        judged = ordered.starts.of_branch[tables.number]
         first, last = np.searchsorted(judged, [batch.low, batch.own])
         return judged[first:last] - batch.low
     starts = np.empty(labels.shape[1] + SPARE, np.int64)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import walked_matches, window_searches
+from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import drawn_events
 from tests.engine.phase_one.test_chain_walks import (
     ALTERNATIVES,
     ANY_ORDER,
     CHOICE,
     COUNTED,
+    ROOMY,
     SEARCHED,
     device,
     found,
@@ -83,3 +88,22 @@ def test_matches_of_many_events_are_left_to_the_cpu(output):
     with device(), patch.object(window_searches, "MOST_BOUND", 4):
         assert found("gpu", events, ANY_ORDER, output=output, profile=profile).equals(wanted)
     assert 0 < profile.counts["left"] < profile.counts["candidates"]
+
+
+@pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+@examples(40, 400)
+@given(
+    text=st.sampled_from([*COUNTED, "SEQ(A a+, B b) WHERE skip_till_any_match { sum(a.k) >= b.k }"]),
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(10, 60),
+    steps=st.sampled_from([2, 1 << 12]),
+    most=st.sampled_from([2, 64]),
+    walked=st.sampled_from([0, 5, 1_000]),
+    algorithm=st.sampled_from(["auto", "ses_automaton"]),
+)
+def test_the_cpu_counts_no_window_that_the_device_has_counted(text, seed, size, steps, most, walked, algorithm):
+    """Windows are left for their steps, for their runs, or for want of memory; they overlap those that are not."""
+    events, options = drawn_events(np.random.default_rng(seed), size), {"output": "count", "algorithm": algorithm}
+    wanted, pieces = found("cpu", events, f"{text} WITHIN 12", **options), replace(ROOMY, walked=walked)
+    with device(seed, pieces, steps, 3), patch.object(window_searches, "MOST_BOUND", most):
+        assert found("gpu", events, f"{text} WITHIN 12", **options).equals(wanted)

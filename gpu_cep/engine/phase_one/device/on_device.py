@@ -13,6 +13,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import MOST_CARRIED, Batch, cut_streams
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.ordered_events import Starts
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, TooLittleMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.direct_matches import count_directly, find_directly
@@ -131,7 +132,7 @@ def _find_candidates(run: DeviceRun, query: DevicePattern, source: EventSource, 
             copied += len(found.placed.rows)
             parts.append(found)
     with run.profile.stage("candidates back"):
-        return PhaseOne(source.ordered(parts, (np.concatenate(starts),)))
+        return PhaseOne(source.ordered(parts, Starts((np.concatenate(starts),), are_all=True)))
 
 
 def _find_candidates_in_batch(

@@ -71,7 +71,7 @@ class _Walked:
     events: CopiedEvents | None
     numbers: Indices
     matches: tuple[Matches, ...]
-    left: Starts
+    left: tuple[Indices, ...]
     totals: tuple[Indices, ...] | None
     meter: Meter
     profile: Profile
@@ -108,7 +108,7 @@ def match_on_device(
         number = sum(map(len, left))
         if number:
             run.profile.add("left", number)
-        ordered = source.ordered(events, left if number else None)
+        ordered = source.ordered(events, Starts(left, are_all=False) if number else None)
     if counted:
         return PhaseOne(ordered, counted=_counts_in_order(walked, matches))
     parts = [MatchesOfSome(own, query.tables.branch.positives) for own, query in zip(matches, queries, strict=True)]
@@ -193,7 +193,7 @@ def _again(found: _Walked, walk: Callable[[], _Walked]) -> _Walked:
 
 def _join_batches(
     walked: list[_Walked], queries: tuple[DevicePattern, ...]
-) -> tuple[list[CopiedEvents], tuple[Matches, ...], Starts]:  # fmt: skip
+) -> tuple[list[CopiedEvents], tuple[Matches, ...], tuple[Indices, ...]]:  # fmt: skip
     """Return what was found in batches, with each event once: the matches of each branch, and its starts left to the CPU."""
     copies = [each.events for each in walked if each.events is not None]
     if len(copies) == 1:
