@@ -90,6 +90,18 @@ def test_matches_of_many_events_are_left_to_the_cpu(output):
     assert 0 < profile.counts["left"] < profile.counts["candidates"]
 
 
+@pytest.mark.parametrize("text", [CHOICE, SEARCHED[1], COUNTED[0]])
+def test_steps_of_windows_that_are_left_are_those_of_the_cpu(text):
+    """The bound on steps that the CPU keeps is kept, however long the device has tried."""
+    events, profiles = drawn_events(np.random.default_rng(7), 400), (cep.Profile(), cep.Profile())
+    wanted = found("cpu", events, f"{text} WITHIN 15", output="count", profile=profiles[0])
+    steps = profiles[0].counts["steps"]
+    with device(steps=0, launches=1):
+        assert found("gpu", events, f"{text} WITHIN 15", output="count", profile=profiles[1], max_steps=steps).equals(wanted)
+    assert profiles[1].counts["left"] > 3
+    assert profiles[1].counts["steps"] == steps > 100
+
+
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
 @examples(40, 400)
 @given(

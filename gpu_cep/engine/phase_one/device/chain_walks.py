@@ -231,7 +231,9 @@ class ChainWalks:
         finished = status == int(Status.FINISHED)
         found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] != 0))
         left = xp.flatnonzero(status != int(Status.FINISHED))
-        return CountedRuns(self, windows, runs, found, left, int(sum_as(np.int64, numbers[RunNumber.STEPS])))
+        # the CPU counts those of the windows that are left
+        steps = int(sum_as(np.int64, numbers[RunNumber.STEPS][finished]))
+        return CountedRuns(self, windows, runs, found, left, steps)
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
@@ -281,9 +283,10 @@ class ChainWalks:
 
 @dataclass(frozen=True, slots=True)
 class CountedRuns:
-    """What became of the runs of some windows, after so many steps.
+    """What became of the runs of some windows.
 
-    `found` are the windows with a match, ascending, `left` those that the CPU is to search.
+    `found` are the windows with a match, ascending, `left` those that the CPU is to search. `steps` are those
+    of all others.
     """
 
     walks: ChainWalks

@@ -140,16 +140,17 @@ class WindowSearches:
         numbers, none = xp.empty((len(SearchNumber), high - low), xp.int32), xp.empty(0, np.int64)
         matches = SearchedMatches(none, none, none, xp.empty((0, self.variables), np.int32), xp.empty(0, np.int32))
         # long ones first, so that the threads of a block take about as long
-        going, steps = xp.argsort(windows.starts - windows.ends, kind="stable"), 0
+        going = xp.argsort(windows.starts - windows.ends, kind="stable")
         scratch = self._scratch(high - low)
         for limit in STEP_LIMITS:
             if going.size:
                 self._search(windows, going, Mode(self.own.strategy, True, limit), scratch, numbers, matches)
-                steps += int(sum_as(np.int64, numbers[SearchNumber.STEPS][going]))
                 going = going[numbers[SearchNumber.STATUS][going] == int(Status.STEPS_SPENT)]
         refuse_overflow(self.device, self.own.tables, numbers[SearchNumber.FAULT], lambda w: self.event_of(windows.starts[w]))
         ended = (numbers[SearchNumber.STATUS] == int(Status.FINISHED)) & (numbers[SearchNumber.EVENTS] <= self.most)
         found = xp.flatnonzero(ended & (numbers[SearchNumber.MATCHES] != 0))
+        # the CPU counts those of the windows that are left
+        steps = int(sum_as(np.int64, numbers[SearchNumber.STEPS][ended]))
         return CountedSearches(self, windows, numbers, found, xp.flatnonzero(~ended), steps)
 
     def _search(
@@ -185,9 +186,10 @@ class WindowSearches:
 
 @dataclass(frozen=True, slots=True)
 class CountedSearches:
-    """What was found in some windows, after so many steps.
+    """What was found in some windows.
 
-    `found` are the windows with matches, ascending, `left` those that the CPU is to search.
+    `found` are the windows with matches, ascending, `left` those that the CPU is to search. `steps` are those
+    of all others.
     """
 
     searches: WindowSearches
