@@ -16,7 +16,7 @@ import gpu_cep
 from gpu_cep.engine.input.device.uploads import load
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import read_events
-from gpu_cep.engine.phase_one.device import in_pieces
+from gpu_cep.engine.phase_one.device import in_pieces, walked_matches, window_searches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, memory_of
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.errors import EngineUnavailable
@@ -125,6 +125,14 @@ SITUATIONS = {
     ),
     "tiny streams": Case(PAIR, {"partition_by": "k"}, {"streams": 700}),
 }
+# Windows of these are searched, for which budgets of other cases have no room.
+SEARCHED = {
+    "sets with conditions": Case("PATTERN SEQ(AND(A a, B b+), C c) WHERE b[i].x > b[i-1].x AND c.x > a.x WITHIN 40", {"partition_by": "k"}),
+    "any matches that are counted": Case(
+        "PATTERN SEQ(A a, B b+, C c) WHERE b[i].x > b[i-1].x AND c.x > a.x WITHIN 15",
+        {"strategy": "skip_till_any_match", "output": "count", "algorithm": "ses_automaton"},
+    ),
+}
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=[*CASES])
 each_case_and_situations = pytest.mark.parametrize("case", (CASES | SITUATIONS).values(), ids=[*CASES, *SITUATIONS])
 
@@ -204,6 +212,29 @@ def test_budgets_that_just_hold_all_events_at_once_are_kept_and_used(counted, ca
     holding = bisect_left(range(1 << 30), SIZE, key=lambda size: memory(size).batch_events(min(SIZE, memory(size).kept_events)))
     budget = max(holding, refused(case, table, 1))
     assert budget / 5 < peak(counted, case, table, budget) <= budget
+
+
+def budget_of_windows(device, case, table, windows):
+    """The least budget in which so many windows are searched at once."""
+    memory, windows_at_once = planned_memory(device, case, table), walked_matches.windows_at_once
+    with patch.object(walked_matches, "windows_at_once", wraps=windows_at_once) as opened:
+        run(case, table, engine="gpu")
+    walk, *others = opened.call_args.args
+    return bisect_left(range(1 << 30), windows, key=lambda size: windows_at_once(replace(walk, memory=memory(size)), *others))
+
+
+@pytest.mark.parametrize("case", SEARCHED.values(), ids=[*SEARCHED])
+def test_budgets_that_just_hold_some_windows_at_once_are_kept(counted, case):
+    table, pieces, count = events(300), [], window_searches.WindowSearches.count
+    budget = budget_of_windows(counted, case, table, 30)
+
+    def noted(searches, low, high):
+        pieces.append(high - low)
+        return count(searches, low, high)
+
+    with patch.object(window_searches.WindowSearches, "count", noted):
+        assert 0 < peak(counted, case, table, budget) <= budget
+    assert max(pieces) == 30 < sum(pieces)
 
 
 @pytest.mark.parametrize("after", ["all", "skip_to_next"])
