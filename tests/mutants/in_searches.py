@@ -107,6 +107,13 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
+        "many-windows-have-room-for-no-paths",
+        "gpu_cep/engine/phase_one/device/opened_windows.py",
+        "fixed + walk.run.device.slots(_LARGE) * slot, window",
+        "fixed, window",
+        (_SEARCHES,),
+    ),
+    Fault(
         "what-takes-many-steps-is-searched-once",
         _DEVICE,
         "for limit in STEP_LIMITS:",

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import walked_matches, window_searches
+from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.opened_windows import windows_at_once
 from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import drawn_events
 from tests.engine.phase_one.test_chain_walks import (
@@ -24,10 +26,12 @@ from tests.engine.phase_one.test_chain_walks import (
     device,
     found,
 )
+from tests.gpu.spoilt_device import SLOTS
 
 CHOOSING_SET = f"{CHOICE.replace('A a, b+', 'AND(A a, b+)')}"
 # Windows of its last branch are left to the CPU.
 CHOOSING_LAST = "OR(SEQ(A a, D d), SEQ(A a, b+, C c)) WHERE b.k > a.k AND c.x > a.x AND d.x > a.x"
+LARGE = replace(ROOMY, chunk=10_000, kept_events=10_000, batch=10_000, bound_events=10_000, walked=10_000)
 SINGLES = "SEQ(A a, B b, C c) WHERE skip_till_any_match { b.x > a.x AND c.x > a.x }"
 
 
@@ -100,6 +104,30 @@ def test_steps_of_windows_that_are_left_are_those_of_the_cpu(text):
         assert found("gpu", events, f"{text} WITHIN 15", output="count", profile=profiles[1], max_steps=steps).equals(wanted)
     assert profiles[1].counts["left"] > 3
     assert profiles[1].counts["steps"] == steps > 100
+
+
+@pytest.mark.parametrize("text", [SEARCHED[1], COUNTED[0]])
+def test_searches_take_what_they_are_said_to_take(text):
+    """Few windows have a path each; more of them share those of all slots."""
+    events, opened, taken = drawn_events(np.random.default_rng(7), 4000), walked_matches.open_windows, []
+
+    def measured(walk, query, tables, held):
+        fixed, window, slot, _ = window_searches.bytes_of_search(query.tables, query.plan)
+        for windows in (1, SLOTS, SLOTS + 1, 500):
+            least = fixed + windows * window + min(windows, SLOTS) * slot
+            for size, most in ((16 * least, windows), (16 * least - 1, windows - 1)):
+                assert windows_at_once(replace(walk, memory=DeviceMemory(size)), query, tables, held) == most
+        searches, ledger, windows = opened(walk, query, tables, held), walk.run.device.xp.ledger, held.starts.size
+        assert 0.9 * slot * SLOTS < sum(array.nbytes for array in searches._scratch(windows)) <= slot * SLOTS
+        before = ledger.live
+        ledger.restart()
+        searches.count(0, windows)
+        taken.append((ledger.peak - before) / (SLOTS * slot + windows * window))
+        return searches
+
+    with device(pieces=LARGE), patch.object(walked_matches, "open_windows", measured):
+        found("gpu", events, f"{text} WITHIN 12", output="count")
+    assert 0.5 < taken[0] <= 1
 
 
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")

@@ -23,6 +23,9 @@ from gpu_cep.engine.phase_one.device.negated_events import events_before_matches
 from gpu_cep.engine.phase_one.device.window_searches import CountedSearches, SearchTables, WindowSearches, bytes_of_search
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
 
+# A launch over so many windows has all slots that any launch has.
+_LARGE = 1 << 20
+
 Tables = WalkTables | SearchTables
 Branches = list[tuple[DevicePattern, Tables]]
 Counted = CountedRuns | CountedSearches
@@ -58,11 +61,15 @@ def hold(walk: Walk, query: DevicePattern) -> HeldWindows | None:
 
 def windows_at_once(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> int:
     """Return how many of the held windows are walked or searched through at a time; 0 if there is no room."""
+    events, batch = int(held.events.size), walk.batch.high - walk.batch.low
     if isinstance(tables, WalkTables):
         fixed, window, event = bytes_of_walk(query.tables, query.plan, walk.run.device)
-    else:
-        fixed, window, event = bytes_of_search(query.tables, query.plan)
-    return walk.memory.walked_windows(fixed, window, event * int(held.events.size), walk.batch.high - walk.batch.low)
+        return walk.memory.walked_windows(fixed, window, event * events, batch)
+    fixed, window, slot, event = bytes_of_search(query.tables, query.plan)
+    # few windows have a slot each, many share all that there are
+    few = walk.memory.walked_windows(fixed, window + slot, event * events, batch)
+    many = walk.memory.walked_windows(fixed + walk.run.device.slots(_LARGE) * slot, window, event * events, batch)
+    return max(few, many)
 
 
 def open_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:

@@ -97,12 +97,12 @@ def _room(tables: MatcherTables) -> int:
     return int(np.minimum(tables.pattern.maximum, MOST_BOUND).sum().clip(max=MOST_BOUND))
 
 
-def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> tuple[int, int, int]:
-    """Return the bytes that a search takes in any case, per window of a call, each with a path, and per held event."""
+def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> tuple[int, int, int, int]:
+    """Return the bytes that a search takes in any case, per window of a call, per slot of a launch, and per held event."""
     variables, places, values = len(tables.pattern.order), _room(tables) + 1, len(tables.aggregates.step)
     path = (4 * 5 + 2 + 2 * variables + 24 * values) * places + (2 + 4 * 6) * variables
     judged = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * max(1, tables.programs.registers)
-    return PIECE * _ARRAYS, _WINDOW + path + judged, bytes_of_held(tables, plan)
+    return PIECE * _ARRAYS, _WINDOW, path + judged, bytes_of_held(tables, plan)
 
 
 @dataclass(frozen=True, slots=True)
