@@ -28,7 +28,7 @@ from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach
 from gpu_cep.engine.row_patterns.found import Lengths
 from gpu_cep.engine.row_patterns.pieces import is_cut, short_pieces
 from gpu_cep.engine.row_patterns.reach import find_reach
-from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
+from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside
 from gpu_cep.engine.row_patterns.skipping import skip_to
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.device.interface import Array, Device
@@ -66,10 +66,16 @@ class FoundRows(NamedTuple):
     find_reach: Callable[[], Reach]
 
 
-def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | None:
+class LeftRows(NamedTuple):
+    """Hold the labels of rows whose matches a card does not find, on the host; None where it did not label them."""
+
+    labels: Labels | None
+
+
+def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | LeftRows:
     """Label rows, one at least, and find their matches.
 
-    None: the card has no room for that, or a match that a thread follows is too long, or has no row to skip to.
+    They are left where the card has no room for that, or a match that a thread follows is too long, or has no row to skip to.
 
     Raises
     ------
@@ -84,11 +90,11 @@ def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundR
         return in_smaller_pieces(device, memory, lambda memory: _find(beside, device, memory, threads, profile))
 
 
-def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int, profile: Profile) -> FoundRows | None:
+def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int, profile: Profile) -> FoundRows | LeftRows:
     """Return the matches, if `memory` holds what finding them takes."""
     pieces = short_pieces(beside.ordered.offsets, _ROWS)
     if len(beside.ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces), len(beside.ordered)):
-        return None
+        return LeftRows(None)
     with profile.stage("labels"):
         search = CardSearch.over(beside, labels_on_card(beside, device, memory), pieces, device)
     with profile.stage("reach"):
@@ -98,7 +104,7 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int
         followed = bool(reach.limits.size) or to in (SkipTo.FIRST, SkipTo.LAST)
         found = _followed(search, reach, to) if followed else _read_off(search, reach)
         if found is None:
-            return None
+            return LeftRows(device.download(search.labels))
         firsts, lengths, last = found
         if to != SkipTo.NEXT_ROW and firsts.size:
             taken = taken_apart(device, firsts, last.astype(np.int32))

@@ -12,7 +12,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
-from gpu_cep.engine.row_patterns.device_matches import FoundRows, find_on_device
+from gpu_cep.engine.row_patterns.device_matches import FoundRows, LeftRows, find_on_device
 from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_at, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
@@ -43,13 +43,15 @@ def find_matches(
     """
     profile = UNREAD if profile is None else profile
     pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
+    left = LeftRows(None)
     if plan.labels.settings.engine == "gpu" and len(ordered) and not left_to_cpu(plan):
         found = find_on_device(RowsBeside(plan, columns, ordered, pieces), threads, profile)
-        if found is not None:
+        if isinstance(found, FoundRows):
             return _matches_on_card(plan, ordered, found, automaton, threads)
+        left = found
         profile.add("left", len(ordered))
     with profile.stage("labels"):
-        labels = label_rows(plan, columns, ordered, pieces, threads)
+        labels = label_rows(plan, columns, ordered, pieces, threads) if left.labels is None else left.labels
     with profile.stage("reach"):
         reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
     with profile.stage("matching"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from benchmarks.row_patterns.questions import FALL_AND_RISE, QUESTIONS, rows_of
 from gpu_cep.engine.phase_one.device import disjoint_matches
-from gpu_cep.engine.row_patterns import device_matches
+from gpu_cep.engine.row_patterns import device_labels, device_matches
 from gpu_cep.errors import EventError
 from tests.drawn.row_patterns import ALONE, BESIDE, Drawn, clauses
 from tests.engine.row_patterns.test_answers import check
@@ -96,8 +96,9 @@ LONG = "MEASURES count(*) AS n PATTERN (A X* B) WITHIN {} DEFINE A AS kind = 'a'
 def test_windows_in_which_a_match_is_too_long_leave_the_rows_to_the_cpu(within: str, left: bool) -> None:
     table, profile = rows_of(2_000, 3), cep.Profile()
     text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {LONG.format(within)})"
-    with device(rows=5, steps=40):
+    with device(rows=5, steps=40), patch.object(device_labels, "_own_labels", wraps=device_labels._own_labels) as labelled:
         found = cep.match(table, text, engine="gpu", profile=profile)
+    labelled.assert_called_once()
     assert found.equals(cep.match(table, text, engine="cpu"))
     assert found.num_rows > 20
     assert profile.counts.get("left") == (2_000 if left else None)
