@@ -127,9 +127,10 @@ def _end_carrying(size: int, random: Random, slots: int) -> Call:
 
 
 def _limited_finding(size: int, random: Random, slots: int, to: SkipTo, windows: bool = False) -> Call:
+    """With windows, the matches of some rows."""
     pieces, known = _reach(size, random, windows)
-    found = np.zeros((2, size), np.int32)
-    return Call(size * len(pieces.begins), (size, pieces, _AUTOMATON, known, int(to), 2, *found))
+    found, starts = np.zeros((2, size), np.int32), np.arange(size)[:: -2 if windows else 1][: size * windows].copy()
+    return Call(len(starts) if windows else size, (starts, pieces, _AUTOMATON, known, int(to), 2, *found))
 
 
 def _end_mending(size: int, random: Random, slots: int) -> Call:

@@ -96,8 +96,15 @@ DEVICE_ROWS = (
     Fault(
         "rows-to-skip-to-are-those-behind-the-last-row",
         _DEVICE,
-        "given = search.held, search.automaton, reach, to, _MOST_STEPS",
-        "given = search.held, search.automaton, reach, 0, _MOST_STEPS",
+        "given = search.held, search.automaton, reach, to, most_steps",
+        "given = search.held, search.automaton, reach, 0, most_steps",
+        _FOUND,
+    ),
+    Fault(
+        "a-card-follows-every-match-though-the-cpu-does-not",
+        _DEVICE,
+        "if to in _FEW_FOLLOWED and longer.size * _MOST_STEPS",
+        "if to not in _FEW_FOLLOWED and longer.size * _MOST_STEPS",
         _FOUND,
     ),
 )

@@ -4,7 +4,7 @@ Partitions are cut into pieces of a few rows. Without windows a thread goes thro
 its border, and the host carries from piece to piece where matches end. Then each piece is gone through by itself. So a match
 takes no longer the more pieces it has, and no thread makes more steps than a piece has rows, times its states.
 In windows it depends on the first row where a match ends, and a variable to skip to on the whole match. There a thread follows the
-match of one row, for so many steps at most.
+match of one row, for a few steps at first. Those that are longer are followed once more, for so many steps at most.
 """
 
 from __future__ import annotations
@@ -43,8 +43,13 @@ from gpu_cep_kernels.row_patterns.matches import (
 )
 from gpu_cep_kernels.row_patterns.tables import UNENDED, UNMATCHED, Pieces, Reach, SkipTo
 
-# Rows of a piece, and the most rows of a match that a thread follows in a window.
-_ROWS, _MOST_STEPS = 256, 1 << 10
+# Rows of a piece.
+_ROWS = 256
+# The most rows of a match that a thread follows at first, and once more. Where the CPU makes about one step per row, the card makes
+# twice the first number at most: it has far more threads, but not so many that any number pays.
+_FEW_STEPS, _MOST_STEPS = 1 << 6, 1 << 10
+# Where the search goes on behind most rows of a match, so that the CPU follows few matches; else it may follow that of every row.
+_FEW_FOLLOWED = (SkipTo.PAST_LAST_ROW, SkipTo.LAST)
 # Rows that int32 can number.
 _MOST_ROWS = 1 << 31
 # Bytes per row beside its label and word: its match's length, its state and where that leads; of a match its first row, its length,
@@ -75,7 +80,7 @@ class LeftRows(NamedTuple):
 def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | LeftRows:
     """Label rows, one at least, and find their matches.
 
-    They are left where the card has no room for that, or a match that a thread follows is too long, or has no row to skip to.
+    They are left where the card has no room for that, or threads are to follow matches that are too long, or have no row to skip to.
 
     Raises
     ------
@@ -137,15 +142,23 @@ def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads:
 def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, Array] | None:
     """Return of the matches that begin at each row the first rows, the lengths, and the rows behind which the search goes on (`to`).
 
-    None: a thread does not come to the end of one, or the search would not go on behind it.
+    None: a thread does not come to the end of one, the search would not go on behind it, or the CPU makes far fewer steps.
     """
     device, xp, rows = search.device, search.device.xp, search.labels.size
     lengths, targets = xp.empty(rows, np.int32), xp.empty(rows, np.int32)
-    longest = int(np.diff(search.pieces.offsets).max())
-    given = search.held, search.automaton, reach, to, _MOST_STEPS
-    device.launch(find_limited_matches, len(search.pieces.begins) * longest, longest, *given, lengths, targets)
-    if any_set(lengths == UNENDED):
-        return None
+
+    def follow(starts: Array, size: int, most_steps: int) -> None:
+        given = search.held, search.automaton, reach, to, most_steps
+        device.launch(find_limited_matches, size, starts, *given, lengths, targets)
+
+    follow(xp.empty(0, np.int64), rows, _FEW_STEPS)
+    longer = xp.flatnonzero(lengths == UNENDED)
+    if longer.size:
+        if to in _FEW_FOLLOWED and longer.size * _MOST_STEPS > rows * _FEW_STEPS:
+            return None
+        follow(longer, longer.size, _MOST_STEPS)
+        if any_set(lengths[longer] == UNENDED):
+            return None
     firsts = xp.flatnonzero(lengths != UNMATCHED)
     targets = targets[firsts]
     return None if any_set(targets <= firsts) else (firsts, lengths[firsts], targets - 1)

@@ -148,36 +148,48 @@ def cross_row_matches(low: int, high: int, pieces: Pieces, automaton: RowAutomat
         crossed[p, i % states] = found
 
 
+@rule
+def _piece_of(row: int, pieces: Pieces) -> int:
+    """Return the piece that has a row."""
+    low, high = 0, pieces.begins.size
+    while high - low > 1:
+        middle = (low + high) // 2
+        if pieces.offsets[middle] <= row:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
 @kernel(writes=("lengths", "targets"))
 def find_limited_matches(
-    low: int, high: int, rows: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, most_steps: int, lengths: Any,
+    low: int, high: int, starts: Any, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, most_steps: int, lengths: Any,
     targets: Any,
 ) -> None:  # fmt: skip
     """``lengths[r]``: how many rows the match has that begins in row r; UNMATCHED where none begins.
 
     It is UNENDED where a match has more than `most_steps` rows. ``targets[r]`` is the row at which the search goes on behind the
-    match; r or less where it has no such row, or would be found again. An index of [low, high) is one of a piece with one of
-    `rows` places, of which the piece may have fewer.
+    match; r or less where it has no such row, or would be found again. An index of [low, high) is that of one of the rows
+    `starts`; where these are empty, it is the row.
     """
     for i in range(low, high):
-        p = i // rows
-        start = pieces.offsets[p] + i % rows
-        if start < pieces.offsets[p + 1]:
-            limit, row, first, last = limit_of(start, pieces.ends[p], reach), start, -1, -1
-            state = next_state(first_source(start, pieces.begins[p], automaton), start, limit, automaton, reach)
-            length = UNMATCHED if state == NOWHERE else 0
-            while state >= 0:
-                if automaton.target[state]:
-                    first = row if first < 0 else first
-                    last = row
-                row += 1
-                length = row - start
-                # at the last row that it may have, a match ends
-                state = next_state(state, row, limit, automaton, reach) if row <= limit else ACCEPT
-                if state >= 0 and length >= most_steps:
-                    state, length = ACCEPT, UNENDED
-            lengths[start] = length
-            targets[start] = next_start(start, length, to, first, last) if length > 0 else start + 1
+        start = starts[i] if starts.size > 0 else i
+        p = _piece_of(start, pieces)
+        limit, row, first, last = limit_of(start, pieces.ends[p], reach), start, -1, -1
+        state = next_state(first_source(start, pieces.begins[p], automaton), start, limit, automaton, reach)
+        length = UNMATCHED if state == NOWHERE else 0
+        while state >= 0:
+            if automaton.target[state]:
+                first = row if first < 0 else first
+                last = row
+            row += 1
+            length = row - start
+            # at the last row that it may have, a match ends
+            state = next_state(state, row, limit, automaton, reach) if row <= limit else ACCEPT
+            if state >= 0 and length >= most_steps:
+                state, length = ACCEPT, UNENDED
+        lengths[start] = length
+        targets[start] = next_start(start, length, to, first, last) if length > 0 else start + 1
 
 
 @sequential(writes=("ends",))

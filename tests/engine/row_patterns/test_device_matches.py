@@ -29,20 +29,20 @@ LEFT = {
 
 
 @contextmanager
-def device(seed: int = 3, rows: int = 256, bits: int = 6, steps: int = 1_000) -> Iterator[None]:
+def device(seed: int = 3, rows: int = 256, bits: int = 6, steps: int = 1_000, few: int = 1_000) -> Iterator[None]:
     opened = SpoiltDevice(cupy_if_installed(), seed)
     with (
         patch("gpu_cep_kernels.device.selection._find_device", lambda: opened),
-        patch.multiple(device_matches, _ROWS=rows, _MOST_STEPS=steps),
+        patch.multiple(device_matches, _ROWS=rows, _MOST_STEPS=steps, _FEW_STEPS=few),
         patch.object(disjoint_matches, "BITS", bits),
     ):
         yield
 
 
-@given(clauses(ALONE * 2 + BESIDE), st.integers(0, 2**32), *3 * [st.integers(1, 7)])
+@given(clauses(ALONE * 2 + BESIDE), st.integers(0, 2**32), *4 * [st.integers(1, 7)])
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int, steps: int) -> None:
-    with device(seed, rows, bits, steps):
+def test_matches_are_those_of_the_definition(drawn: Drawn, seed: int, rows: int, bits: int, steps: int, few: int) -> None:
+    with device(seed, rows, bits, steps, few):
         check(drawn, engine="gpu")
 
 
@@ -96,7 +96,7 @@ LONG = "MEASURES count(*) AS n PATTERN (A X* B) WITHIN {} DEFINE A AS kind = 'a'
 def test_windows_in_which_a_match_is_too_long_leave_the_rows_to_the_cpu(within: str, left: bool) -> None:
     table, profile = rows_of(2_000, 3), cep.Profile()
     text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {LONG.format(within)})"
-    with device(rows=5, steps=40), patch.object(device_labels, "_own_labels", wraps=device_labels._own_labels) as labelled:
+    with device(rows=5, steps=40, few=20), patch.object(device_labels, "_own_labels", wraps=device_labels._own_labels) as labelled:
         found = cep.match(table, text, engine="gpu", profile=profile)
     labelled.assert_called_once()
     assert found.equals(cep.match(table, text, engine="cpu"))
@@ -120,6 +120,34 @@ def test_pieces_are_those_of_partitions() -> None:
     offsets = np.array([0, 1, 8, 11])
     pieces = device_matches.short_pieces(offsets, 3)
     assert [each.tolist() for each in pieces] == [[0, 1, 4, 7, 8, 11], [0, 1, 1, 1, 8], [1, 8, 8, 8, 11]]
+
+
+@pytest.mark.parametrize(
+    ("skip", "begin", "followed"),
+    [
+        ("PAST LAST ROW", 0, [(4_000, 64)]),
+        ("TO NEXT ROW", 0, [(4_000, 64), (2_936, 1_024)]),
+        ("PAST LAST ROW", 2_900, [(4_000, 64), (36, 1_024)]),
+    ],
+)
+def test_matches_in_windows_are_followed_for_few_steps_per_row(skip: str, begin: int, followed: list[tuple[int, int]]) -> None:
+    """Beside one long partition there are many of two rows. A match has 100 rows at most; of all rows from `begin` on one begins."""
+    text = f"""MATCH_RECOGNIZE (PARTITION BY key ORDER BY n MEASURES count(*) AS c AFTER MATCH SKIP {skip}
+        PATTERN (A+) WITHIN 100 EVENTS DEFINE A AS n >= {begin})"""
+    n, launches, profile = np.arange(4_000), [], cep.Profile()
+    table = pa.table({"n": n, "key": np.maximum(0, n - 2_998) // 2})
+    launch = SpoiltDevice.launch
+
+    def counted(self, kernel, size, *arguments):
+        if kernel is device_matches.find_limited_matches:
+            launches.append((size, arguments[5]))
+        launch(self, kernel, size, *arguments)
+
+    with device(few=64, steps=1_024), patch.object(SpoiltDevice, "launch", counted):
+        found = cep.match(table, text, engine="gpu", profile=profile)
+    assert found.equals(cep.match(table, text, engine="cpu"))
+    assert launches == followed
+    assert profile.counts.get("left") == (4_000 if begin == 0 and skip != "TO NEXT ROW" else None)
 
 
 @pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
