@@ -107,4 +107,11 @@ DEVICE_ROWS = (
         "if to not in _FEW_FOLLOWED and longer.size * _MOST_STEPS",
         _FOUND,
     ),
+    Fault(
+        "states-stand-at-borders-of-whole-partitions",
+        "gpu_cep/engine/row_patterns/pieces.py",
+        "numbers = np.flatnonzero((pieces.offsets[:-1] > pieces.begins) | (pieces.offsets[1:] < pieces.ends))",
+        "numbers = np.arange(len(pieces.begins))",
+        _FOUND,
+    ),
 )

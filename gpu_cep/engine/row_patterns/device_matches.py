@@ -1,7 +1,7 @@
 """Find on a card the matches that labels decide: where the one ends that begins at each row, then which of them are taken.
 
-Partitions are cut into pieces of a few rows. Without windows a thread goes through a piece for each state that may stand at
-its border, and the host carries from piece to piece where matches end. Then each piece is gone through by itself. So a match
+Partitions are cut into pieces of a few rows. Without windows a thread goes through a piece of a cut one for each state that may stand
+at its border, and the host carries from piece to piece where matches end. Then each piece is gone through by itself. So a match
 takes no longer the more pieces it has, and no thread makes more steps than a piece has rows, times its states.
 In windows it depends on the first row where a match ends, and a variable to skip to on the whole match. There a thread follows the
 match of one row, for a few steps at first. Those that are longer are followed once more, for so many steps at most.
@@ -26,12 +26,12 @@ from gpu_cep.engine.row_patterns.automaton_tables import automaton_table, bytes_
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
 from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
-from gpu_cep.engine.row_patterns.pieces import is_cut, short_pieces
+from gpu_cep.engine.row_patterns.pieces import CutPieces, cut_pieces, short_pieces
 from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside
 from gpu_cep.engine.row_patterns.skipping import skip_to
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.row_patterns.matches import (
     Chains,
@@ -57,10 +57,10 @@ _MOST_ROWS = 1 << 31
 _ROW, _APART = 4 + 2 * 4 + 8 + 4 + 8, 4 + 6 * 4 + 8 + 4
 # Bytes per row where there are windows: its time, whether it has none, and the end of its window; and of each state the earliest end.
 _WINDOW, _EARLIEST = 8 + 1 + 8, 4
-# Bytes per piece: its borders, and what is known of its search; where pieces are cut, also what leads to its borders.
-_PIECE, _BORDER = 3 * 8 + 3 * 8, 3 * 8
-# Bytes per state at a border beside its word: the end to which it leads, twice.
-_STATE = 2 * 4
+# Bytes per piece: its borders, and what is known of its search; of one of a cut partition, also its number and what leads to its borders.
+_PIECE, _BORDER = 3 * 8 + 3 * 8, 4 * 8 + 3 * 8
+# Bytes per state at a border: the end to which it leads.
+_STATE = 4
 
 
 class FoundRows(NamedTuple):
@@ -98,10 +98,11 @@ def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundR
 def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int, profile: Profile) -> FoundRows | LeftRows:
     """Return the matches, if `memory` holds what finding them takes."""
     pieces = short_pieces(beside.ordered.offsets, _ROWS)
-    if len(beside.ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces), len(beside.ordered)):
+    cut = cut_pieces(pieces)
+    if len(beside.ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces, cut), len(beside.ordered)):
         return LeftRows(None)
     with profile.stage("labels"):
-        search = CardSearch.over(beside, labels_on_card(beside, device, memory), pieces, device)
+        search = CardSearch.over(beside, labels_on_card(beside, device, memory), pieces, cut, device)
     with profile.stage("reach"):
         reach = reach_on_card(search, beside)
     with profile.stage("matching"):
@@ -117,14 +118,15 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int
         return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside, threads))
 
 
-def _bytes_of_search(plan: RowPlan, pieces: Pieces) -> int:
+def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
     """Return the bytes that a search takes beside the labels of the rows."""
     rows, states = int(pieces.offsets[-1]), len(plan.automaton.variable)
     word = bytes_of_word(states)
     row = _ROW + word + (0 if skip_to(plan) == SkipTo.NEXT_ROW else _APART)
     row += 0 if plan.bound.window is None else _WINDOW + states * _EARLIEST
-    piece = _PIECE + (_BORDER + states * (word + _STATE) if is_cut(pieces) else 0)
-    return rows * row + len(pieces.begins) * piece
+    # what is known of cut pieces is spread over all
+    piece = _PIECE + (states * _STATE if cut.numbers.size else 0)
+    return rows * row + len(pieces.begins) * piece + len(cut.numbers) * (_BORDER + states * (word + _STATE))
 
 
 def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads: int) -> Callable[[], Reach]:
@@ -175,17 +177,20 @@ def _read_off(search: CardSearch, reach: Reach) -> tuple[Array, Array, Array]:
 
 def _lengths(search: CardSearch, reach: Reach) -> Array:
     """Return the length of the match that begins at each row, or UNMATCHED, where there are no windows."""
-    device, xp, size = search.device, search.device.xp, len(search.pieces.begins)
-    ends = np.empty((0, 0), np.int32)
-    if is_cut(search.pieces):
-        crossed = xp.empty((size, search.states), np.int32)
-        device.launch(cross_row_matches, crossed.size, search.held, search.automaton, reach, crossed)
-        ends = np.zeros(crossed.shape, np.int32)
-        carry_row_matches(search.pieces, device.download(crossed), ends)
-    rows = search.labels.size
+    xp, size, rows = search.device.xp, len(search.pieces.begins), search.labels.size
+    ends = search.spread(_ends_behind(search, reach), 0) if search.cut.numbers.size else xp.empty((0, 0), np.int32)
     lengths = xp.full(rows, UNMATCHED, np.int32)
-    trail = Trail(xp.full(rows, -1, np.int32), xp.empty(rows, np.int32), device.upload(ends))
+    trail = Trail(xp.full(rows, -1, np.int32), xp.empty(rows, np.int32), ends)
     faults, looks, left = xp.full(size, -1, np.int64), xp.empty(size, np.int64), xp.empty(size, np.int64)
     chains = Chains(faults, looks, left, xp.empty(0, np.bool_))
     search.launch(find_row_matches, search.automaton, reach, int(SkipTo.NEXT_ROW), lengths, chains, trail)
     return lengths
+
+
+def _ends_behind(search: CardSearch, reach: Reach) -> HostArray:
+    """Return what :func:`carry_row_matches` writes of the pieces of cut partitions."""
+    crossed = search.device.xp.empty((len(search.cut.numbers), search.states), np.int32)
+    search.device.launch(cross_row_matches, crossed.size, search.held_cut.pieces, search.automaton, reach, crossed)
+    ends = np.zeros(crossed.shape, np.int32)
+    carry_row_matches(search.cut.pieces, search.device.download(crossed), ends)
+    return ends

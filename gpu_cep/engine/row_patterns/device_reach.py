@@ -1,7 +1,7 @@
 """Find on a card from which states a match can still end, row by row, and where windows end; pieces of partitions side by side.
 
 A piece is gone through as if no match went on behind it, then for each state that could map the row behind it. The host
-carries what that says from piece to piece. A second pass knows what is behind its piece.
+carries what that says from piece to piece. A second pass knows what is behind its piece. Only partitions that are cut take that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, reach_tables
-from gpu_cep.engine.row_patterns.pieces import is_cut
+from gpu_cep.engine.row_patterns.pieces import CutPieces
 from gpu_cep.engine.row_patterns.reach import starting_label, window_clock
 from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
 from gpu_cep_kernels.compile.jit import Kernel
@@ -33,22 +33,24 @@ from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, Reach, RowAutomat
 
 @dataclass(frozen=True, slots=True)
 class CardSearch:
-    """What a search on a card reads: the pieces, also as they are `held` there, the labels of all rows, and the automaton."""
+    """What a search on a card reads: the pieces, those that are cut, both also as they are held there, the labels, and the automaton."""
 
     device: Device
     pieces: Pieces
     held: Pieces
+    cut: CutPieces
+    held_cut: CutPieces
     labels: Array
     automaton: RowAutomatonTable
     tables: ReachTables
 
     @classmethod
-    def over(cls, beside: RowsBeside, labels: Array, pieces: Pieces, device: Device) -> CardSearch:
+    def over(cls, beside: RowsBeside, labels: Array, pieces: Pieces, cut: CutPieces, device: Device) -> CardSearch:
         """Return a search over rows whose `labels` the card has."""
         plan = beside.plan
-        given = pieces, automaton_table(plan), reach_tables(plan.automaton, labels.dtype)
-        held, automaton, tables = to_device(device, given)
-        return cls(device, pieces, held, labels, automaton, tables)
+        given = pieces, cut, automaton_table(plan), reach_tables(plan.automaton, labels.dtype)
+        held, held_cut, automaton, tables = to_device(device, given)
+        return cls(device, pieces, held, cut, held_cut, labels, automaton, tables)
 
     @property
     def states(self) -> int:
@@ -60,8 +62,16 @@ class CardSearch:
         self.device.launch(kernel, len(self.pieces.begins), self.held, *given)
 
     def firsts(self, values: Array) -> HostArray:
-        """Return on the host what stands at the first row of each piece."""
-        return self.device.download(values[self.held.offsets[:-1]])
+        """Return on the host what stands at the first row of each piece of a partition that is cut."""
+        return self.device.download(values[self.held_cut.pieces.offsets[:-1]])
+
+    def spread(self, values: HostArray, other: int) -> Array:
+        """Return on the card `values`, which are those of the pieces of cut partitions, for all pieces; `other` for the rest."""
+        if len(values) == len(self.pieces.begins):
+            return self.device.upload(values)
+        found = self.device.xp.full((len(self.pieces.begins), *values.shape[1:]), other, values.dtype)
+        found[self.held_cut.numbers] = self.device.upload(values)
+        return found
 
 
 def reach_on_card(search: CardSearch, beside: RowsBeside) -> Reach:
@@ -80,11 +90,11 @@ def reach_of(words: Any, xp: Any = np) -> Reach:
 def _words(search: CardSearch) -> Array:
     """Return the words of the states from which a match can end, [row, 0]."""
     words, kind = _words_apart(search), search.tables.fits.dtype
-    if is_cut(search.pieces):
-        behind = np.zeros(len(search.pieces.begins), kind)
-        carry_reach(search.pieces, search.firsts(words.reshape(-1)), _crossed(search, words), behind)
+    if search.cut.numbers.size:
+        behind = np.zeros(len(search.cut.numbers), kind)
+        carry_reach(search.cut.pieces, search.firsts(words.reshape(-1)), _crossed(search, words), behind)
         if behind.any():
-            search.launch(mark_reach, search.labels, *search.tables, search.device.upload(behind), words)
+            search.launch(mark_reach, search.labels, *search.tables, search.spread(behind, 0), words)
     return words
 
 
@@ -99,8 +109,8 @@ def _words_apart(search: CardSearch) -> Array:
 def _crossed(search: CardSearch, words: Array) -> HostArray:
     """Return what :func:`cross_reach` writes, on the host; `words` are those of :func:`_words_apart`."""
     fits, before, accepts, _ = search.tables
-    crossed = search.device.xp.empty((len(search.pieces.begins), search.states), words.dtype)
-    search.device.launch(cross_reach, crossed.size, search.held, search.labels, fits, before, accepts, words, crossed)
+    crossed = search.device.xp.empty((len(search.cut.numbers), search.states), words.dtype)
+    search.device.launch(cross_reach, crossed.size, search.held_cut.pieces, search.labels, fits, before, accepts, words, crossed)
     return search.device.download(crossed)
 
 
@@ -110,11 +120,11 @@ def _earliest_ends(search: CardSearch) -> Array:
     earliest = xp.empty((search.labels.size, search.states), np.int32)
     given = search.labels, search.automaton, False
     search.launch(find_earliest_ends, *given, xp.empty((0, search.states), np.int32), earliest)
-    if is_cut(search.pieces):
-        behind: npt.NDArray[np.int32] = np.full((len(search.pieces.begins), search.states), NEVER, np.int32)
-        carry_earliest_ends(search.pieces, search.firsts(earliest), _crossed(search, _words_apart(search)), behind)
+    if search.cut.numbers.size:
+        behind: npt.NDArray[np.int32] = np.full((len(search.cut.numbers), search.states), NEVER, np.int32)
+        carry_earliest_ends(search.cut.pieces, search.firsts(earliest), _crossed(search, _words_apart(search)), behind)
         if (behind != NEVER).any():
-            search.launch(find_earliest_ends, *given, search.device.upload(behind), earliest)
+            search.launch(find_earliest_ends, *given, search.spread(behind, NEVER), earliest)
     return earliest
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
@@ -11,6 +13,13 @@ from gpu_cep_kernels.row_patterns.tables import Pieces
 _LEAST = 1 << 16
 # A cut this near to the border of a partition is left out, as a share of a thread's rows.
 _NEAR = 1 / 16
+
+
+class CutPieces(NamedTuple):
+    """Hold the pieces of partitions that are cut, without those of others; `numbers` are theirs among all pieces."""
+
+    numbers: Indices
+    pieces: Pieces
 
 
 def cut_partitions(offsets: Indices, threads: int) -> Pieces:
@@ -36,6 +45,13 @@ def short_pieces(offsets: Indices, rows: int) -> Pieces:
     begins = offsets[owners]
     inside = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
     return Pieces(np.append(begins + rows * inside, offsets[-1]), begins, offsets[owners + 1])
+
+
+def cut_pieces(pieces: Pieces) -> CutPieces:
+    """Return the pieces of partitions that are cut."""
+    numbers = np.flatnonzero((pieces.offsets[:-1] > pieces.begins) | (pieces.offsets[1:] < pieces.ends))
+    begins, ends = pieces.begins[numbers], pieces.ends[numbers]
+    return CutPieces(numbers, Pieces(np.append(pieces.offsets[numbers], ends[-1:]), begins, ends))
 
 
 def is_cut(pieces: Pieces) -> bool:

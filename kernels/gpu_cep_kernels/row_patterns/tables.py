@@ -40,6 +40,8 @@ class Pieces(NamedTuple):
 
     - offsets[p]: the first row of piece p, with the end; no piece is empty.
     - begins[p], ends[p]: the first row of the partition to which it belongs, and the row behind its last one.
+
+    Where whole partitions are left out, the piece behind the last one of a partition begins later than that ends.
     """
 
     offsets: Ints

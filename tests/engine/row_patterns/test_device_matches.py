@@ -150,6 +150,27 @@ def test_matches_in_windows_are_followed_for_few_steps_per_row(skip: str, begin:
     assert profile.counts.get("left") == (4_000 if begin == 0 and skip != "TO NEXT ROW" else None)
 
 
+@pytest.mark.parametrize("within", ["", "WITHIN 500 EVENTS"])
+def test_states_at_borders_are_those_of_cut_partitions(within: str) -> None:
+    """One partition of three pieces stands between many of one row and of two."""
+    text = f"""MATCH_RECOGNIZE (PARTITION BY key ORDER BY n MEASURES count(*) AS c PATTERN (A+ B) {within}
+        DEFINE A AS n % 90 <> 0, B AS n % 90 = 0)"""
+    n, sizes = np.arange(3_000), []
+    table = pa.table({"n": n, "key": np.minimum(n, 1_000) + np.maximum(n - 1_700, 0) // 2})
+    launch = SpoiltDevice.launch
+
+    def counted(self, kernel, size, *arguments):
+        if kernel.__name__.startswith("cross_"):
+            sizes.append(size)
+        launch(self, kernel, size, *arguments)
+
+    with device(), patch.object(SpoiltDevice, "launch", counted):
+        found = cep.match(table, text, engine="gpu")
+    assert found.equals(cep.match(table, text, engine="cpu"))
+    pieces, states = 3, 2
+    assert sizes == [pieces * states] * (1 if within else 2)
+
+
 @pytest.mark.parametrize("skip", ["PAST LAST ROW", "TO NEXT ROW"])
 def test_work_grows_with_the_rows(skip: str) -> None:
     """A match may be as long as the table, and begin at each of its rows."""
