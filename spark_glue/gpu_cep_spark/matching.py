@@ -283,7 +283,7 @@ def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = N
     time = query.events.field(query.plan.query.timestamp)
     own = [query.events.names[key] for key in keys_of_shuffle(query.plan)] if keys is None else sorted(keys)
     span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, own)
-    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares, partial(count_rows, df))
+    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares, partial(count_rows, df), bool(own))
 
 
 def _in_whole_streams(job: Job) -> DataFrame:

@@ -150,8 +150,15 @@ SPARK = (
     Fault(
         "unknown-streams-are-cut",
         "spark_glue/gpu_cep_spark/slices/choice.py",
-        "if plan.stream_keys and shares is None:",
+        "if known.keyed and shares is None:",
         "if plan.query.partition_by and shares is None:",
+        ("tests/spark/slices/test_choice.py",),
+    ),
+    Fault(
+        "shares-of-derived-keys-are-asked-for",
+        "spark_glue/gpu_cep_spark/matching.py",
+        "partial(count_rows, df), bool(own))",
+        "partial(count_rows, df), bool(query.plan.stream_keys))",
         ("tests/spark/slices/test_choice.py",),
     ),
     Fault(

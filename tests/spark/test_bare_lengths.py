@@ -57,7 +57,7 @@ def test_the_error_is_that_of_match(way: Any, kind: str) -> None:
 
 def sliced(kind: str, slices: Any, time_unit: str | None, window: str = "60 days") -> Slicing | None:
     plan = planned(kind, f"PATTERN SEQ(A a, B b) WITHIN {window}").plan
-    return choose_slicing(plan, slices, time_unit, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None)).slicing
+    return choose_slicing(plan, slices, time_unit, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True)).slicing
 
 
 @pytest.mark.parametrize(

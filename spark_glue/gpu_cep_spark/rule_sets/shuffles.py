@@ -178,9 +178,7 @@ def _time_of(query: NarrowQuery) -> tuple[str, Any] | None:
 def _slicing(group: Mapping[str, NarrowQuery], known_of: Callable[[NarrowQuery, Keys], Known]) -> Slicing:
     """Return slices for all rules of a group, which fit the longest window."""
     longest = max(group.values(), key=_window)
-    # derived keys tell streams apart whose matches are numbered together
-    whole = replace(longest.plan, stream_keys=())
-    slicing, _ = choose_slicing(whole, AUTO, longest.options.time_unit, known_of(longest, frozenset()))
+    slicing, _ = choose_slicing(longest.plan, AUTO, longest.options.time_unit, known_of(longest, frozenset()))
     assert slicing is not None, "streams without keys are cut"
     return replace(slicing, looks_back=any(looks_back(query.plan) for query in group.values()))
 

@@ -40,6 +40,8 @@ class Known:
         Returns the shares of the rows that the largest streams have, None if they are not known.
     rows
         Returns the number of rows, None if it is not known.
+    keyed
+        Whether streams have keys by which their rows are sent to different tasks.
     """
 
     cores: int | None
@@ -47,6 +49,7 @@ class Known:
     span: Callable[[], int | float | None]
     shares: Callable[[], Sequence[float] | None]
     rows: Callable[[], int | None]
+    keyed: bool
 
 
 class Choice(NamedTuple):
@@ -133,8 +136,8 @@ def _by_itself(plan: AnyPlan, known: Known) -> Choice:
 
 def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
     """Return the cheaper way for a window of time; where nothing is known of streams with keys, they stay whole."""
-    shares = known.shares() if plan.stream_keys else None
-    if plan.stream_keys and shares is None:
+    shares = known.shares() if known.keyed else None
+    if known.keyed and shares is None:
         return Choice(None, "streams are whole: they have keys, and how large they are is not known")
     span = known.span()
     slicing = Slicing(default_length(window, span, known.tasks()), window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))

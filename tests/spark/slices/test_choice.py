@@ -44,7 +44,8 @@ def choice(
     rows: int | None = None,
 ) -> Choice:  # fmt: skip
     plan = make_plan(text, streams(1, seed=0).schema, Options(), Settings())
-    return choose_slicing(plan, "auto", None, Known(cores, lambda: tasks, lambda: span, lambda: shares, lambda: rows))
+    known = Known(cores, lambda: tasks, lambda: span, lambda: shares, lambda: rows, keyed=bool(plan.stream_keys))
+    return choose_slicing(plan, "auto", None, known)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_slices_are_shares_of_what_files_hold() -> None:
     lengths = {span: choice("PATTERN SEQ(A a, B b) WITHIN 6", None, span, tasks=2).slicing for span in (None, 0, 64_000)}
     assert {span: slicing.length for span, slicing in lengths.items() if slicing} == {None: 96, 0: 24, 64_000: 1000}
     counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
-    given_length = choose_slicing(counted, 1000, None, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None))
+    given_length = choose_slicing(counted, 1000, None, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True))
     assert given_length == (Slicing(1000, 0, looks_back=False, behind=5), "streams are cut: slices=1000")
 
 
@@ -238,3 +239,16 @@ def test_auto_has_the_matches_of_whole_streams(
              for slices, told in (("auto", report), (None, None))}  # fmt: skip
     assert as_set(found["auto"].toArrow()) == as_set(found[None].toArrow())
     assert "streams are cut" in report.streams or "[k]" in QUERIES[name]
+
+
+@pytest.mark.parametrize("options", [{"after_match": "skip_past_last"}, {"output": "events"}])
+def test_streams_that_only_derived_keys_tell_apart_are_cut_as_one(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:  # fmt: skip
+    query, events, report = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 6", streams(300, seed=2), cep.RunReport()
+    pq.write_table(events, tmp_path / "t.parquet")
+    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    expected = cep.match(events, query, order_by="n", **options)
+    assert expected.num_rows
+    assert as_set(cep.gpu_match(frame, query, order_by="n", report=report, **options).toArrow()) == as_set(expected)
+    assert report.streams == "streams are cut: they have no keys"
