@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
-from gpu_cep.keywords import Names, ProgressOptions
+from gpu_cep.keywords import ProgressOptions, name_tuple
 from gpu_cep.lang.ast import Aggregate, And, Gap, Next, Or, PatternNode, Query, Repeat, ReturnItem, Seq, Variable
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.queries.plans import as_query
@@ -26,7 +26,7 @@ REACHED, COMPLETED = "reached", "completed"
 # Columns of matches and timeouts that say what `reached` and `completed` say.
 REPLACED = ("kind", "match_start", "match_end", "detected_at", "missing")
 # The keywords by which each start has one row.
-OF_STARTS: dict[str, Any] = {"timeouts": True, "after_match": "skip_to_next"}
+_OF_STARTS: dict[str, Any] = {"timeouts": True, "after_match": "skip_to_next"}
 
 
 @takes_keywords(match, ProgressOptions)
@@ -75,17 +75,29 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     CepError
         Any error that :func:`match` raises.
     """
-    query, names = query_of_starts(pattern, keywords.get("timestamp", "ts"), keywords.get("partition_by"))
-    return _as_progress(match(events, query, **keywords, **OF_STARTS), names)
+    query, names, of_starts = query_of_starts(pattern, keywords)
+    return _as_progress(match(events, query, **of_starts), names)
 
 
-def query_of_starts(pattern: Pattern, timestamp: str, partition_by: Names) -> tuple[Query, list[str]]:
-    """Return a query whose rows, under the keywords :data:`OF_STARTS`, are those of starts, and the variables that it returns.
+def query_of_starts(
+    pattern: Pattern, keywords: Mapping[str, Any], fold: Callable[[str], str] = str
+) -> tuple[Query, list[str], dict[str, Any]]:  # fmt: skip
+    """Return a query whose rows are those of starts, the variables that it returns, and the keywords to match it by.
+
+    Parameters
+    ----------
+    pattern
+        The pattern of the starts.
+    keywords
+        Those of :func:`match`.
+    fold
+        Returns what columns of the result are told apart by; by default their names as they are.
 
     Raises
     ------
     PatternError
-        The pattern has a RETURN, or a variable or a stream key has the name of another column of the result.
+        The pattern has a RETURN, a variable or a stream key has the name of another column of the result,
+        or `partition_by` is no names.
     UnsupportedError
         The pattern is one of situations or of rows.
     """
@@ -93,20 +105,29 @@ def query_of_starts(pattern: Pattern, timestamp: str, partition_by: Names) -> tu
     if isinstance(query, IntervalQuery):
         raise UnsupportedError("progress() is not supported for situations; supported: event patterns")
     names = list(dict.fromkeys(_names(query.pattern)))
-    keys = query.partition_by or ((partition_by,) if isinstance(partition_by, str) else tuple(partition_by or ()))
-    _check(query, names, keys)
-    returns = tuple(ReturnItem(Aggregate("first", name, timestamp), name) for name in names)
-    return replace(query, returns=returns), names
+    given = keywords.get("partition_by")
+    # an iterator gives its names only once
+    keys = None if given is None else name_tuple(given, "partition_by")
+    _check(query, names, query.partition_by or keys or (), fold)
+    returns = tuple(ReturnItem(Aggregate("first", name, keywords.get("timestamp", "ts")), name) for name in names)
+    return replace(query, returns=returns), names, {**keywords, **_OF_STARTS, "partition_by": keys}
 
 
-def _check(query: Query, names: list[str], keys: tuple[str, ...]) -> None:
+def _check(query: Query, names: list[str], keys: tuple[str, ...], fold: Callable[[str], str]) -> None:
     """Raise PatternError if the query has a RETURN, or a variable or a stream key has the name of another column."""
     faults = [Diagnostic("progress() has columns of its own", query.returns[0].span, "leave RETURN out")] if query.returns else []
-    clashes = [(name, "variable") for name in names if name in (REACHED, COMPLETED, *REPLACED, *keys)]
-    clashes += [(name, "input column") for name in keys if name in (REACHED, COMPLETED)]
-    faults += [Diagnostic(f"the result of progress() would have two columns {name!r}", hint=f"rename the {what}") for name, what in clashes]
+    own = {REACHED: REACHED, COMPLETED: COMPLETED}
+    others = own | {fold(key): key for key in keys}
+    clashes = [(name, others.get(fold(name), name), "variable") for name in names if name in REPLACED or fold(name) in others]
+    clashes += [(name, own[fold(name)], "input column") for name in keys if fold(name) in own]
+    faults += [Diagnostic(f"the result of progress() would have two columns {_pair(name, other)}", hint=f"rename the {what}")
+               for name, other, what in clashes]  # fmt: skip
     if faults:
         raise PatternError(faults)
+
+
+def _pair(name: str, other: str) -> str:
+    return repr(name) if name == other else f"{name!r} and {other!r}, whose names differ in case alone"
 
 
 def _names(node: PatternNode) -> Iterator[str]:

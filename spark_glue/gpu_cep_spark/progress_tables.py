@@ -14,7 +14,7 @@ from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import SparkProgressOptions
 from gpu_cep.plan.timeouts import MATCH
-from gpu_cep.progress_tables import COMPLETED, OF_STARTS, REACHED, REPLACED, query_of_starts
+from gpu_cep.progress_tables import COMPLETED, REACHED, REPLACED, query_of_starts
 from gpu_cep.queries.plans import refuse_swapped
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.matching import gpu_match
@@ -67,10 +67,11 @@ def gpu_progress(
     refuse_swapped("gpu_progress", df, asked)
     if late == "rows":
         raise UnsupportedError("late='rows' is not supported by gpu_progress(), whose rows are starts; supported: drop, error")
-    query, names = query_of_starts(asked, keywords.get("timestamp", "ts"), keywords.get("partition_by"))
+    # Spark takes columns whose names differ in case alone for the same
+    query, names, options = query_of_starts(asked, keywords, str.casefold)
     for_spark: dict[str, Any] = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "every": every, "late": late}
     of_starts: dict[str, Any] = {"pattern": query} if of_files is None else {"pattern": pattern, "of_files": query}
-    return _as_progress(gpu_match(df, **of_starts, **for_spark, **keywords, **OF_STARTS), names)
+    return _as_progress(gpu_match(df, **of_starts, **for_spark, **options), names)
 
 
 def _as_progress(found: DataFrame, names: list[str]) -> DataFrame:

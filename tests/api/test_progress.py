@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
@@ -87,6 +90,10 @@ def test_timestamps_may_have_another_name():
             (f"{keys} PATTERN SEQ(View user, Pay p) WITHIN 9", options, cep.PatternError, "two columns 'user'\n.*hint: rename the variable")
             for keys, options in (("PARTITION BY user", {}), ("", {"partition_by": "user"}), ("", {"partition_by": ["user"]}))
         ),
+        *(
+            (FUNNEL, {"partition_by": keys}, cep.PatternError, "partition_by must be the name of a column")
+            for keys in (5, True, [["user"]])
+        ),
         ("PATTERN SEQ(View v, Pay p)", {}, cep.UnsupportedError, "needs a window of time"),
         (FUNNEL, {"strategy": "skip_till_any_match"}, cep.UnsupportedError, "is not supported under skip_till_any_match"),
         ("DEFINE A AS user > 7, B AS user < 9 PATTERN A before B WITHIN 9", {}, cep.UnsupportedError, "not supported for situations"),
@@ -96,6 +103,14 @@ def test_timestamps_may_have_another_name():
 def test_what_has_no_progress_is_refused(pattern, options, error, message):
     with pytest.raises(error, match=message):
         cep.progress(CLICKS, pattern, **options)
+
+
+@pytest.mark.parametrize("names", [iter, np.array, pd.Index, pd.Series, dict.fromkeys])
+def test_keys_come_in_whatever_holds_names(names: Callable[[list[str]], Any]) -> None:
+    clicks = CLICKS.append_column("shop", CLICKS["user"])
+    assert cep.progress(clicks, FUNNEL, partition_by=names(["user", "shop"])) == cep.progress(clicks, FUNNEL, partition_by=["user", "shop"])
+    with pytest.raises(cep.PatternError, match="two columns 'user'"):
+        cep.progress(clicks, "PATTERN SEQ(View user, Pay p) WITHIN 9", partition_by=names(["user"]))
 
 
 def test_a_key_with_the_name_of_another_column_is_refused():

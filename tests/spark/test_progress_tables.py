@@ -59,3 +59,11 @@ def test_files_are_asked_by_their_paths(spark: SparkSession, tmp_path: Path) -> 
 def test_what_has_no_progress_is_refused(spark: SparkSession, pattern: str, options: dict, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         cep.gpu_progress(spark.createDataFrame(streams(4, 1)), pattern, **options)
+
+
+def test_names_that_differ_in_case_alone_are_refused(spark: SparkSession) -> None:
+    events = spark.createDataFrame(streams(4, 1)).withColumnRenamed("user", "Reached")
+    with pytest.raises(cep.PatternError, match=r"two columns 'Reached' and 'reached', whose names differ in case alone\n.*input column"):
+        cep.gpu_progress(events, "PATTERN SEQ(A a, B b) WITHIN 9", partition_by=iter(["Reached"]))
+    with pytest.raises(cep.PatternError, match=r"two columns 'Key' and 'key', .*\n.*rename the variable"):
+        cep.gpu_progress(events, "PATTERN SEQ(A Key, B b) WITHIN 9", partition_by="key")
