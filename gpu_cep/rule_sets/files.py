@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError, nearest
 from gpu_cep.rule_sets.rules import Rule, as_rules
+
+Name = TypeVar("Name", bound=Hashable)
 
 # The suffix of a file that holds the text of one query.
 _QUERY = ".cep"
 _FIELDS = ("name", "pattern", "options", "description")
 _SET_FIELDS = ("rules", "options")
+# The tag of a key of YAML that stands for the names of another mapping.
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
@@ -77,15 +82,19 @@ def _read_json(file: Path) -> Any:
 
 def _without_twins(pairs: list[tuple[str, Any]], file: Path) -> dict[str, Any]:
     """Return the pairs as a mapping; a name that is there twice would lose a rule."""
-    _refuse_twins([name for name, _ in pairs], file)
+    _refuse_twins(_twins(name for name, _ in pairs), file)
     return dict(pairs)
 
 
-def _refuse_twins(names: list[str], file: Path) -> None:
-    """Raise PatternError for names that a mapping has more than once."""
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in twice])
+def _twins(names: Iterable[Name]) -> list[Name]:
+    """Return the names that are there more than once, in order."""
+    return [name for name, number in Counter(names).items() if number > 1]
+
+
+def _refuse_twins(twins: list[str], file: Path) -> None:
+    """Raise PatternError for names that a mapping has more than once, if there are any."""
+    if twins:
+        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in twins])
 
 
 def _read_yaml(file: Path) -> Any:
@@ -95,21 +104,23 @@ def _read_yaml(file: Path) -> Any:
         raise EngineUnavailable(f"reading {file} needs PyYAML, which is not installed: install pyyaml, or give JSON") from None
     text = _text(file)
     try:
-        for names in _names_of_mappings(yaml.compose(text, yaml.SafeLoader), set()):
-            _refuse_twins(names, file)
-        return yaml.safe_load(text)
+        loader = yaml.SafeLoader(text)
+        node = loader.get_single_node()
+        for names in _names_of_mappings(node, set()):
+            _refuse_twins([name for _, name in _twins(names)], file)
+        return None if node is None else loader.construct_document(node)
     except yaml.YAMLError as fault:
         raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
 
 
-def _names_of_mappings(node: Any, seen: set[int]) -> Iterator[list[str]]:
-    """Yield the names that each mapping has in a node of YAML; an alias may lead back to one that was `seen`."""
+def _names_of_mappings(node: Any, seen: set[int]) -> Iterator[list[tuple[str, str]]]:
+    """Yield the types and names that each mapping has in a node of YAML; an alias may lead back to one that was `seen`."""
     if node is None or node.id == "scalar" or id(node) in seen:
         return
     seen.add(id(node))
     inside = node.value
     if node.id == "mapping":
-        yield [name.value for name, _ in node.value if name.id == "scalar"]
+        yield [(name.tag, name.value) for name, _ in node.value if name.id == "scalar" and name.tag != _MERGE]
         inside = [each for _, each in node.value]
     for each in inside:
         yield from _names_of_mappings(each, seen)
@@ -130,10 +141,9 @@ def _rules_of(held: Any, file: str) -> dict[str, Rule]:
         named = [(_name(rule, number, file), _rule(rule, f"{file}: rule {number}", common)) for number, rule in enumerate(held, 1)]
     else:
         raise PatternError(f"{file}: expected a list of rules, or a mapping of names to patterns, not {type(held).__name__}")
-    names = [name for name, _ in named]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise PatternError([Diagnostic(f"{file}: there is more than one rule {name!r}") for name in twice])
+    twins = _twins(name for name, _ in named)
+    if twins:
+        raise PatternError([Diagnostic(f"{file}: there is more than one rule {name!r}") for name in twins])
     return as_rules(dict(named))
 
 

@@ -35,6 +35,13 @@ def test_options_of_all_rules_give_way_to_those_of_one(tmp_path):
     assert found["sell"].options == {"timestamp": "ts", "strategy": "strict_contiguity"}
 
 
+def test_mappings_of_yaml_are_merged_as_often_as_they_say(tmp_path):
+    path = tmp_path / "rules.yaml"
+    first, second = f"&first {{name: buy, pattern: {BUY}}}", f"&second {{name: sell, pattern: {SELL}, description: what}}"
+    path.write_text(f"- {first}\n- {second}\n- <<: *first\n  <<: *second\n  name: both\n")
+    assert cep.load_rules(path)["both"].description == "what"
+
+
 def test_a_folder_has_a_rule_in_each_file(tmp_path):
     for name, text in (("sell", SELL), ("buy", BUY), ("notes.txt", "no rule")):
         (tmp_path / (name if "." in name else f"{name}.cep")).write_text(text)
@@ -59,6 +66,8 @@ def test_a_folder_has_a_rule_in_each_file(tmp_path):
         ("rules.json", '{"a": {"pattern": "x", "options": {"tiez": 1}}}', "did you mean 'ties'?"),
         ("rules.json", '{"rules": {"a": "x"}, "option": {}}', "did you mean 'options'?"),
         ("rules.yaml", "a: [", "cannot read the rules"),
+        ("rules.yaml", "a: x\n'a': y", "'a' is there more than once"),
+        ("rules.yaml", "1: PATTERN SEQ(a)\n'1': PATTERN SEQ(b)", "the name of a pattern must be text, not 1"),
         ("rules.yaml", "1: PATTERN SEQ(a)", "the name of a pattern must be text, not 1"),
         ("rules.toml", "", "cannot tell the format of a rule set from its suffix"),
     ],
