@@ -24,7 +24,7 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, Workers, divide
-from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.places import NoCardError, NoScanError
 from gpu_cep_spark.files.reading import FilePart, Outside, Reading, Share
 from gpu_cep_spark.files.scan_filters import NoFilterError
 from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
@@ -88,7 +88,9 @@ def find_pieces(job: Job, asked: Asked) -> Found:
     Raises
     ------
     NoScanError
-        Spark must read the events, or does so better, or Arrow must; the message says why.
+        Spark must read the events, or does so better; the message says why.
+    NoCardError
+        Arrow must read the files; the message says why.
     EventError
         A file cannot be read.
     """
@@ -105,7 +107,7 @@ def find_pieces(job: Job, asked: Asked) -> Found:
     workers = Workers(_cores(session), _most_of_task(job, to_card=to_card))
     pieces = divide(plan, scan, footers, keys, workers, share, whole=asked.slices is None)
     if to_card and (reason := _reason_against_card(scan, pieces)) is not None:
-        raise NoScanError(reason)
+        raise NoCardError(reason)
     return Found(scan, wanted, footers, pieces, to_card)
 
 

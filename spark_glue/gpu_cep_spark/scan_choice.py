@@ -15,7 +15,7 @@ from gpu_cep.engine.input.event_files import shorten_name, split_suffix
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
 from gpu_cep_spark.file_matching import Asked, Found, find_pieces
 from gpu_cep_spark.files.card_reading import READ_BY_ARROW
-from gpu_cep_spark.files.places import NoScanError
+from gpu_cep_spark.files.places import NoCardError, NoScanError
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.slices.choice import AUTO
 
@@ -24,8 +24,9 @@ Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 # How it is told that Spark reads the events.
 BY_SPARK = "Spark reads the events"
 SCANS: tuple[Scan, ...] = ("auto", "spark", "files", "gpu_files")
-# What to do instead where tasks are asked to read files and cannot.
-_INSTEAD = {"files": "scan='auto' lets Spark read the events", "gpu_files": READ_BY_ARROW}
+# Those by which tasks are asked to read files, and what to do instead where they cannot.
+_BY_TASKS: tuple[Scan, ...] = ("files", "gpu_files")
+_READ_BY_SPARK = "scan='auto' lets Spark read the events"
 # The setting for the bytes of a batch that Spark hands over to Python, and the limit at which it does not add them up.
 _BATCH_BYTES, _UNBOUNDED = "spark.sql.execution.arrow.maxBytesPerBatch", str((1 << 31) - 1)
 # Suffixes of files that are not of Parquet, with the method of Spark's reader for them.
@@ -44,7 +45,7 @@ def check_scan(scan: object, slices: float | str | None, engine: str) -> None:
     """
     if scan not in SCANS:
         raise PatternError([Diagnostic(f"scan={scan!r} is not one of {', '.join(SCANS)}", hint=nearest(str(scan), SCANS))])
-    if scan in _INSTEAD and slices is not None and slices != AUTO:
+    if scan in _BY_TASKS and slices is not None and slices != AUTO:
         message = f"scan={scan!r} cuts along row groups, not into slices={slices!r}"
         raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
     if scan == "gpu_files" and engine == "cpu":
@@ -68,8 +69,9 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
     try:
         found = find_pieces(job, Asked(scan, slices, from_paths))
     except NoScanError as reason:
-        if scan in _INSTEAD:
-            raise UnsupportedError([Diagnostic(f"scan={scan!r} is not possible: {reason}", hint=_INSTEAD[scan])]) from None
+        if scan in _BY_TASKS:
+            hint = READ_BY_ARROW if isinstance(reason, NoCardError) else _READ_BY_SPARK
+            raise UnsupportedError([Diagnostic(f"scan={scan!r} is not possible: {reason}", hint=hint)]) from None
         _tell(job, f"{BY_SPARK}: {reason}")
         return None
     _tell(job, f"tasks read files: {found.told}")

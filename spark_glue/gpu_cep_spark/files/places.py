@@ -15,6 +15,10 @@ class NoScanError(Exception):
     """A DataFrame is no plain scan of Parquet files; the message says why."""
 
 
+class NoCardError(NoScanError):
+    """Tasks cannot have cuDF read the files to cards, but Arrow to the host; the message says why."""
+
+
 def places_of(uris: Sequence[str], *, remote: bool) -> tuple[str, ...]:
     """Return the paths of files on this machine, of which Spark gives the URIs; of files elsewhere, if `remote`, their URIs.
 
