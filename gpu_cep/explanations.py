@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
+from gpu_cep.engine.phase_one.engine_choice import choose_engine, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
 from gpu_cep.errors import Diagnostic, UnsupportedError
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.queries.plans import AnyQuery, Pattern
 
+Explained = Explanation | IntervalExplanation | RowPatternExplanation
+
 
 def explain_run(
     events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, total: Profile | None
-) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
+) -> Explained:  # fmt: skip
     """Run a query of any kind over `events` and return how it was answered; `total` receives what was counted, if it is given.
 
     Raises as :func:`explain_any`.
@@ -51,7 +53,7 @@ def explain_run(
 def explain_any(
     events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
     profile: Profile | None = None,
-) -> Explanation | IntervalExplanation | RowPatternExplanation:  # fmt: skip
+) -> Explained:  # fmt: skip
     """Return how a query of any kind is answered over `events`; raises as :func:`explain_query` and :func:`explain_row_pattern` do.
 
     With an empty `profile` it is run, and the explanation has the counts that the profile receives.
@@ -140,7 +142,7 @@ def explanation_of(
         joined = () if profile is None else tuple(profile.joins.values())
         return IntervalExplanation(query, plan, counts, joined, device=device, reason=choice.reason)
     assert isinstance(query, Query), "a plan is of its query's kind"
-    searched = _phase_two(plan, choice)
+    searched = _phase_two(plan, choice.way)
     if profile is None:
         return Explanation(query, plan, device, choice.reason, phase_two=searched)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
@@ -148,6 +150,20 @@ def explanation_of(
 
     fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
     return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups, phase_two=searched)
+
+
+def explain_on_cards(explained: Explained) -> Explained:
+    """Return the explanation of a query whose events tasks of Spark read to their cards.
+
+    This process, which chose an engine for no events, need not have a card.
+    """
+    plan = None if isinstance(explained, RowPatternExplanation) else explained.plan
+    if plan is None or plan.settings.engine != "auto" or not runs_on_gpu(plan):
+        return explained
+    told: dict[str, Any] = {"device": "the card of each task", "reason": "tasks read the events to it"}
+    if isinstance(plan, EventPlan):
+        told["phase_two"] = _phase_two(plan, Way.GPU)
+    return replace(explained, **told)
 
 
 def _explain_slices(
@@ -164,7 +180,7 @@ def _explain_slices(
     resident = decided.files.reader.on_card
     engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=resident)
     device = None if engine.device is None else engine.device.name
-    searched = _phase_two(plan, engine)
+    searched = _phase_two(plan, engine.way)
     if profile is None:
         return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
     for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
@@ -176,13 +192,13 @@ def _explain_slices(
     )  # fmt: skip
 
 
-def _phase_two(plan: EventPlan, choice: Choice) -> str:
+def _phase_two(plan: EventPlan, way: Way) -> str:
     """Return what runs phase 2 of a plan."""
     from gpu_cep.engine.phase_one.device.chain_walks import is_robust, walks_chains
     from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
     from gpu_cep.engine.phase_one.device.window_searches import searches_patterns
 
-    if choice.way is not Way.GPU:
+    if way is not Way.GPU:
         return "cpu"
     if reads_lifted(plan):
         return "gpu (cpu where labels leave a choice)"

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep import api
 from gpu_cep.bound_events import Events
 from gpu_cep.choices import Scan
+from gpu_cep.engine.input.device.flat_columns import BY_CUDF
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.explanations import explain_on_cards
 from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.matching import gpu_match
@@ -86,7 +88,9 @@ class SparkEvents:
 
         Its line `source` says who will read the events, and whether Spark shuffles only those
         near rare ones, and why. If Spark reads them, it names a setting of the session that spares
-        time. This runs no job, except where many files are read, whose footers tell who reads them.
+        time. Its line `engine` is about this process, or about tasks that read to their cards
+        (``scan="gpu_files"``). This runs no job, except where many files are read, whose footers
+        tell who reads them.
 
         Parameters
         ----------
@@ -112,6 +116,8 @@ class SparkEvents:
             # what cannot run under Spark can be explained, but not what scan= or rare= would do to it
             if scan != "auto" or (rare is not None and rare != AUTO):
                 raise
+        if BY_CUDF in report.scan:
+            explained = explain_on_cards(explained)
         advice = batch_advice(self.data.sparkSession) if report.scan.startswith(BY_SPARK) else ""
         return replace(explained, source="; ".join(filter(None, (report.scan, report.rare, advice))))
 

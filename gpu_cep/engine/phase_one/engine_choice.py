@@ -84,11 +84,16 @@ def choose_engine(
         return Choice(require_device(), "engine='gpu'")
     if engine == "cpu":
         return Choice(None, "engine='cpu'")
-    if isinstance(plan, EventPlan) and not any("gpu" in algorithm_named(name).engines for name in plan.contenders):
+    if not runs_on_gpu(plan):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if events < FEWEST_EVENTS and not resident:
         return Choice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
     return _choose_automatically(plan, work_of(plan, events, row_bytes, threads or available_threads()), resident, measure)
+
+
+def runs_on_gpu(plan: AnyPlan) -> bool:
+    """Return whether an algorithm that may answer `plan` has a phase 1, which a device can run."""
+    return not isinstance(plan, EventPlan) or any("gpu" in algorithm_named(name).engines for name in plan.contenders)
 
 
 def has_device() -> bool:

@@ -151,6 +151,9 @@ def test_filters_of_the_frame_are_the_host_s(spark: SparkSession, tmp_path: Path
     frame = spark.read.parquet(write(events(), tmp_path / "t"))
     explained = str(cep.events(frame).explain(f"{QUERIES['next']} RETURN a.n", scan="gpu_files"))
     assert explained.endswith("; cuDF reads ts, type, n to the card")
+    searched = "gpu (cpu where an event leaves a choice) for phase 2"
+    assert f"engine     gpu for phase 1 (the card of each task), {searched}: tasks read the events to it" in explained.splitlines()
+    assert "tasks read the events to it" not in str(cep.events(frame).explain(QUERIES["next"], scan="files"))
     for other, message in {
         frame.where("n > 7"): r"the DataFrame filters rows, which is done on the host\n.*scan='files' has Arrow",
         frame.limit(9): r"its plan has a node .*\n  hint: scan='auto' lets Spark read the events",

@@ -12,6 +12,8 @@ from gpu_cep.engine.input.row_groups import stored_type
 if TYPE_CHECKING:
     from pyarrow import dataset, parquet
 
+# How it is told that cuDF reads columns.
+BY_CUDF = "cuDF reads"
 _CODECS = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"})
 _DICTIONARIES = frozenset({"PLAIN_DICTIONARY", "RLE_DICTIONARY"})
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"}) | _DICTIONARIES
@@ -46,7 +48,7 @@ def unite_reasons(judged: Sequence[Mapping[str, Judged]], columns: Sequence[str]
 def tell_readers(by_cudf: Collection[str], reasons: Mapping[str, str | None]) -> str:
     """Return who reads which columns, in words; `by_cudf` are those that cuDF reads."""
     others = [f"{name} ({reason or 'there is no row group to read'})" for name, reason in reasons.items() if name not in by_cudf]
-    read = [f"cuDF reads {', '.join(by_cudf)} to the card"] if by_cudf else []
+    read = [f"{BY_CUDF} {', '.join(by_cudf)} to the card"] if by_cudf else []
     return "; ".join([*read, *([f"Arrow reads {', '.join(others)}"] if others else [])])
 
 
