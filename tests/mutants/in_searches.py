@@ -95,14 +95,14 @@ DEVICE_SEARCHES = (
     Fault(
         "steps-of-windows-that-are-left-count-twice",
         _DEVICE,
-        "numbers[SearchNumber.STEPS][ended]",
+        "numbers[SearchNumber.STEPS] * ended",
         "numbers[SearchNumber.STEPS]",
         (_SEARCHES,),
     ),
     Fault(
         "steps-of-walks-that-are-left-count-twice",
         "gpu_cep/engine/phase_one/device/chain_walks.py",
-        "numbers[RunNumber.STEPS][finished]",
+        "numbers[RunNumber.STEPS] * finished",
         "numbers[RunNumber.STEPS]",
         (_SEARCHES,),
     ),

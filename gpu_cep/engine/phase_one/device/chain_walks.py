@@ -232,7 +232,7 @@ class ChainWalks:
         found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] != 0))
         left = xp.flatnonzero(status != int(Status.FINISHED))
         # the CPU counts those of the windows that are left
-        steps = int(sum_as(np.int64, numbers[RunNumber.STEPS][finished]))
+        steps = int(sum_as(np.int64, numbers[RunNumber.STEPS] * finished))
         return CountedRuns(self, windows, runs, found, left, steps)
 
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:

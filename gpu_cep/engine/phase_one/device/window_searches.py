@@ -150,7 +150,7 @@ class WindowSearches:
         ended = (numbers[SearchNumber.STATUS] == int(Status.FINISHED)) & (numbers[SearchNumber.EVENTS] <= self.most)
         found = xp.flatnonzero(ended & (numbers[SearchNumber.MATCHES] != 0))
         # the CPU counts those of the windows that are left
-        steps = int(sum_as(np.int64, numbers[SearchNumber.STEPS][ended]))
+        steps = int(sum_as(np.int64, numbers[SearchNumber.STEPS] * ended))
         return CountedSearches(self, windows, numbers, found, xp.flatnonzero(~ended), steps)
 
     def _search(
