@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from gpu_cep import __version__, api
-from gpu_cep.engine.input.encodings import decode_schema
+from gpu_cep.engine.input.encodings import decode_schema, holds_text
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
 from gpu_cep.engine.streaming.state import (
@@ -328,12 +328,7 @@ def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Tab
 
 def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether both are text, in whatever encoding."""
-    return all(map(_is_text, (given, wanted)))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
+    return holds_text(given) and holds_text(wanted)
 
 
 stream = Stream

@@ -16,11 +16,11 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from gpu_cep.cli.outcome import USAGE_FAULT, fail
-from gpu_cep.cli.timestamps import is_text, read_times, refuse_format
+from gpu_cep.cli.timestamps import read_times, refuse_format
 from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
-from gpu_cep.engine.input.encodings import decode_table
+from gpu_cep.engine.input.encodings import decode_table, holds_text
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
 from gpu_cep.engine.input.json_lines import read_json
@@ -54,7 +54,7 @@ def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> So
     arrow = events.schema.field(place).type
     if pa.types.is_null(arrow):
         return whole(events)
-    if is_text(arrow):
+    if holds_text(arrow):
         return read_times(whole(events), timestamp, form)
     if form is not None:
         refuse_format(timestamp, arrow)

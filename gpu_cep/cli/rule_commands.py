@@ -95,10 +95,11 @@ def _events(events: str, rules: Mapping[str, Rule], asked: Mapping[str, Any], fo
     first, *others = columns
     found = events_from(events, first, form)
     if others and isinstance(found, pa.Table):
-        from gpu_cep.cli.timestamps import is_text, read_times
+        from gpu_cep.cli.timestamps import read_times
+        from gpu_cep.engine.input.encodings import holds_text
 
         for column in others:
             place = found.schema.get_field_index(column)
-            if place >= 0 and is_text(found.schema.field(place).type):
+            if place >= 0 and holds_text(found.schema.field(place).type):
                 found = read_times(whole(found), column, form)
     return found

@@ -16,12 +16,6 @@ _ZONE = r"[ T]\d\d.*(Z|[+-]\d\d(:?\d\d)?)$"
 _TIMES = tuple(pa.timestamp(unit, zone) for unit, zone in product(("us", "ns"), (None, "UTC")))
 
 
-def is_text(arrow: pa.DataType) -> bool:
-    """Return whether a column holds text, encoded or not."""
-    held = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
-    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
-
-
 def read_times(table: pa.Table, column: str, form: str | None) -> pa.Table:
     """Return the table with the column's texts as timestamps, read as ISO 8601 or in the format `form`.
 

@@ -59,14 +59,14 @@ def _decode_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _hold_nulls(column: pa.ChunkedArray) -> bool:
     # the type is asked once, since there may be many chunks
     if pa.types.is_dictionary(column.type):
-        return _is_text(column.type.value_type) and any(chunk.dictionary.null_count for chunk in column.chunks)
+        return is_text(column.type.value_type) and any(chunk.dictionary.null_count for chunk in column.chunks)
     return any(map(_holds_null, column.chunks))
 
 
 def _holds_null(array: pa.Array) -> bool:
     """Return whether NULL is among the values of a dictionary of text, also of one inside of lists and structs."""
     if pa.types.is_dictionary(array.type):
-        return _is_text(array.type.value_type) and bool(array.dictionary.null_count)
+        return is_text(array.type.value_type) and bool(array.dictionary.null_count)
     if pa.types.is_struct(array.type):
         return any(_holds_null(array.field(number)) for number in range(array.type.num_fields))
     if pa.types.is_map(array.type):
@@ -204,14 +204,14 @@ def with_plain_texts(schemas: Sequence[pa.Schema]) -> list[pa.Schema]:
 
 
 def _is_encoded_text(arrow: pa.DataType) -> bool:
-    return pa.types.is_dictionary(arrow) and _is_text(arrow.value_type)
+    return pa.types.is_dictionary(arrow) and is_text(arrow.value_type)
 
 
 def plain_type(arrow: pa.DataType) -> pa.DataType:
     """Return the type to which a column of type `arrow` is decoded."""
     if pa.types.is_dictionary(arrow):
         values = plain_type(arrow.value_type)
-        return pa.dictionary(arrow.index_type, values, arrow.ordered) if _is_text(values) else values
+        return pa.dictionary(arrow.index_type, values, arrow.ordered) if is_text(values) else values
     if pa.types.is_run_end_encoded(arrow):
         return plain_type(arrow.value_type)
     return _viewless_type(arrow)
@@ -219,7 +219,7 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
 
 def is_copied(arrow: pa.DataType) -> bool:
     """Return whether Arrow can gather rows of a column of this type."""
-    if pa.types.is_primitive(arrow) or _is_text(arrow):
+    if pa.types.is_primitive(arrow) or is_text(arrow):
         return True
     if pa.types.is_struct(arrow):
         return all(is_copied(field.type) for field in arrow)
@@ -233,9 +233,14 @@ def is_copied(arrow: pa.DataType) -> bool:
     return True
 
 
-def _is_text(arrow: pa.DataType) -> bool:
-    """Return whether the type is text, other than views."""
+def is_text(arrow: pa.DataType) -> bool:
+    """Return whether the type is text, other than views and dictionaries."""
     return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow))
+
+
+def holds_text(arrow: pa.DataType) -> bool:
+    """Return whether a column of this type holds text, encoded as a dictionary or not."""
+    return is_text(arrow.value_type if pa.types.is_dictionary(arrow) else arrow)
 
 
 def _viewless_type(arrow: pa.DataType) -> pa.DataType:
@@ -267,7 +272,7 @@ def _decode(array: pa.Array) -> pa.Array:
     """
     if pa.types.is_dictionary(array.type):
         values = _drop_views(_decode(array.dictionary))
-        text = _is_text(values.type)
+        text = is_text(values.type)
         return pa.DictionaryArray.from_arrays(array.indices, values, ordered=array.type.ordered) if text else values.take(array.indices)
     if pa.types.is_run_end_encoded(array.type):
         # run ends and values know nothing of the array's offset

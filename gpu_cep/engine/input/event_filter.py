@@ -20,6 +20,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.computed_columns import ComputedMembership
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.encodings import is_text
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -199,7 +200,7 @@ def _among(field: Field, values: Sequence[int | float | bool | str | None], sche
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Return whether Python holds all values of the type exactly."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind))
+    return bool(is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date32(kind))
 
 
 def _column(field: Field, schema: pa.Schema) -> Expression | None:
@@ -234,7 +235,7 @@ def _literal(value: int | float | bool | str | None, kind: pa.DataType, comparis
         if pa.types.is_decimal128(kind):
             return pa.scalar(Decimal(int(value)).scaleb(-kind.scale), kind)
         known = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_float64(kind)
-        return pa.scalar(value, kind) if known or pa.types.is_string(kind) or pa.types.is_large_string(kind) else None
+        return pa.scalar(value, kind) if known or is_text(kind) else None
     except (pa.ArrowInvalid, OverflowError):
         return None
 

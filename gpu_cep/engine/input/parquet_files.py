@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, unite_schemas
+from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, is_text, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.judged_groups import is_never_null, unite_holds, wanted_groups
@@ -25,7 +24,6 @@ from gpu_cep.errors import EventError
 if TYPE_CHECKING:
     from pyarrow import dataset, parquet
 
-Rows = npt.NDArray[np.int64]
 # The row groups of each fragment that are read; None for all.
 Kept = Sequence[list[int] | None]
 
@@ -174,7 +172,7 @@ class ParquetFiles:
 
     def _compact_texts(self, columns: Sequence[str]) -> tuple[str, ...]:
         """Return those of the columns that are text and that dictionaries make smaller, as the first row group tells."""
-        texts = [name for name in columns if _is_plain_text(self.schema.field(name).type)]
+        texts = [name for name in columns if is_text(self.schema.field(name).type)]
         first = next((fragment for fragment in self.fragments if fragment.num_row_groups), None)
         if not texts or first is None or sum(group.num_rows for group in first.row_groups) < _SOME_ROWS:
             return ()
@@ -356,7 +354,3 @@ def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> Mar
 def _is_compact(chunk: parquet.ColumnChunkMetaData) -> bool:
     """Return whether the values of a row group stand in a dictionary that is worth it."""
     return bool(chunk.has_dictionary_page) and bool(chunk.total_uncompressed_size <= _MOST_BYTES * chunk.num_values + _FEW_VALUES)
-
-
-def _is_plain_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import TextBuffers, text_buffers
+from gpu_cep.engine.input.encodings import is_text
 from gpu_cep.engine.input.host_functions import is_member
 from gpu_cep.identity import Identity
 from gpu_cep_kernels.phase_one.constant_tables import ConstantTable, constant_table
@@ -141,7 +142,7 @@ def constant_codes(array: pa.Array, predicates: Predicates) -> tuple[FoundCodes,
     With them come the values of the codes: those of :func:`constants_of`. No dictionary of the column
     is made. The result is None for a column or a predicate of another kind.
     """
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+    if not is_text(array.type):
         return None
     constants = constants_of(Identity(predicates))
     return None if constants is None else (_find_in(constants.table, array), constants.values)

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.input.encodings import is_text
 from gpu_cep.plan.event_plan import Plan
 
 # How often plans read all of a column, on average, from which it is encoded, which takes as long as to look for constants as often.
@@ -29,7 +30,7 @@ def compact_texts(table: pa.Table, plans: Iterable[tuple[Plan, int]]) -> pa.Tabl
         for column in _texts_read(plan):
             counts[column] = counts.get(column, 0) + rows
     for column, count in counts.items():
-        if count >= _READ * table.num_rows and _is_plain(table.schema.field(column).type) and _has_few_values(table.column(column)):
+        if count >= _READ * table.num_rows and is_text(table.schema.field(column).type) and _has_few_values(table.column(column)):
             encoded = table.column(column).dictionary_encode()
             table = table.set_column(column, table.schema.field(column).with_type(encoded.type), encoded)
     return table
@@ -40,10 +41,6 @@ def _texts_read(plan: Plan) -> set[int]:
     attributes = plan.query.schema.attributes
     read = {*plan.bulk_columns, *plan.layout.columns}
     return {column for column in read if column < len(attributes) and attributes[column].type.kind is Kind.STRING}
-
-
-def _is_plain(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _has_few_values(values: pa.ChunkedArray) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from gpu_cep.engine.input.encodings import is_text
 from gpu_cep.engine.input.row_groups import stored_type
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _is_stored_as(column: parquet.ColumnSchema, kind: pa.DataType) -> bool:
     if column.physical_type == "BOOLEAN":
         return bool(pa.types.is_boolean(kind))
     if column.physical_type == "BYTE_ARRAY":
-        return column.logical_type.type == "STRING" and bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        return column.logical_type.type == "STRING" and is_text(kind)
     stored = stored_type(column)
     if stored is None or not pa.types.is_timestamp(stored):
         return bool(stored == kind)
