@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _MOST_FILTERS = 256
 # The NULLs of a column that is not read stand in chunks of so many.
 _CHUNK = 1 << 16
-# Rows from which files are worth a look at whether they fit in memory.
-_MANY_ROWS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +194,9 @@ def _wanted_by_any(planned: Iterable[PlannedRule], source: Source) -> Wanted | N
 
 def _exceeds(source: Source, names: list[str], first: PlannedRule, wanted: Wanted | None, memory: int | None) -> bool:
     """Return whether the events that some rule reads surely take more memory than they may."""
-    from gpu_cep.engine.accounting.host_memory import free_memory
-    from gpu_cep.engine.slices.budget import AT_ONCE, SHARE, bytes_of
+    from gpu_cep.engine.slices.budget import fit_at_once
 
-    rows = source.count_rows()
-    if rows is None or (memory is None and rows < _MANY_ROWS):
+    if memory is None and not source.is_large(None):
         return False
     files = source.group(names, source.schema.names[first.plan.query.timestamp], wanted)
-    return files is not None and AT_ONCE * bytes_of(files.groups) > (int(SHARE * free_memory()) if memory is None else memory)
+    return files is not None and not fit_at_once(files.groups, memory)

@@ -78,13 +78,6 @@ class Source:
         with reading(self.name):
             return self.reader.is_large(self.files, gpu_memory)
 
-    def count_rows(self) -> int | None:
-        """Return the number of events; None if it is not known before they are read. Raises as :meth:`read`."""
-        if self.files is None:
-            return None
-        with reading(self.name):
-            return self.files.count_rows()
-
     def group(self, columns: Sequence[str], timestamp: str, wanted: Wanted | None) -> GroupedFiles | None:
         """Return these columns row group by row group, of groups with an event that is wanted (None: of all).
 

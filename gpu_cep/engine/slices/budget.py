@@ -79,7 +79,7 @@ def choose_cut(files: GroupedFiles, plan: AnyPlan, memory: int | None) -> Choice
         Files cannot be read.
     """
     needed, free = AT_ONCE * bytes_of(files.groups), free_memory()
-    allowed = int(SHARE * free) if memory is None else memory
+    allowed = _allowed(memory, free)
     if needed <= allowed:
         return Choice(files, None, needed, allowed)
     reach, most = reach_of(plan), allowed // IN_SLICES
@@ -127,6 +127,15 @@ def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:
         size = min(2 * size, most)
         cut = cut_by_budget(groups, reach, Most(size))
     return cut
+
+
+def fit_at_once(groups: RowGroups, memory: int | None) -> bool:
+    """Return whether row groups may be read at once within `memory` bytes; None stands for a share of what is free."""
+    return AT_ONCE * bytes_of(groups) <= _allowed(memory, free_memory())
+
+
+def _allowed(memory: int | None, free: int) -> int:
+    return int(SHARE * free) if memory is None else memory
 
 
 def bytes_of(groups: RowGroups) -> int:

@@ -20,6 +20,7 @@ from gpu_cep.keywords import read_keywords
 from gpu_cep.queries.plans import make_plan
 from gpu_cep.rule_sets import families as rule_families
 from gpu_cep.rule_sets import runs as rule_runs
+from gpu_cep.rule_sets.plans import plan_rules
 from gpu_cep.rule_sets.rules import as_rules, named
 from tests.drawn.rule_sets import RuleCase, families, rule_sets, typed_rule_sets
 from tests.effort import examples
@@ -366,5 +367,7 @@ def test_little_memory_makes_each_run_alone(tmp_path):
     rules = {f"{n}": f"PATTERN SEQ(T{n} a, T{n + 1} b) WITHIN 9 RETURN a.ts AS at" for n in range(2)}
     told = cep.explain_all(str(path), rules)
     assert not told.alone
+    planned = plan_rules(str(path), as_rules(rules), {"memory": "4MiB"})
+    assert planned.alone == dict.fromkeys(rules, "together the events do not fit in memory")
     found = cep.match_all(str(path), rules, memory="4MiB")
     assert found == cep.match_all(str(path), rules)

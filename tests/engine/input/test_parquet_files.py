@@ -274,7 +274,7 @@ def test_row_groups_that_a_data_set_lacks_are_not_counted(levels):
     part = dataset.FileSystemDataset([whole.subset(row_group_ids=[1, 3])], whole.physical_schema, whole.format, whole.filesystem)
     assert groups_read(part, "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3") == (1, 2)
     # the footer of a file also counts the rows of others
-    assert source_of(part).count_rows() == len(part.to_table())
+    assert source_of(part).files.count_rows() == len(part.to_table())
 
 
 def test_explain_says_how_many_row_groups_were_read(levels):
