@@ -125,7 +125,7 @@ def sql(
         return answer_on_spark(statement, session, given, time_unit)
     with ending_in(CepError, "answering sql()", "give it fewer rows or columns"):
         read = take_apart(statement, "duckdb")
-        refuse_command(read, "duckdb")
+        refuse_command(read)
         return _answer_on_duckdb(read, given, time_unit)
 
 

@@ -187,10 +187,10 @@ def _find_clauses(text: str, tokens: Callable[[str], list[Any]]) -> Iterator[Par
             yield found[-1]
 
 
-def refuse_command(statement: Statement, dialect: str) -> None:
-    """Raise UnsupportedError for a clause in a command, such as EXPLAIN, which sqlglot reads as a word and a text."""
+def refuse_command(statement: Statement) -> None:
+    """Raise UnsupportedError for a clause in a command of DuckDB, such as EXPLAIN, which sqlglot reads as a word and a text."""
     text = statement.text
-    for command in _tokenizer(dialect)(text)[:1]:
+    for command in _tokenizer("duckdb")(text)[:1]:
         if command.token_type.name == "COMMAND" and _OPENING.search(text, command.end):
             construct = f"MATCH_RECOGNIZE behind {command.text.upper()} is not supported"
             hint = "explain(t, 'MATCH_RECOGNIZE (…)') says how rows are matched"

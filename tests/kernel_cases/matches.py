@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep_kernels.matches import aggregates, negations
 from gpu_cep_kernels.matches import flat_matches as match_kernels
-from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
+from gpu_cep_kernels.rules.interpreter import CODE, evaluate_rows
 from gpu_cep_kernels.rules.tables import ProgramTable
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import (
@@ -260,7 +260,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
         _evaluation,
         {
             "case": {"programs": _CASE_PROGRAM, "nulls": True},
-            **{name: {"programs": operation(name), "nulls": True} for name in OPCODES if not name.startswith(_APART)},
+            **{name: {"programs": operation(name), "nulls": True} for name in CODE if not name.startswith(_APART)},
         },
     ),
     *cases(negations.keep_by_negations, _ruling_out, {"int64": {}, "float64": {"time": np.float64}}),

@@ -21,7 +21,7 @@ from gpu_cep_kernels.matches.groups import order_by_group
 # What a run over a slice found, and the end of the slice.
 Found = tuple[pa.Table, int | float | None]
 _MOST_MATCHES = 2.0**62
-MATCH_ID, COUNT = "match_id", "count"
+MATCH_ID = "match_id"
 
 
 def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None = None) -> Iterator[pa.Table]:

@@ -85,10 +85,7 @@ class Op(IntEnum):
     SKIP_UNLESS = 58  # the same, unless register first is TRUE
 
 
-OPCODES = tuple(op.name.lower() for op in Op)
 CODE = {op.name.lower(): op.value for op in Op}
-
-OVERFLOW, RAISED = 1, 2
 
 
 @rule
@@ -265,7 +262,7 @@ def _inner_product(vectors: Any, left: int, right: int) -> float:
 def run_program(
     first: int, last: int, programs: ProgramTable, bank: ColumnBank, stand_ins: Any, values: AggregateValues, registers: Registers
 ) -> int:
-    """Run the instructions [first, last) of `programs`; return 0, or the bits OVERFLOW and RAISED.
+    """Run the instructions [first, last) of `programs`; return 0, or 1 if an integer overflowed, plus 2 if a function raised.
 
     The rows and places in `registers` say what each role reads: a row of the
     bank, and a place of the path for the aggregates' `values`. An aggregate k

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.rules.interpreter import OPCODES, evaluate_rows
+from gpu_cep_kernels.rules.interpreter import CODE, evaluate_rows
 from gpu_cep_kernels.rules.tables import ColumnBank
 from tests.kernel_cases.tables import program_registers, program_results, program_table
 
@@ -201,7 +201,7 @@ def test_operation(name):
 def test_every_operation_is_tested():
     aggregates = {"load_count", "load_aggregate_int", "load_aggregate_float"}
     elsewhere = aggregates | {"const_int", "const_float", "null", "lookup", "load_vector", "dot", "call", "skip", "skip_unless"}
-    assert set(OPERATIONS) | elsewhere == set(OPCODES)
+    assert set(OPERATIONS) | elsewhere == set(CODE)
 
 
 def test_constants_and_null():
