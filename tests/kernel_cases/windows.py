@@ -54,13 +54,6 @@ def _starts(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(1, (label_words(size, random, 3, word), np.zeros(size + SPARE, np.int64)))
 
 
-def _statistics(size: int, random: Random, slots: int, **given: Any) -> Call:
-    events = streams(size, random, **given)
-    starts = start_events(events.labels, _MINIMAL)
-    arguments = starts, ends_of(events, starts), events.next_events, _PATTERN, events.counts
-    return Call(len(starts), (*arguments, np.zeros((len(starts), 3), np.int32)))
-
-
 def _judgement(size: int, random: Random, slots: int, **given: Any) -> Call:
     events = streams(size, random, **given)
     starts = start_events(events.labels, _MINIMAL)
@@ -145,7 +138,6 @@ WINDOW_CASES: tuple[KernelCase, ...] = (
         {"uint8": {"word": np.uint8, "exclusive": True}, "uint64": {"word": np.uint64, "exclusive": False}},
     ),
     *cases(window_conditions.select_starts, _starts, _WORDS),
-    *cases(window_conditions.summary_statistics, _statistics, _TIES),
     *cases(window_conditions.judge_windows, _judgement, _TIES, ("starts", "ends", "next_events.occurrence", "counts")),
     *cases(
         window_conditions.chain_windows,

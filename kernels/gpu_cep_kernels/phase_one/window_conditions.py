@@ -73,21 +73,6 @@ def _statistic(v: int, start: int, end: int, next_events: NextEvents, pattern: P
     return counts[v, end] - counts[v, begin] if begin < end else 0
 
 
-@kernel(writes=("statistics",))
-def summary_statistics(
-    low: int, high: int, starts: Any, ends: Any, next_events: NextEvents, pattern: PatternTable, counts: Any, statistics: Any
-) -> None:
-    """``statistics[w, v]``: the summary statistic cnt_v of the window [starts[w], ends[w]) (thesis Def. 5.2).
-
-    The engine does not call it: :func:`judge_windows` compares the same counts
-    without writing them out. Tests call it to compare those counts with the
-    definition and with the thesis' example.
-    """
-    for w in range(low, high):
-        for v in range(pattern.order.size):
-            statistics[w, v] = _statistic(v, starts[w], ends[w], next_events, pattern, counts)
-
-
 @kernel(writes=("holds",))
 def judge_windows(
     low: int, high: int, starts: Any, ends: Any, next_events: NextEvents, pattern: PatternTable, fewest: int, counts: Any, holds: Any

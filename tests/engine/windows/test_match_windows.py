@@ -25,7 +25,8 @@ from gpu_cep.keywords import make_options
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings
 from gpu_cep.queries.plans import make_plan
-from gpu_cep_kernels.phase_one.window_conditions import prefix_counts, summary_statistics
+from gpu_cep_kernels.phase_one.window_conditions import prefix_counts
+from tests.kernels.statistics import summary_statistics
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,7 @@ def test_summary_statistics_of_figure_5_4():
     starts, ends = np.array([0, 0, 0, 0, 0, 1]), np.array([1, 2, 3, 4, 5, 5], np.int32)
     counts = np.empty(found.windows.next_events.occurrence.shape, np.int32)
     prefix_counts(found.windows.labels[0], 3, counts)
-    statistics = np.empty((6, 3), np.int32)
-    windows, pattern = found.windows, found.tables.pattern
-    summary_statistics(0, len(starts), starts, ends, windows.next_events, pattern, counts, statistics)
+    statistics = summary_statistics(starts, ends, found.windows.next_events, found.tables.pattern, counts)
     assert [variable.name for variable in found.plan.query.variables] == ["c", "p", "b"]
     assert statistics.tolist() == [[1, 0, 0], [1, 0, 0], [1, 1, 0], [1, 2, 0], [1, 2, 1], [0, 2, 0]]
 

@@ -15,10 +15,10 @@ from gpu_cep_kernels.phase_one.window_conditions import (
     labels_overlap,
     prefix_counts,
     select_starts,
-    summary_statistics,
 )
 from gpu_cep_kernels.rules.tables import Strategy
 from tests.kernels.reference import matches
+from tests.kernels.statistics import summary_statistics
 from tests.kernels.streams import of_characters, problems
 
 LABELS = st.lists(st.integers(0, 7), max_size=20)
@@ -68,8 +68,7 @@ def test_summary_statistics(problem):
     pattern, stream = problem
     variables = len(pattern.level)
     arrays, starts = stream.arrays(variables), every_start(stream)
-    statistics = np.full((len(starts), variables), -1, np.int32)
-    summary_statistics(0, len(starts), starts, arrays.ends, arrays.next_events, pattern.table(), arrays.counts, statistics)
+    statistics = summary_statistics(starts, arrays.ends, arrays.next_events, pattern.table(), arrays.counts)
     expected = [[statistic(pattern, stream, v, stream.window(e)) for v in range(variables)] for e in starts]
     assert statistics.tolist() == expected
     fewest = sum(minimum for minimum, _ in pattern.quantifiers)
