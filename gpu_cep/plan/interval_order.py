@@ -83,11 +83,6 @@ def led_by(order: Sequence[int], name: int, constraints: Sequence[BoundConstrain
     return tuple(led)
 
 
-def expected_rows(statistics: Statistics, constraints: Sequence[BoundConstraint], order: Sequence[int]) -> list[float]:
-    """Return the expected number of partial configurations after each join of an order (equation 3)."""
-    return [_rows(statistics, constraints, sum(1 << v for v in order[: step + 1])) for step in range(len(order))]
-
-
 def _rows(statistics: Statistics, constraints: Sequence[BoundConstraint], members: int) -> float:
     """Return the expected number of configurations of some names that satisfy all constraints between them."""
     rows = math.prod(max(buffer, _LEAST) for v, buffer in enumerate(statistics.buffers) if members >> v & 1)
@@ -109,15 +104,13 @@ class OrderChoice:
 
     `constraints`: those of the query.
     `average`: moving averages of the statistics.
-    `changes`: how often the order has changed.
 
     The order is chosen anew when an average drifts from the value that the order was chosen by.
     """
 
     constraints: tuple[BoundConstraint, ...]
     average: Statistics
-    changes: int = 0
-    _order: tuple[int, ...] = ()
+    _order: tuple[int, ...] = field(init=False)
     _chosen_by: Statistics = field(init=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -163,9 +156,7 @@ class OrderChoice:
             self._choose()
 
     def _choose(self) -> None:
-        chosen = evaluation_order(self.average, self.constraints)
-        self.changes += bool(self._order) and chosen != self._order
-        self._order, self._chosen_by = chosen, self.average
+        self._order, self._chosen_by = evaluation_order(self.average, self.constraints), self.average
 
 
 def _moving_average(average: float, measured: float) -> float:
