@@ -186,7 +186,6 @@ HOMES = {
         "gpu_cep.sql_answers",
         "gpu_cep_spark",
         # where tables come in …
-        "gpu_cep.engine.events.own_events",
         "gpu_cep.engine.input",
         "gpu_cep.engine.lowering.text_predicates",
         "gpu_cep.engine.phase_one.computed_columns",

@@ -75,7 +75,6 @@ def answer(
         The columns of the same table that other plans read, too. What does not depend on the plan is converted there.
     own
         Report only the matches that start in this slice of time, or at these rows.
-        :func:`gpu_cep.engine.events.own_events.events_to_keep` says which events the next slice needs.
     ends
         Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it;
         or those that are closed by what is known now, and were not before.

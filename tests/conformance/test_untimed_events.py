@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.own_events import TimeSlice, events_to_keep
 from gpu_cep.errors import EventError, MatchLimitExceeded, PatternError
-from gpu_cep.keywords import make_options
-from gpu_cep.plan.settings import Settings
-from gpu_cep.queries.plans import make_plan
 from tests.conformance import test_intervals as situations
 from tests.conformance.expectation import answered, expected
 from tests.drawn.queries import Case, trend_cases, whole_language
@@ -90,13 +85,6 @@ def test_errors_name_rows_of_all_events():
     for where in ("b.v * 4 > 1", "lag_free(b.v * 4) > 1"):
         with pytest.raises(EventError, match=r"overflow.* at input row 3"):
             cep.match(EVENTS, f"PATTERN SEQ(A a, B b) WHERE {where}", nulls="drop", functions={"lag_free": lambda value: value})
-
-
-def test_events_for_the_next_slice_have_times():
-    plan = make_plan("PATTERN SEQ(A a, B b) WITHIN 1", EVENTS.schema, make_options(nulls="drop"), Settings())
-    kept = events_to_keep(plan, EVENTS, TimeSlice(end=3))
-    assert kept.column("ts").to_pylist() == [3]
-    assert answer(plan, kept).num_rows == 0
 
 
 @pytest.mark.parametrize("nulls", ["keep", "DROP"])

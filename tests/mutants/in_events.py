@@ -41,11 +41,11 @@ EVENTS = (
         ("tests/engine/events/test_time_slices.py",),
     ),
     Fault(
-        "kept-events-one-tick-too-few",
-        "gpu_cep/engine/events/own_events.py",
-        "return window_begin(start, length)",
-        "return window_begin(start, length) + 1",
-        ("tests/engine/events/test_time_slices.py",),
+        "slices-read-back-one-tick-too-few",
+        "gpu_cep/engine/input/time_cut.py",
+        "window_begin(time, reach.window) for time",
+        "window_begin(time, reach.window) + 1 for time",
+        ("tests/engine/input/test_time_cut.py",),
     ),
     Fault(
         "own-rows-cut-at-the-wrong-end",

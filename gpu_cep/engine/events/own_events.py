@@ -11,18 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.read_tables import to_host
-from gpu_cep.engine.input.ticks import window_begin
-from gpu_cep.engine.input.timed_events import timed_events
-from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.device.interface import Device
 
 
@@ -119,34 +112,6 @@ def _own_events(ordered: OrderedEvents, batch: Batch, own: Own) -> npt.NDArray[n
     """Return which of the batch's own events are own events of the run, too."""
     found: npt.NDArray[np.bool_] = own.holds(ordered.times[batch.low : batch.own], ordered.rows[batch.low : batch.own])
     return found
-
-
-def events_to_keep(plan: EventPlan, table: pa.Table, own: TimeSlice) -> pa.Table:
-    """Return the events of `table` on which matches that start after the slice `own` may depend.
-
-    Such matches bind them, or are ruled out by them. The run over the next slice needs them.
-
-    Raises
-    ------
-    UnsupportedError
-        A negation looks back over a number of events, which no time bounds.
-    """
-    if own.end is None:
-        return table.slice(0, 0)
-    timed = to_host(timed_events(plan.query, table)[0])
-    times = load_times(EventColumns(timed, plan.query, plan.dictionaries), plan.query.timestamp)
-    return timed.filter(pa.array(TimeSlice(begin=_earliest(plan, own.end)).holds(times)))
-
-
-def _earliest(plan: EventPlan, start: int | float) -> int | float:
-    """Return the earliest time of an event on which a match that starts at `start` or later depends."""
-    if all(negation.after for branch in plan.branches for negation in branch.negations):
-        return start
-    match plan.query.window:
-        case TimeWindow(length=length):
-            return window_begin(start, length)
-    message = "a slice of time of a query whose negation looks back over a number of events is not supported"
-    raise UnsupportedError([Diagnostic(message, hint="give the window a length of time")])
 
 
 def refuse_slices(plan: Plan) -> None:

@@ -1,4 +1,4 @@
-"""A stream fed slice by slice, with the events kept from before, has the matches of the whole stream."""
+"""Slices of time have the matches of the whole, each those that start in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.events.own_events import TimeSlice, events_to_keep
+from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import UnsupportedError
@@ -58,24 +58,19 @@ def test_slices_have_the_matches_of_the_whole(query, dtype, events, width, after
         }
     )
     plan = make_plan(query, table.schema, Options(), Settings(after_match=after_match))
-    found, kept = [], table.slice(0, 0)
+    found = []
     for begin in range(0, 41, width):
-        own = TimeSlice(begin, begin + width)
-        # what has arrived by the time at which the windows of the slice are over
-        seen = begin - 1 + WINDOW if begin else -1
-        arrived = table.filter(pa.array([seen < time <= begin + width - 1 + WINDOW for time in times], pa.bool_()))
-        batch = pa.concat_tables([kept, arrived])
-        found.append(answer(plan, batch, own=own))
-        kept = events_to_keep(plan, batch, own)
+        # a negation looks back over a window
+        needed = [begin - WINDOW <= time < begin + width + WINDOW for time in times]
+        found.append(answer(plan, table.filter(pa.array(needed, pa.bool_())), own=TimeSlice(begin, begin + width)))
     assert rows(found) == rows([answer(plan, table)])
 
 
-def test_a_slice_without_end_leaves_nothing():
+def test_a_slice_without_end():
     table = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     plan = make_plan("PATTERN SEQ(A a, B b)", table.schema, Options(), Settings(output="count"))
     assert answer(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
     assert answer(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
-    assert events_to_keep(plan, table, TimeSlice(begin=1)).num_rows == 0
 
 
 @given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.data())
@@ -89,15 +84,8 @@ def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
         reject()
     times = load_times(EventColumns(case.events, plan.query), plan.query.timestamp)
     cut = data.draw(st.sampled_from(sorted(times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()) or [0]))
-    numbered = case.events.append_column("row", pa.array(range(case.events.num_rows), pa.int64()))
-    try:
-        kept = events_to_keep(plan, numbered, TimeSlice(end=cut))
-    except UnsupportedError:
-        reject()
     before = matches_of(answer(plan, case.events, own=TimeSlice(end=cut)))
-    places = kept["row"].to_pylist()
-    behind = matches_of(answer(plan, kept.drop_columns("row"), own=TimeSlice(begin=cut)))
-    behind = [{name: tuple(places[row] for row in rows) for name, rows in match.items()} for match in behind]
+    behind = matches_of(answer(plan, case.events, own=TimeSlice(begin=cut)))
     assert sorted(map(repr, before + behind)) == sorted(map(repr, matches_of(answer(plan, case.events))))
 
 
@@ -106,42 +94,6 @@ def planned(query, **settings):
 
 
 TIMES = pa.table({"ts": pa.array([0.0, 0.7, 0.8, 0.9, 1.0, 1.1]), "type": ["B"] * 6})
-
-
-@pytest.mark.parametrize(
-    ("pattern", "kept"),
-    [
-        ("SEQ(A a, B b)", [1.0, 1.1]),
-        ("SEQ(A a, B b, NOT(C c))", [1.0, 1.1]),
-        # 1.0 - 0.8 is less than 0.2 as floats go
-        ("SEQ(NOT(C c), A a, B b)", [0.8, 0.9, 1.0, 1.1]),
-        ("AND(A a, NOT(C c))", [0.8, 0.9, 1.0, 1.1]),
-        ("OR(A a, SEQ(NOT(C c), B b))", [0.8, 0.9, 1.0, 1.1]),
-    ],
-)
-def test_what_negation_looks_back_at_is_kept(pattern, kept):
-    left = events_to_keep(planned(f"PATTERN {pattern} WITHIN 0.2"), TIMES, TimeSlice(end=1.0))
-    assert left["ts"].to_pylist() == kept
-
-
-def test_what_negation_looks_back_at_is_kept_to_the_tick():
-    table = pa.table({"ts": [7, 8, 9, 10, 11], "type": ["C"] * 5})
-    plan = make_plan("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 2", table.schema, Options(), Settings())
-    assert events_to_keep(plan, table, TimeSlice(end=10))["ts"].to_pylist() == [8, 9, 10, 11]
-
-
-def test_a_window_longer_than_time_keeps_everything():
-    table = pa.table({"ts": [-(2**63), 0, 5], "type": list("CAB")})
-    plan = make_plan("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 9223372036854775807", table.schema, Options(), Settings())
-    assert events_to_keep(plan, table, TimeSlice(end=-5)).num_rows == 3
-
-
-def test_a_negation_over_a_number_of_events_cannot_be_sliced():
-    plan = planned("PATTERN SEQ(NOT(C c), A a, B b) WITHIN 3 EVENTS")
-    with pytest.raises(UnsupportedError, match="looks back over a number of events"):
-        events_to_keep(plan, TIMES, TimeSlice(end=1.0))
-    bounded = planned("PATTERN SEQ(A a, NOT(C c), B b) WITHIN 3 EVENTS")
-    assert events_to_keep(bounded, TIMES, TimeSlice(end=1.0)).num_rows == 2
 
 
 def test_matches_that_earlier_ones_rule_out_cannot_be_sliced():
