@@ -15,6 +15,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import And, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 from gpu_cep.lang.format import format_query
+from gpu_cep.lang.walks import declared
 
 Gaps = dict[str, tuple[Span | None, str]]
 _SHOWN = "event"  # explain shows "no event between {a} and {b}"
@@ -43,7 +44,7 @@ class _Query:
 
 def negate_gaps(pattern: PatternNode, faults: Faults) -> GapFree:
     """Return `pattern` with each NEXT written as a negation; record a fault for each NEXT that means nothing."""
-    query = _Query(frozenset(_names(pattern)), {}, faults)
+    query = _Query(frozenset(declared(pattern)), {}, faults)
     return GapFree(_without_next(pattern, query), query.gaps)
 
 
@@ -104,16 +105,6 @@ def _may_be_absent(node: PatternNode) -> bool:
         case Next(element):
             return _may_be_absent(element)
     return False
-
-
-def _names(node: PatternNode) -> Iterator[str]:
-    match node:
-        case Variable(name):
-            yield name
-        case Repeat(element) | Not(element) | Next(element):
-            yield from _names(element)
-        case Seq(elements) | And(elements) | Or(elements):
-            yield from chain.from_iterable(map(_names, elements))
 
 
 def _text(node: PatternNode) -> str:

@@ -18,6 +18,7 @@ from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import And, Expression, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.walks import declared
 
 MAX_VARIABLES = 1024
 MAX_BRANCHES = 1024
@@ -174,13 +175,8 @@ def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Fa
 def _repeated_in_seq(node: PatternNode) -> frozenset[str]:
     """Return the variables that stand in two elements of one SEQ."""
     elements = _elements(node)
-    counts = Counter(name for element in elements for name in _names(element)) if isinstance(node, Seq) else Counter[str]()
+    counts = Counter(name for element in elements for name in set(declared(element))) if isinstance(node, Seq) else Counter[str]()
     return frozenset(name for name, count in counts.items() if count > 1).union(*map(_repeated_in_seq, elements))
-
-
-def _names(node: PatternNode) -> frozenset[str]:
-    own = frozenset({node.name} if isinstance(node, Variable) else ())
-    return own.union(*map(_names, _elements(node)))
 
 
 def _elements(node: PatternNode) -> tuple[PatternNode, ...]:

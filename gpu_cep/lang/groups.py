@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import And, Expression, Gap, Next, Node, Not, Or, PatternNode, Query, Repeat, Seq, Variable
+from gpu_cep.lang.walks import children, declared
 
 MOST_REPETITIONS = 1024
 
@@ -56,7 +57,7 @@ def expand_groups(query: Query) -> Query:
     UnsupportedError
         A group stands in a group, or is repeated otherwise than a number of times.
     """
-    groups = [_Group(node, frozenset(_declared(node))) for node in _groups(query.pattern)]
+    groups = [_Group(node, frozenset(declared(node))) for node in _groups(query.pattern)]
     if not groups:
         return query
     _check(query, groups)
@@ -131,10 +132,10 @@ def _check(query: Query, groups: list[_Group]) -> None:
 
 def _name_faults(pattern: PatternNode, groups: list[_Group], grouped: frozenset[str]) -> Iterator[Diagnostic]:
     """Yield the names of the pattern that would mean several variables."""
-    everywhere = Counter(_declared(pattern))
+    everywhere = Counter(declared(pattern))
     for name in sorted(grouped):
         inside = next(group for group in groups if name in group.variables)
-        if everywhere[name] != Counter(_declared(inside.node))[name]:
+        if everywhere[name] != Counter(declared(inside.node))[name]:
             yield Diagnostic(f"{name!r} stands in a repeated group, and outside of it", inside.node.span, "rename one of them")
         for copy in _copies(name, groups):
             if copy in everywhere:
@@ -154,27 +155,13 @@ def _refused(node: Repeat) -> Iterator[Diagnostic]:
         yield Diagnostic("a repeated group in a repeated group is not supported", node.span, "write one of them out")
 
 
-def _declared(node: Node) -> Iterator[str]:
-    """Yield the variables of a pattern."""
-    if isinstance(node, Variable):
-        yield node.name
-    for part in _parts(node):
-        yield from _declared(part)
-
-
 def _names(node: Node) -> Iterator[str]:
     """Yield the names of variables that an expression reads, and those of bare attributes."""
     match node:
         case ast.Reference(variable=str(name)) | ast.PrevBound(variable=str(name)) | ast.Aggregate(variable=str(name)):
             yield name
-    for part in _parts(node):
-        yield from _names(part)
-
-
-def _parts(node: Node) -> Iterator[Node]:
-    for each in fields(node):
-        value = getattr(node, each.name)
-        yield from (part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Node))
+    for child in children(node):
+        yield from _names(child)
 
 
 def _renamed(node: NodeT, names: Mapping[str, str]) -> NodeT:

@@ -57,7 +57,7 @@ ANALYSIS = (
     Fault(
         "group-variable-outside-of-it",
         "gpu_cep/lang/groups.py",
-        "if everywhere[name] != Counter(_declared(inside.node))[name]:",
+        "if everywhere[name] != Counter(declared(inside.node))[name]:",
         "if False:",
         ("tests/lang/test_groups.py",),
     ),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.lang.ast import Expression
+from gpu_cep.lang.ast import Expression, Node
 from gpu_cep.lang.row_patterns.ast import PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.format import format_row_expression
 from gpu_cep.lang.row_patterns.names import folded
+from gpu_cep.lang.walks import children
 
 _Holder = Navigation | RowAggregate | None
 
@@ -19,23 +19,23 @@ def check_expression(expression: Expression, clause: str, faults: Faults) -> Non
     _check(expression, None, clause, faults)
 
 
-def read_by(expression: Expression) -> Iterator[Column | Classifier]:
+def read_by(expression: Node) -> Iterator[Column | Classifier]:
     """Yield the columns and classifiers in an expression, from left to right."""
     if isinstance(expression, Column | Classifier):
         yield expression
-    for child in _children(expression):
+    for child in children(expression):
         yield from read_by(child)
 
 
-def navigations_of(expression: Expression) -> Iterator[Navigation]:
+def navigations_of(expression: Node) -> Iterator[Navigation]:
     """Yield the navigations in an expression, from left to right, outer ones first."""
     if isinstance(expression, Navigation):
         yield expression
-    for child in _children(expression):
+    for child in children(expression):
         yield from navigations_of(child)
 
 
-def _check(node: Expression, holder: _Holder, clause: str, faults: Faults) -> None:
+def _check(node: Node, holder: _Holder, clause: str, faults: Faults) -> None:
     match node:
         case Navigation():
             _check_navigation(node, holder, faults)
@@ -51,14 +51,8 @@ def _check(node: Expression, holder: _Holder, clause: str, faults: Faults) -> No
                 f"{format_row_expression(node)} has no place in DEFINE", node.span, "while rows are mapped, the match has no end yet"
             )
         holder = node
-    for child in _children(node):
+    for child in children(node):
         _check(child, holder, clause, faults)
-
-
-def _children(node: Expression) -> Iterator[Expression]:
-    for each in fields(node):
-        value = getattr(node, each.name)
-        yield from (part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Expression))
 
 
 def _check_navigation(node: Navigation, holder: _Holder, faults: Faults) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
 
 from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang import ast as tree
@@ -15,6 +14,7 @@ from gpu_cep.lang.builder.expressions import Expression, Item, condition
 from gpu_cep.lang.builder.references import Place
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.limits import MAX_DEPTH, fault_of_conditions
+from gpu_cep.lang.walks import children
 
 DEEPEST = MAX_DEPTH - 5
 """How deep a tree may be, so that its text, in which a leaf is up to five levels deep, can be read again."""
@@ -183,10 +183,4 @@ def _nodes(root: tree.Node) -> Iterator[tuple[tree.Node, int]]:
     while pending:
         node, depth = pending.pop()
         yield node, depth
-        pending += [(child, depth + 1) for child in _children(node)]
-
-
-def _children(node: tree.Node) -> Iterator[tree.Node]:
-    for field in fields(node):
-        value: Any = getattr(node, field.name)
-        yield from (each for each in (value if isinstance(value, tuple) else (value,)) if isinstance(each, tree.Node))
+        pending += [(child, depth + 1) for child in children(node)]
