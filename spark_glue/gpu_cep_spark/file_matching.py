@@ -32,6 +32,7 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.narrowing.rare_choice import columns_compared
+from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.slices.statistics import sample_filters
 from gpu_cep_spark.tasks.worker import without_rows
 from gpu_cep_spark.tasks.worker_memory import WORKING
@@ -157,7 +158,7 @@ def _cores(session: Any) -> int:
     """Return the number of tasks that run at a time; on Spark Connect, what a shuffle is made for."""
     if isinstance(session, SparkSession):
         return max(1, session.sparkContext.defaultParallelism)
-    return max(1, int(str(session.conf.get("spark.sql.shuffle.partitions"))))
+    return max(1, shuffle_partitions(session))
 
 
 def match_files(job: Job, found: Found) -> DataFrame:

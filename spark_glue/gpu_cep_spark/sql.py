@@ -31,6 +31,7 @@ from gpu_cep_spark.narrowing.pushdown import quote
 from gpu_cep_spark.row_patterns import NarrowRows
 from gpu_cep_spark.rule_sets.matching import events_of_rules, plan_over, plan_spark_rules, result_of_rules
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.tasks.handshake import Stage, make_stage
 from gpu_cep_spark.tasks.row_worker import RowWork
 from gpu_cep_spark.tasks.rule_worker import RuleWork
@@ -90,9 +91,8 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
         message says which.
     """
     _check_registration(spark, name)
-    conf = spark.conf
-    buckets = BUCKETS_PER_PARTITION * int(str(conf.get("spark.sql.shuffle.partitions")))
-    registration = Registration(name, str(conf.get("spark.sql.session.timeZone")), buckets, functions)
+    buckets = BUCKETS_PER_PARTITION * shuffle_partitions(spark)
+    registration = Registration(name, str(spark.conf.get("spark.sql.session.timeZone")), buckets, functions)
     spark.udtf.register(name, _table_function_type(spark)(_handler(registration), None, name, PythonEvalType.SQL_ARROW_UDTF))
 
 

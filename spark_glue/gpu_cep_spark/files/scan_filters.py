@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_cep_spark.jvm import items
+
 if TYPE_CHECKING:
     from pyarrow.dataset import Expression
 
@@ -51,7 +53,7 @@ class _Reader:
 
     def condition(self, expression: Any) -> Any:
         kind = expression.getClass().getSimpleName()
-        parts = [expression.children().apply(place) for place in range(expression.children().size())]
+        parts = list(items(expression.children()))
         match kind:
             case "And" | "Or":
                 sides = [self.condition(part) for part in parts]

@@ -19,6 +19,7 @@ from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringT
 from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep_spark.files.places import NoScanError, places_of
 from gpu_cep_spark.files.scan_filters import arrow_filter
+from gpu_cep_spark.jvm import items
 from gpu_cep_spark.schemas import arrow_schema
 
 if TYPE_CHECKING:
@@ -99,11 +100,11 @@ def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
         elif filters or projected is not None:
             raise NoScanError("the DataFrame filters or projects in several steps")
         else:
-            projected = list(_items(plan.projectList()))
+            projected = list(items(plan.projectList()))
         plan = plan.child()
     relation = _relation(plan, kind)
     known = _known_columns(plan, relation)
-    output = list(_items(plan.output())) if projected is None else projected
+    output = list(items(plan.output())) if projected is None else projected
     columns = tuple(_source(each, known) for each in output)
     _check_settings(session, dict(_lower_options(relation)))
     condition, filtered = arrow_filter(filters, known) if filters else (None, ())
@@ -158,7 +159,7 @@ def _known_columns(plan: Any, relation: Any) -> dict[int, str]:
     lower = [name.lower() for name in relation.dataSchema().fieldNames()]
     if len(set(lower)) < len(lower):
         raise NoScanError("the names of some columns differ in case alone")
-    return {each.exprId().id(): each.name() for each in _items(plan.output()) if each.name() in names}
+    return {each.exprId().id(): each.name() for each in items(plan.output()) if each.name() in names}
 
 
 def _source(expression: Any, known: Mapping[int, str]) -> str:
@@ -239,7 +240,3 @@ def _folder_text(name: str, path: str) -> str | None:
 def _unescape(name: str) -> str:
     """Return the name of a folder as Spark reads it: two hexadecimal digits behind a % are one character, whatever UTF-8 says."""
     return re.sub("%([0-9a-fA-F]{2})", lambda found: chr(int(found[1], 16)), name)
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(place) for place in range(sequence.size()))

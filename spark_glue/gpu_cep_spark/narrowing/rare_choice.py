@@ -25,6 +25,7 @@ from gpu_cep.plan.programs import leaves
 from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.rule_sets.rules import naming
+from gpu_cep_spark.jvm import items
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns, variable_filter
 from gpu_cep_spark.narrowing.rare_events import BINS, BITS
@@ -324,6 +325,5 @@ def _nodes(plan: Any) -> Iterator[Any]:
     """Give the nodes of a plan, also those of plans whose rows are in the cache."""
     yield plan
     cached = plan.getClass().getSimpleName() == "InMemoryRelation"
-    children = [plan.cacheBuilder().logicalPlan()] if cached else map(plan.children().apply, range(plan.children().size()))
-    for child in children:
+    for child in [plan.cacheBuilder().logicalPlan()] if cached else items(plan.children()):
         yield from _nodes(child)

@@ -9,6 +9,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from gpu_cep_spark.jvm import items
+
 # The nodes of a Spark plan that read data, the metric that counts their rows, and the metric of shuffled rows.
 _SCANS = ("Scan", "BatchScan", "InMemoryTableScan", "LocalTableScan", "Range")
 _GIVEN, _SHUFFLED = "number of output rows", "shuffle records written"
@@ -54,9 +56,9 @@ def first_execution(store: Any, observed: str, since: float) -> Any:
 
 def _below(graph: Any, observed: str) -> Iterator[Any]:
     """Give the nodes of a plan whose rows reach the observation `observed`."""
-    nodes = {node.id(): node for node in _items(graph.allNodes())}
+    nodes = {node.id(): node for node in items(graph.allNodes())}
     sources: dict[int, list[int]] = {}
-    for edge in _items(graph.edges()):
+    for edge in items(graph.edges()):
         sources.setdefault(edge.toId(), []).append(edge.fromId())
     waiting = [number for number, node in nodes.items() if node.name() == "CollectMetrics" and observed in node.desc()]
     while waiting:
@@ -68,9 +70,5 @@ def _below(graph: Any, observed: str) -> Iterator[Any]:
 
 def _metric(node: Any, name: str, metrics: Any) -> int:
     """Return the value of a node's metric, 0 if there is none of that name."""
-    found = (metrics.get(metric.accumulatorId()) for metric in _items(node.metrics()) if metric.name() == name)
+    found = (metrics.get(metric.accumulatorId()) for metric in items(node.metrics()) if metric.name() == name)
     return sum(int(value.get().replace(",", "")) for value in found if value.isDefined())
-
-
-def _items(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(place) for place in range(sequence.size()))

@@ -63,7 +63,7 @@ def tasks_of_sums(cores: int | None, partitions: int) -> int | None:
 
 def shuffle_sums(df: DataFrame, keys: list[str]) -> DataFrame:
     """Return rows that are added up, with those of equal keys in one partition where that is known to pay."""
-    tasks = tasks_of_sums(cores_of(df.sparkSession), _shuffle_partitions(df))
+    tasks = tasks_of_sums(cores_of(df.sparkSession), shuffle_partitions(df.sparkSession))
     return df if tasks is None else df.repartition(tasks, *keys)
 
 
@@ -77,15 +77,16 @@ def shuffle(df: DataFrame, keys: list[Column]) -> DataFrame:
 
 def tasks_behind(df: DataFrame) -> int:
     """Return about how many tasks a shuffle of `df` has."""
-    return _tasks_of(df) or _shuffle_partitions(df)
+    return _tasks_of(df) or shuffle_partitions(df.sparkSession)
 
 
 def _tasks_of(df: DataFrame) -> int | None:
-    return tasks_of_shuffle(estimated_bytes(df), cores_of(df.sparkSession), _shuffle_partitions(df))
+    return tasks_of_shuffle(estimated_bytes(df), cores_of(df.sparkSession), shuffle_partitions(df.sparkSession))
 
 
-def _shuffle_partitions(df: DataFrame) -> int:
-    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+def shuffle_partitions(session: SparkSession) -> int:
+    """Return the number of partitions over which a session shuffles rows, unless a query asks for another."""
+    return int(str(session.conf.get("spark.sql.shuffle.partitions")))
 
 
 def cores_of(session: object) -> int | None:

@@ -31,6 +31,7 @@ from gpu_cep_spark.narrowing.codes import Codes, coded_columns
 from gpu_cep_spark.narrowing.narrow_frames import narrow, with_whole_events
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, spark_schema
+from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_stream, ticks_of
 from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition, unpack_partition
 from gpu_cep_spark.streaming.processor import make_processor
@@ -60,7 +61,7 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) ->
     """
     query, df = job.query, job.df
     check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
-    work = live_work(query, arrival, partitions_of(df), timeouts, job.events)
+    work = live_work(query, arrival, shuffle_partitions(df.sparkSession), timeouts, job.events)
     matches = match_in_buckets(df, work)
     return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
 
@@ -71,11 +72,6 @@ def match_in_buckets(df: DataFrame, work: LiveWork) -> DataFrame:
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
     returned = spark_schema(_result_schema(work.live, work.whole))
     return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
-
-
-def partitions_of(df: DataFrame) -> int:
-    """Return the number of partitions over which a session shuffles rows."""
-    return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
 
 
 def _is_event_time(live: LiveQuery) -> bool:

@@ -14,8 +14,9 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.jobs import pattern_text
 from gpu_cep_spark.row_patterns import NarrowRows, RowPattern, ties_of
 from gpu_cep_spark.schemas import arrow_schema
+from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_row_stream, ticks_of
-from gpu_cep_spark.streaming.frames import ZONE, columns_of_result, digest_of, match_in_buckets, partitions_of
+from gpu_cep_spark.streaming.frames import ZONE, columns_of_result, digest_of, match_in_buckets
 from gpu_cep_spark.streaming.heartbeat_rows import HEARTBEAT, without_heartbeats
 from gpu_cep_spark.streaming.work import LiveWork
 
@@ -38,7 +39,7 @@ def match_row_stream(df: DataFrame, pattern: RowPattern, options: Options, setti
     query = NarrowRows.of(pattern, rows, options, settings)
     check_row_stream(df, query)
     time = query.rows.names[query.bound.order_by[0].column]
-    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, arrival, partitions_of(df), rows))
+    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, arrival, shuffle_partitions(df.sparkSession), rows))
 
 
 def live_row_work(query: NarrowRows, arrival: Arrival, partitions: int, rows: pa.Schema) -> LiveWork:
