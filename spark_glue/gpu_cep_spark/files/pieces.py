@@ -82,6 +82,22 @@ class Workers(NamedTuple):
     size: int | None
 
 
+class _Asked(NamedTuple):
+    """What is divided, and for whom.
+
+    `wanted`: the number of pieces that are read and matched soonest. `most`: the bytes that a slice may hold.
+    `share`: returns the share of the rows that Spark would shuffle. `whole`: whether streams must stay whole.
+    """
+
+    plan: AnyPlan
+    groups: RowGroups
+    cores: int
+    wanted: int
+    most: int
+    share: Callable[[], float]
+    whole: bool
+
+
 def divide(
     plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], workers: Workers, share: Callable[[], float], *, whole: bool
 ) -> Pieces:  # fmt: skip
@@ -108,20 +124,20 @@ def divide(
     groups, (cores, size) = footers.groups, workers
     if not groups.rows.sum():
         return Pieces((), timed=False, told="no piece")
-    wanted = wanted_pieces(int(groups.rows.sum()), cores)
-    most = USUAL_BYTES if size is None else size
-    if wanted == 1 and int(groups.size.sum()) <= most:
+    wanted, held = wanted_pieces(int(groups.rows.sum()), cores), int(groups.size.sum())
+    asked = _Asked(plan, groups, cores, wanted, USUAL_BYTES if size is None else size, share, whole)
+    if wanted == 1 and held <= asked.most:
         return _one_piece(groups)
     clusters = _clusters(scan, footers, keys)
     if clusters is not None and _is_balanced(clusters, groups.rows, cores):
-        return _by_key(clusters, groups, max(wanted, -(-int(groups.size.sum()) // most)))
+        return _by_key(clusters, groups, max(wanted, -(-held // asked.most)))
     try:
-        return _by_time(plan, groups, (wanted, cores), most, share, whole=whole)
+        return _by_time(asked)
     except NoScanError as fault:
         if not keys:
-            return _undivided(plan, groups, (cores, most), share, f"{fault}, and the query has no keys", whole=whole)
+            return _undivided(asked, f"{fault}, and the query has no keys")
         try:
-            return _by_bucket(plan, groups, keys, min(wanted, cores), most, share)
+            return _by_bucket(asked)
         except NoScanError as other:
             raise NoScanError(f"{fault}, its files are not clustered by a key, and {other}") from None
 
@@ -131,15 +147,15 @@ def _one_piece(groups: RowGroups, why: str = "") -> Pieces:
     return Pieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
 
 
-def _in_one_piece(plan: AnyPlan, groups: RowGroups, turn: float, most: int, others: str) -> Pieces | None:
+def _in_one_piece(asked: _Asked, turn: float, others: str) -> Pieces | None:
     """Return one piece if the `others`, which take the share `turn` of its time, take hardly less; None if they pay.
 
-    None, too, if all events are more than the `most` bytes that a worker may hold, or if rows are made of matches: that
-    may take longer than all else, and cores share it.
+    None, too, if all events are more bytes than a slice may hold, or if rows are made of matches: that may take longer than
+    all else, and cores share it.
     """
-    if plan.settings.output != "count" or turn < HARDLY_LESS or int(groups.size.sum()) > most:
+    if asked.plan.settings.output != "count" or turn < HARDLY_LESS or int(asked.groups.size.sum()) > asked.most:
         return None
-    return _one_piece(groups, f", since {others} would take {turn:.2f} × its time")
+    return _one_piece(asked.groups, f", since {others} would take {turn:.2f} × its time")
 
 
 def turn_of_buckets(plan: AnyPlan, cores: int) -> float:
@@ -164,12 +180,13 @@ def wanted_pieces(rows: int, cores: int) -> int:
     return max(1, min(cores, rows // FEWEST_ROWS), min(PIECES_PER_CORE * cores, rows // ROWS_OF_START))
 
 
-def _reason_against_slices(plan: AnyPlan, *, whole: bool) -> str | None:
-    if whole:
+def _reason_against_slices(asked: _Asked) -> str | None:
+    if asked.whole:
         return "slices=None leaves streams whole"
-    if not isinstance(plan.query.window, TimeWindow) and plan.query.window is not None:
+    window = asked.plan.query.window
+    if not isinstance(window, TimeWindow) and window is not None:
         return "a window of events cannot be cut by times"
-    reason = reason_against_times(plan)
+    reason = reason_against_times(asked.plan)
     return None if reason is None else f"a query {reason} cannot be cut by times"
 
 
@@ -217,10 +234,8 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
     return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _by_bucket(
-    plan: AnyPlan, groups: RowGroups, keys: Sequence[str], cores: int, most: int, share: Callable[[], float]
-) -> Pieces:  # fmt: skip
-    """Return pieces of all row groups and of some streams each, as many for each core as let a task hold some times `most` bytes.
+def _by_bucket(asked: _Asked) -> Pieces:
+    """Return pieces of all row groups and of some streams each, as many for each core as let a task hold :data:`LARGER` slices.
 
     It is one piece of all streams if that takes hardly longer.
 
@@ -230,52 +245,48 @@ def _by_bucket(
         Spark's shuffle takes less time.
     """
     # of rows without a column that is read, the sizes are 0
-    turns = max(1, -(-int(groups.size.sum()) // (cores * LARGER * most)))
+    cores = min(asked.wanted, asked.cores)
+    turns = max(1, -(-int(asked.groups.size.sum()) // (cores * LARGER * asked.most)))
     tasks = cores * turns
-    refuse_readings(turns, cores, share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
-    alone = _in_one_piece(plan, groups, turn_of_buckets(plan, cores), most, f"{tasks:,} by a hash of keys")
+    refuse_readings(turns, cores, asked.share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
+    alone = _in_one_piece(asked, turn_of_buckets(asked.plan, cores), f"{tasks:,} by a hash of keys")
     if alone is not None:
         return alone
-    everything = np.arange(len(groups))
+    everything = np.arange(len(asked.groups))
     pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
     return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
 
 
-def _undivided(
-    plan: AnyPlan, groups: RowGroups, worker: tuple[int, int], share: Callable[[], float], fault: str, *, whole: bool
-) -> Pieces:  # fmt: skip
+def _undivided(asked: _Asked, fault: str) -> Pieces:
     """Return one piece of all events, if Spark, too, would match them in one task; `fault` says in words why there are no more.
-
-    `worker` is how many tasks run at a time, and the most bytes that a slice may hold.
 
     Raises
     ------
     NoScanError
         Spark cuts the stream into slices, or its shuffle takes less time, or the events are more than a worker may hold.
     """
-    (cores, most), size = worker, int(groups.size.sum())
-    if not _is_whole_anyway(plan, groups, whole=whole):
+    size = int(asked.groups.size.sum())
+    if not _is_whole_anyway(asked):
         raise NoScanError(fault)
-    if size > LARGER * most:
-        raise NoScanError(f"{fault}; one task would hold {size:,} bytes, and may hold {LARGER * most:,}")
-    refuse_readings(1, cores, share(), f"{fault}; one task would read all rows")
-    return _one_piece(groups, f", since {fault}")
+    if size > LARGER * asked.most:
+        raise NoScanError(f"{fault}; one task would hold {size:,} bytes, and may hold {LARGER * asked.most:,}")
+    refuse_readings(1, asked.cores, asked.share(), f"{fault}; one task would read all rows")
+    return _one_piece(asked.groups, f", since {fault}")
 
 
-def _is_whole_anyway(plan: AnyPlan, groups: RowGroups, *, whole: bool) -> bool:
+def _is_whole_anyway(asked: _Asked) -> bool:
     """Return whether a stream without keys is in one task where Spark reads it, too: it is not cut, or its window is too long for that."""
-    if _reason_against_slices(plan, whole=whole) is not None:
+    if _reason_against_slices(asked) is not None:
         return True
-    assert isinstance(plan.query.window, TimeWindow), "checked before"
+    window, groups = asked.plan.query.window, asked.groups
+    assert isinstance(window, TimeWindow), "checked before"
     held = groups.rows > 0
     span = groups.latest[held].max().item() - groups.earliest[held].min().item()
-    return bool(FEWEST_WINDOWS * plan.query.window.length >= span)
+    return bool(FEWEST_WINDOWS * window.length >= span)
 
 
-def _by_time(
-    plan: AnyPlan, groups: RowGroups, wanted: tuple[int, int], most: int, share: Callable[[], float], *, whole: bool
-) -> Pieces:  # fmt: skip
-    """Return slices of time, of which as many are `wanted` for so many cores, if that does not read too much twice.
+def _by_time(asked: _Asked) -> Pieces:
+    """Return slices of time, as many as are wanted if that does not read too much twice.
 
     It is one piece of all times if that takes hardly longer.
 
@@ -284,15 +295,16 @@ def _by_time(
     NoScanError
         The query cannot be cut, or slices take longer than Spark's scan, or are larger than a worker may hold.
     """
-    reason = _reason_against_slices(plan, whole=whole)
+    reason = _reason_against_slices(asked)
     if reason is not None:
         raise NoScanError(reason)
+    plan, groups, cores = asked.plan, asked.groups, asked.cores
     assert isinstance(plan.query.window, TimeWindow), "checked before"
-    (number, cores), reads_outside = wanted, isinstance(plan, IntervalPlan)
+    reads_outside = isinstance(plan, IntervalPlan)
     reach = Reach(plan.query.window.length, looks_back(plan))
-    cut = choose_cut(groups, reach, min(number, cores) if reads_outside else number, cores, most)
+    cut = choose_cut(groups, reach, min(asked.wanted, cores) if reads_outside else asked.wanted, cores, asked.most)
     turn = cut.longest_turn(cores) / int(groups.rows.sum())
-    alone = _in_one_piece(plan, groups, turn, most, f"{len(cut.slices):,} slices of time")
+    alone = _in_one_piece(asked, turn, f"{len(cut.slices):,} slices of time")
     if alone is not None:
         return alone
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
@@ -302,7 +314,7 @@ def _by_time(
     known, told = _with_outside(plan, groups, pieces), f"{told}, and back to the event before of each stream"
     if plan.query.partition_by:
         # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
-        _refuse_outside(known, groups, min(number, cores), share())
+        _refuse_outside(known, groups, min(asked.wanted, cores), asked.share())
     return Pieces(known, timed=True, told=f"{told}, and on to one behind" if _ends_by_gaps(plan) else told)
 
 
