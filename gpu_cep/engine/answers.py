@@ -112,7 +112,7 @@ def answer(
     # the CPU finds situations of events on the host, and timeouts
     stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
     with _PREPARING:
-        columns = event_columns(plan, table if stays else to_host(table), origin, shared)
+        columns = event_columns(plan, table if stays else to_host(table), origin, shared, threads)
     profile.add("events", len(columns))
     with open_budget(plan.settings, lambda: result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
         if isinstance(plan, IntervalPlan):

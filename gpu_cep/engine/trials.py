@@ -93,4 +93,4 @@ def _first_rows(run: EventRun | IntervalRun, events: int) -> EventColumns:
     columns = run.columns
     table, numbers = columns.table, columns.numbers
     rows = table.first_rows(events) if isinstance(table, PickedRows) else to_host(table).slice(0, events)
-    return event_columns(run.plan, rows, Origin(columns.types, None if numbers is None else numbers[:events]))
+    return event_columns(run.plan, rows, Origin(columns.types, None if numbers is None else numbers[:events]), threads=run.threads)

@@ -217,7 +217,7 @@ def certain_matches(
         return _certain_matches(live, state, until, threads, profile, spent)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
     # both runs read the same columns of the same events
-    shared = EventColumns(state.events.slice(0, own.known), live.plan.query)
+    shared = EventColumns(state.events.slice(0, own.known), live.plan.query, threads=threads)
     after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
     read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
     over = answer(live.timeouts, read.table, origin=read.origin, own=own.own, threads=threads, profile=profile, shared=read.shared)
@@ -251,7 +251,7 @@ def _certain_matches(
     """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
     time_to_live = None if live.sessions is None else live.sessions.time_to_live
     horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
-    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query)
+    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query, threads=threads)
     read = _read_by(live, live.certain, state, horizon, columns)
     run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
     clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)

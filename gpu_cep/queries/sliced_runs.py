@@ -131,7 +131,7 @@ def _slices_on_card(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
 
 def _columns_of(run: SlicedRun, table: pa.Table) -> EventColumns:
     """Return the columns of events that a slice reads."""
-    return EventColumns(table, run.sliced.plan.query, run.sliced.plan.dictionaries)
+    return EventColumns(table, run.sliced.plan.query, run.sliced.plan.dictionaries, threads=run.threads)
 
 
 def _matched(

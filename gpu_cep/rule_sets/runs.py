@@ -72,7 +72,7 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
         return Sharing(events, None, {}, tuple(RuleGroup((each,), int(events.table.num_rows)) for each in planned))
     types = events.table.schema if events.origin.schema is None else events.origin.schema
     events = replace(events, origin=replace(events.origin, schema=types))
-    columns = _shared_columns(events, planned)
+    columns = _shared_columns(events, planned, threads)
     by_column = _rules_by_column(planned, columns)
     lists: dict[str, RowLists] = {}
     groups: list[RuleGroup] = []
@@ -90,13 +90,13 @@ def share_events(given: PlannedRules, threads: int) -> Sharing:
     as_one = {each.name for family in families for each in family.rules}
     read = [(each.plan, group.rows) for group in groups for each in group.rules if each.name not in as_one]
     compact = replace(events, table=compact_texts(events.table, read))
-    columns = columns if compact.table is events.table else _shared_columns(compact, planned)
+    columns = columns if compact.table is events.table else _shared_columns(compact, planned, threads)
     return Sharing(compact, columns, lists, tuple(groups), tuple(families))
 
 
-def _shared_columns(events: InputEvents, planned: Sequence[PlannedRule]) -> EventColumns:
+def _shared_columns(events: InputEvents, planned: Sequence[PlannedRule], threads: int) -> EventColumns:
     """Return the columns of events, each converted once for all planned rules."""
-    return EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema)
+    return EventColumns(events.table, planned[0].plan.query, (), events.origin.numbers, events.origin.schema, threads=threads)
 
 
 def _rules_by_column(planned: Sequence[PlannedRule], columns: EventColumns) -> dict[int, list[tuple[PlannedRule, Values]]]:

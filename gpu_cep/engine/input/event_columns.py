@@ -39,6 +39,7 @@ class EventColumns:
     the caller's input, if some of its rows are not in the table. `types` are those that the columns
     have in that input, if text was read as dictionaries. `shared` are the columns of the same table
     that other queries read, too: what does not depend on the query is converted there, once for all.
+    At most `threads` threads encode a column of text (None: all that the process may use).
     """
 
     table: pa.Table | ResidentTable | PickedRows
@@ -47,6 +48,7 @@ class EventColumns:
     numbers: RowNumbers | None = None
     types: pa.Schema | None = None
     shared: EventColumns | None = None
+    threads: int | None = 1
     _given: dict[int, Any] = field(default_factory=dict)
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)
@@ -98,9 +100,8 @@ class EventColumns:
     def prepare(self, wanted: Iterable[int], in_pieces: Iterable[int], keys: Iterable[int], threads: int) -> None:
         """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time.
 
-        Columns that are read `in_pieces` are joined only if they must be. From now on so many threads encode a text column.
+        Columns that are read `in_pieces` are joined only if they must be.
         """
-        self.texts.use_threads(threads)
         encoded = {column: self.texts.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
         loads = {**dict.fromkeys(in_pieces, self._load), **dict.fromkeys([*keys, *wanted], self.arrow), **encoded}
         plain = [column for column in loads if column < len(self.query.schema.attributes) and self.resident(column) is None]

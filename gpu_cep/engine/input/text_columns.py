@@ -14,6 +14,7 @@ from gpu_cep.engine.input.device.resident import ResidentText
 from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
+from gpu_cep_kernels.compile.launch import available_threads, threads_for
 
 if TYPE_CHECKING:
     from gpu_cep.engine.input.event_columns import EventColumns
@@ -24,9 +25,8 @@ _CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
 
 @dataclass(slots=True, eq=False)
 class EncodedTexts:
-    """Keep what is encoded of text columns, by number: what :class:`TextColumns` returns for them; `threads` threads encode one."""
+    """Keep what is encoded of text columns, by number: what :class:`TextColumns` returns for them."""
 
-    threads: int = 1
     codes: dict[int, Codes] = field(default_factory=dict)
     pieces: dict[int, Pieces] = field(default_factory=dict)
     long_chunks: dict[int, list[pa.DictionaryArray] | None] = field(default_factory=dict)
@@ -43,12 +43,6 @@ class TextColumns(NamedTuple):
 
     columns: EventColumns
     kept: EncodedTexts
-
-    def use_threads(self, threads: int) -> None:
-        """Let so many threads encode a column from now on; for all queries, if the columns are shared."""
-        for columns in (self.columns, self.columns.shared):
-            if columns is not None:
-                columns.texts.kept.threads = threads
 
     def codes(self, column: int) -> Codes:
         """Return a text column's codes."""
@@ -151,7 +145,8 @@ class TextColumns(NamedTuple):
         if column not in self.kept.own:
             elsewhere = self._elsewhere(column)
             if elsewhere is None:
-                self.kept.own[column] = encode_text(self.columns.arrow(column), self.kept.threads)
+                threads = threads_for(len(self.columns), self.columns.threads or available_threads())
+                self.kept.own[column] = encode_text(self.columns.arrow(column), threads)
             else:
                 self.kept.own[column] = elsewhere._encode_own(column)
         return self.kept.own[column]

@@ -27,12 +27,14 @@ from gpu_cep.plan.properties import place_leaves
 
 
 def event_columns(
-    plan: Plan, table: pa.Table | ResidentTable | PickedRows, origin: Origin = AS_GIVEN, shared: EventColumns | None = None
-) -> EventColumns:
+    plan: Plan, table: pa.Table | ResidentTable | PickedRows, origin: Origin = AS_GIVEN, shared: EventColumns | None = None,
+    threads: int = 1,
+) -> EventColumns:  # fmt: skip
     """Return the columns of the events in `table` that the plan's query reads, computed ones included.
 
     The events without a timestamp are left out if the query says so. `origin` is the input of which
     the table is a part. `shared` are the columns of the same table that other queries read, too.
+    At most `threads` threads encode a column of text.
 
     Raises
     ------
@@ -40,7 +42,8 @@ def event_columns(
         An integer overflowed in an expression, or the caller's function raised an exception.
     """
     timed, kept = timed_events(plan.query, table)
-    columns = EventColumns(timed, plan.query, plan.dictionaries, origin.numbers_of(kept), origin.schema, shared if kept is None else None)
+    shared = shared if kept is None else None
+    columns = EventColumns(timed, plan.query, plan.dictionaries, origin.numbers_of(kept), origin.schema, shared, threads)
     for column, computed in enumerate(plan.query.computed, len(plan.query.schema.attributes)):
         if isinstance(computed, ComputedExpression):
             columns.put(column, expression_values(computed, columns))

@@ -6,10 +6,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.input import text_codes
+import gpu_cep as cep
+from gpu_cep.engine.input import text_codes, text_columns
 from gpu_cep.engine.input.text_codes import dictionaries_of, encode_text
 
 VALUES = pa.array(["A", "B", "A", "B", None, "C"])
@@ -49,3 +51,18 @@ def test_threads_make_the_codes_of_one(texts, kind, first, threads, most):
     assert found.codes.dtype == np.int32
     assert found.codes.tolist() == expected.codes.tolist()
     assert [[*found.values.to_pylist(), None][code] for code in found.codes] == array.to_pylist()
+
+
+@pytest.mark.parametrize("rules", [1, 2])
+def test_the_threads_of_a_run_encode_text(rules):
+    """Also where several rules share the columns."""
+    size = 1 << 14
+    events = pa.table({"ts": range(size), "type": ["A", "B"] * (size // 2), "k": [str(e % 3) for e in range(size)]})
+    queries = {str(number): "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 2" for number in range(rules)}
+    with patch.object(text_columns, "encode_text", wraps=encode_text) as encoded:
+        if rules == 1:
+            cep.match(events, queries["0"], threads=3)
+        else:
+            cep.match_all(events, queries, threads=3)
+    assert encoded.called
+    assert {threads for _, threads in (call.args for call in encoded.call_args_list)} == {3}

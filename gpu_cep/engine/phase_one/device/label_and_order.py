@@ -23,7 +23,7 @@ from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import blocks, threads_for
+from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.tables import Places
@@ -37,7 +37,6 @@ def label_and_order(run: DeviceRun, memory: DeviceMemory) -> EventSource:
     """
     plan, columns, device, profile = run.plan, run.columns, run.device, run.profile
     device_columns = DeviceColumns(columns, device)
-    columns.texts.use_threads(threads_for(len(columns), run.threads))
     with profile.stage("labels"):
         labelling = plan_labelling(plan, device_columns)
         tables = labelling.takes.tables + bytes_of_branches(run.tables)
