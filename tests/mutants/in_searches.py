@@ -45,9 +45,9 @@ DEVICE_SEARCHES = (
     ),
     Fault(
         "matches-are-written-over-those-of-the-window-before",
-        _DEVICE,
-        "match[found] = ends - each",
-        "match[found] = ends - 1",
+        "gpu_cep/engine/phase_one/device/held_windows.py",
+        "places[found] = ends - sizes",
+        "places[found] = ends - 1",
         (_SEARCHES,),
     ),
     Fault(

@@ -191,7 +191,7 @@ DEVICE_WALKS = (
     ),
     Fault(
         "events-before-matches-are-not-held",
-        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "gpu_cep/engine/phase_one/device/held_windows.py",
         "held |= beside",
         "held |= False",
         (WALKS,),
@@ -233,7 +233,7 @@ DEVICE_WALKS = (
     ),
     Fault(
         "an-event-behind-a-window-stands-in-it",
-        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "gpu_cep/engine/phase_one/device/held_windows.py",
         "before[1:-1] = xp.cumsum(held, dtype=np.int32)",
         "before[:-2] = xp.cumsum(held, dtype=np.int32)",
         (WALKS,),

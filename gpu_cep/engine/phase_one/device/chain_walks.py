@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain, of_singles
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
-from gpu_cep.engine.phase_one.device.windows import DeviceWindows
-from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, bytes_of_held
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.automaton.chain_judgements import Chain
-from gpu_cep_kernels.automaton.chain_negations import ChainNegations, rule_out_runs
+from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
 from gpu_cep_kernels.automaton.chain_windows import (
-    ChainConditions,
     ChainCriteria,
     ChainMatches,
     ChainRuns,
@@ -40,8 +37,7 @@ from gpu_cep_kernels.automaton.robust_windows import (
 )
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
-from gpu_cep_kernels.device.primitives import covered_events, sum_as
-from gpu_cep_kernels.phase_one.window_conditions import NextEvents
+from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.tables import BY_PROGRAM, ColumnBank, Conditions, PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
@@ -52,8 +48,6 @@ _ARRAYS = 128
 _WINDOW = 8 + 4 + 32 + 8 + 2 * 8
 # The same, beside what is let go of these, where matches are taken apart: their ends, hops in blocks of five sizes, what is kept.
 _TAKEN_APART = 2 * (8 + 4) + 5 * 4 + 8
-# Bytes per held event: its number, what follows it, and where it is used.
-_HELD = 8 + 4 + 1 + 4
 # Bytes where there are negations: per window its number; per held event its label and times,
 # and its place for each negation.
 _JUDGED, _PLACED, _NEGATED = 8, 8 + 2 * 8, 8 + 1
@@ -85,46 +79,12 @@ def is_robust(plan: EventPlan) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldWindows:
-    """The candidate windows of a batch and their events, on a card; events are numbered among these.
-
-    ``events[e]`` is the number of event e in the batch. `negations` are those of the branch (None:
-    it has none). Events that they may rule out before matches begin are held, too.
-    """
-
-    events: Array
-    following: NextEvents
-    starts: Array
-    ends: Array
-    negations: ChainNegations | None = None
-
-
-def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array | None = None) -> HeldWindows:
-    """Return the candidate windows, at least one, with no events but theirs and those flagged `beside` them."""
-    xp, size = windows.place.xp, int(windows.limits.clock.size)
-    ends = candidate_ends(windows, candidates)
-    held = covered_events(xp, candidates.starts, ends, size)
-    if beside is not None:
-        held |= beside
-    events = xp.flatnonzero(held)
-    before = xp.zeros(size + 2, np.int32)
-    before[1:-1] = xp.cumsum(held, dtype=np.int32)
-    before[-1] = events.size
-    # what follows an event is held if one window has both; else the next held event stands for it, behind that window
-    occurrence = xp.full((windows.next_events.occurrence.shape[0], events.size + 2), events.size, np.int32)
-    occurrence[:, : events.size] = before[xp.take(windows.next_events.occurrence, events, axis=1)]
-    after = before[windows.next_events.after[events]] if windows.next_events.after.size else windows.next_events.after
-    return HeldWindows(events, NextEvents(after, occurrence), before[candidates.starts].astype(np.int64), before[ends])
-
-
-@dataclass(frozen=True, slots=True)
 class WalkTables:
     """The tables of a chain on a card, which also judges its negations; its bank is empty.
 
     `walk` follows the runs of windows.
     """
 
-    tables: MatcherTables
     criteria: ChainCriteria
     chain: Chain
     walk: Kernel[..., Any]
@@ -141,7 +101,7 @@ def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkT
     bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), tables.walked_chain))
-    return WalkTables(tables, criteria, chain, _walk_of(tables, is_robust(plan)))
+    return WalkTables(criteria, chain, _walk_of(tables, is_robust(plan)))
 
 
 def _walk_of(tables: MatcherTables, robust: bool) -> Kernel[..., Any]:
@@ -163,12 +123,6 @@ def only_compares(tables: MatcherTables) -> bool:
     return bool((tables.conditions.means[judged] != BY_PROGRAM).all())
 
 
-def bytes_of_held(tables: MatcherTables, plan: EventPlan) -> int:
-    """Return the bytes that a held event takes, without those of negations."""
-    columns = len(plan.layout.ints) + len(plan.layout.floats) + len(plan.layout.derived)
-    return _HELD + 4 * len(tables.pattern.order) + 8 * columns + 16 + 8 * 64 * len(plan.layout.vectors)
-
-
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
     """Return the bytes that a walk takes in any case, per window of a call, and per held event."""
     variables, values = len(tables.pattern.order), len(tables.aggregates.step)
@@ -180,34 +134,11 @@ def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tup
     return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, bytes_of_held(tables, plan) + negated
 
 
-def refuse_overflow(device: Device, tables: MatcherTables, faults: Array, event_of: Callable[[Array], int]) -> None:
-    """Raise ConditionOverflow for the first window in which a condition overflowed.
-
-    ``faults[w]`` is 0, or 1 plus that condition; ``event_of([w])`` is the ordered event at which window w starts.
-    """
-    failed = device.xp.flatnonzero(faults)[:1]
-    if failed.size:
-        raise ConditionOverflow(tables.branch.conditions[int(faults[failed][0]) - 1], event_of(failed))
-
-
 @dataclass(frozen=True, slots=True)
-class ChainWalks:
-    """Walks through the held windows of a batch, which begins at ordered event `low`."""
+class ChainWalks(OpenedWindows):
+    """Walks through the held windows of a batch."""
 
-    device: Device
     own: WalkTables
-    held: HeldWindows
-    bank: ColumnBank
-    low: int
-
-    @property
-    def variables(self) -> int:
-        """Return the number of variables."""
-        return len(self.own.tables.pattern.order)
-
-    def event_of(self, held: Array) -> int:
-        """Return the ordered event that is the first of some held ones."""
-        return int(self.held.events[held][0]) + self.low
 
     def count(self, low: int, high: int) -> CountedRuns:
         """Return what became of the runs of the windows [low, high), without their matches.
@@ -217,16 +148,15 @@ class ChainWalks:
         ConditionOverflow
             A condition overflowed; of several windows the first one is named.
         """
-        windows = CandidateWindows(self.held.starts[low:high], self.held.ends[low:high])
+        windows = self.windows(low, high)
         xp, variables = self.device.xp, self.variables
-        runs = new_runs(xp, high - low, variables, len(self.own.tables.aggregates.step))
+        runs = new_runs(xp, high - low, variables, len(self.tables.aggregates.step))
         none = xp.empty(0, np.int64)
         matches = ChainMatches(none, none, xp.empty((0, variables), np.int32), xp.empty(0, np.int32))
-        # long ones first, so that the threads of a block take about as long
-        self._walk(windows, xp.argsort(windows.starts - windows.ends, kind="stable"), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
+        self._walk(windows, self.longest_first(windows), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
         numbers = runs.numbers
         self._rule_out(runs)
-        refuse_overflow(self.device, self.own.tables, numbers[RunNumber.FAULT], lambda w: self.event_of(windows.starts[w]))
+        self.refuse_overflow(windows, numbers[RunNumber.FAULT])
         status = numbers[RunNumber.STATUS]
         finished = status == int(Status.FINISHED)
         found = xp.flatnonzero(finished & (numbers[RunNumber.DEPTH] != 0))
@@ -238,7 +168,7 @@ class ChainWalks:
     def _walk(self, windows: CandidateWindows, going: Array, walk: ChainWalk, runs: ChainRuns, matches: ChainMatches) -> None:
         """Let the runs of the windows `going` go on until all have ended, or there were too many launches."""
         scratch = (self._scratch(int(going.size)),) if self.own.walk.slotted else ()
-        criteria, launches = self.own.criteria._replace(conditions=self._conditions), 0
+        criteria, launches = self.own.criteria._replace(conditions=self.with_bank(self.own.criteria.conditions)), 0
         while going.size and launches < MOST_LAUNCHES:
             judged = criteria, self.own.chain, *([self.held.negations] if self.own.steps_back else [])
             arguments = windows, self.held.following, *judged, walk, *scratch, runs, matches
@@ -254,30 +184,24 @@ class ChainWalks:
         found = xp.flatnonzero((runs.numbers[RunNumber.STATUS] == int(Status.FINISHED)) & (runs.numbers[RunNumber.DEPTH] != 0))
         if found.size:
             scratch, size = self._scratch(int(found.size)), int(found.size)
-            self.device.launch(rule_out_runs, size, found, self._conditions, self.own.chain, negations, scratch, runs)
-
-    @property
-    def _conditions(self) -> ChainConditions:
-        """Return the conditions with what they read of the held events."""
-        return self.own.criteria.conditions._replace(bank=self.bank)
+            conditions = self.with_bank(self.own.criteria.conditions)
+            self.device.launch(rule_out_runs, size, found, conditions, self.own.chain, negations, scratch, runs)
 
     def _scratch(self, size: int) -> ChainScratch:
         """Return scratch for a launch over `size` windows."""
-        table, programs = self.own.tables.conditions, self.own.tables.programs
-        return new_scratch(self.device.xp, self.device.slots(size), table.roles, programs.registers)
+        roles, registers = self.tables.conditions.roles, self.tables.programs.registers
+        return new_scratch(self.device.xp, self.device.slots(size), roles, registers)
 
     def write(self, counted: CountedRuns, found: Array, depth: Array) -> DeviceMatches:
         """Return the matches of the windows `found`, which bind `depth` events each: their runs are walked anew."""
         xp, windows, runs = self.device.xp, counted.windows, counted.runs
         runs.numbers[RunNumber.DEPTH, found] = 0
-        ends = xp.cumsum(depth)
-        match, place = (xp.empty(windows.starts.size, np.int64) for _ in range(2))
+        match = xp.empty(windows.starts.size, np.int64)
         match[found] = xp.arange(found.size, dtype=np.int64)
-        place[found] = ends - depth
+        place, events = self.places(windows, found, depth)
         counts = xp.empty((int(found.size), self.variables), np.int32)
-        matches = ChainMatches(match, place, counts, xp.empty(int(ends[-1]), np.int32))
-        order = xp.argsort(windows.starts[found] - windows.ends[found], kind="stable")
-        self._walk(windows, found[order], ChainWalk(False, STEPS_PER_LAUNCH), runs, matches)
+        matches = ChainMatches(match, place, counts, xp.empty(events, np.int32))
+        self._walk(windows, self.longest_first(windows, found), ChainWalk(False, STEPS_PER_LAUNCH), runs, matches)
         return DeviceMatches(windows.starts[found], counts, matches.events)
 
 

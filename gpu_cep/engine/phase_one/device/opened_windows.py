@@ -11,14 +11,13 @@ from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
     ChainWalks,
     CountedRuns,
-    HeldWindows,
     WalkTables,
     bytes_of_walk,
-    hold_windows,
 )
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
+from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, hold_windows
 from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
 from gpu_cep.engine.phase_one.device.window_searches import CountedSearches, SearchTables, WindowSearches, bytes_of_search
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
@@ -78,8 +77,8 @@ def open_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWin
     rows = walk.source.rows(low, walk.batch.high)[held.events]
     bank = bank_on_device(run.columns, query.plan.layout, rows, run.device, run.threads)
     if isinstance(tables, WalkTables):
-        return ChainWalks(run.device, tables, held, bank, low)
-    return WindowSearches(run.device, tables, held, bank, low, bound_at_once(walk.memory))
+        return ChainWalks(run.device, query.tables, held, bank, low, tables)
+    return WindowSearches(run.device, query.tables, held, bank, low, tables, bound_at_once(walk.memory))
 
 
 def bound_at_once(memory: DeviceMemory) -> int:

@@ -22,15 +22,14 @@ from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
-    ChainWalks,
     CountedRuns,
-    HeldWindows,
     walk_tables,
     walks_chains,
 )
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, decides_together, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
+from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, OpenedWindows
 from gpu_cep.engine.phase_one.device.kept_counts import kept_starts
 from gpu_cep.engine.phase_one.device.opened_windows import (
     Branches,
@@ -44,10 +43,7 @@ from gpu_cep.engine.phase_one.device.opened_windows import (
     windows_at_once,
 )
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
-from gpu_cep.engine.phase_one.device.window_searches import (
-    WindowSearches,
-    search_tables,
-)
+from gpu_cep.engine.phase_one.device.window_searches import search_tables
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
@@ -299,7 +295,7 @@ def _walk_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWi
     return _WalkedBranch(held.events, used, found, np.concatenate(totals) if counting else None, np.concatenate(left))
 
 
-def _count_by_stream(walk: Walk, walks: ChainWalks | WindowSearches, runs: Counted, used: Array) -> tuple[Matches, Indices]:
+def _count_by_stream(walk: Walk, walks: OpenedWindows, runs: Counted, used: Array) -> tuple[Matches, Indices]:
     """Return the first match of each stream, which binds no events, and how many there are; its first event is marked as `used`.
 
     Events have their numbers in the batch.
@@ -325,7 +321,7 @@ def _bring_back(device: Device, counted: Counted, most: int, used: Array) -> lis
     return found
 
 
-def _mark_windows(walks: ChainWalks | WindowSearches, counted: Counted, used: Array) -> None:
+def _mark_windows(walks: OpenedWindows, counted: Counted, used: Array) -> None:
     """Mark all events of the windows that are left to the CPU, and those that negations may rule out."""
     if counted.left.size:
         starts, ends = counted.windows.starts[counted.left], counted.windows.ends[counted.left]

@@ -16,8 +16,8 @@ from gpu_cep.engine.lowering.pattern_tables import (
     of_singles,
 )
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
-from gpu_cep.engine.phase_one.device.chain_walks import HeldWindows, bytes_of_held, refuse_overflow
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, bytes_of_held
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import chain_criteria
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode
@@ -75,7 +75,6 @@ class SearchTables:
     Its matches are searched by a `strategy`, and have `room` for so many events.
     """
 
-    tables: MatcherTables
     criteria: SearchCriteria
     strategy: int
     room: int
@@ -88,7 +87,7 @@ def search_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> Sea
     conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     assert tables.judgements is not None, "judgements decide all of the branch"
     criteria = SearchCriteria(tables.pattern, chain_criteria(tables.pattern, conditions).conditions, tables.judgements)
-    return SearchTables(tables, to_device(device, criteria), STRATEGY[plan.strategy], _room(tables))
+    return SearchTables(to_device(device, criteria), STRATEGY[plan.strategy], _room(tables))
 
 
 def _room(tables: MatcherTables) -> int:
@@ -106,27 +105,14 @@ def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> tuple[int, int, i
 
 
 @dataclass(frozen=True, slots=True)
-class WindowSearches:
-    """Searches through the held windows of a batch, which begins at ordered event `low`.
+class WindowSearches(OpenedWindows):
+    """Searches through the held windows of a batch.
 
     Windows whose matches bind more than `most` events are left to the CPU.
     """
 
-    device: Device
     own: SearchTables
-    held: HeldWindows
-    bank: ColumnBank
-    low: int
     most: int
-
-    @property
-    def variables(self) -> int:
-        """Return the number of variables."""
-        return len(self.own.tables.pattern.order)
-
-    def event_of(self, held: Array) -> int:
-        """Return the ordered event that is the first of some held ones."""
-        return int(self.held.events[held][0]) + self.low
 
     def count(self, low: int, high: int) -> CountedSearches:
         """Return what was found in the windows [low, high), without the matches.
@@ -136,17 +122,15 @@ class WindowSearches:
         ConditionOverflow
             A condition overflowed; of several windows the first one is named.
         """
-        windows, xp = CandidateWindows(self.held.starts[low:high], self.held.ends[low:high]), self.device.xp
+        windows, xp = self.windows(low, high), self.device.xp
         numbers, none = xp.empty((len(SearchNumber), high - low), xp.int32), xp.empty(0, np.int64)
         matches = SearchedMatches(none, none, none, xp.empty((0, self.variables), np.int32), xp.empty(0, np.int32))
-        # long ones first, so that the threads of a block take about as long
-        going = xp.argsort(windows.starts - windows.ends, kind="stable")
-        scratch = self._scratch(high - low)
+        going, scratch = self.longest_first(windows), self._scratch(high - low)
         for limit in STEP_LIMITS:
             if going.size:
                 self._search(windows, going, Mode(self.own.strategy, True, limit), scratch, numbers, matches)
                 going = going[numbers[SearchNumber.STATUS][going] == int(Status.STEPS_SPENT)]
-        refuse_overflow(self.device, self.own.tables, numbers[SearchNumber.FAULT], lambda w: self.event_of(windows.starts[w]))
+        self.refuse_overflow(windows, numbers[SearchNumber.FAULT])
         ended = (numbers[SearchNumber.STATUS] == int(Status.FINISHED)) & (numbers[SearchNumber.EVENTS] <= self.most)
         found = xp.flatnonzero(ended & (numbers[SearchNumber.MATCHES] != 0))
         # the CPU counts those of the windows that are left
@@ -157,30 +141,25 @@ class WindowSearches:
         self, windows: CandidateWindows, going: Array, mode: Mode, scratch: SearchScratch, numbers: Array, matches: SearchedMatches
     ) -> None:  # fmt: skip
         """Search the windows `going`."""
-        conditions = self.own.criteria.conditions._replace(bank=self.bank)
-        criteria = self.own.criteria._replace(conditions=conditions)
+        criteria = self.own.criteria._replace(conditions=self.with_bank(self.own.criteria.conditions))
         arguments = windows, self.held.following, criteria, mode, scratch, numbers, matches
         self.device.launch(search_windows, int(going.size), going, *arguments)
 
     def _scratch(self, size: int) -> SearchScratch:
         """Return scratch for a launch over `size` windows."""
-        tables, values = self.own.tables, len(self.own.tables.aggregates.step)
+        tables, values = self.tables, len(self.tables.aggregates.step)
         slots, roles, registers = self.device.slots(size), tables.conditions.roles, tables.programs.registers
         return new_search_scratch(self.device.xp, slots, self.own.room, self.variables, values, roles, registers)
 
     def write(self, counted: CountedSearches, found: Array, each: Array, bound: Array) -> DeviceMatches:
         """Return the matches of the windows `found`: `each` has so many, which bind so many events. They are searched anew."""
-        xp, size = self.device.xp, counted.windows.starts.size
-        ends, events = xp.cumsum(each), xp.cumsum(bound)
-        match, place = (xp.empty(size, np.int64) for _ in range(2))
-        match[found] = ends - each
-        place[found] = events - bound
-        number = int(ends[-1])
+        xp, windows = self.device.xp, counted.windows
+        match, number = self.places(windows, found, each)
+        place, events = self.places(windows, found, bound)
         starts, counts = xp.empty(number, np.int64), xp.empty((number, self.variables), np.int32)
-        matches = SearchedMatches(match, place, starts, counts, xp.empty(int(events[-1]), np.int32))
-        order = xp.argsort(counted.windows.starts[found] - counted.windows.ends[found], kind="stable")
-        mode = Mode(self.own.strategy, False, UNBOUNDED)
-        self._search(counted.windows, found[order], mode, self._scratch(int(found.size)), counted.numbers, matches)
+        matches = SearchedMatches(match, place, starts, counts, xp.empty(events, np.int32))
+        going, mode = self.longest_first(windows, found), Mode(self.own.strategy, False, UNBOUNDED)
+        self._search(windows, going, mode, self._scratch(int(found.size)), counted.numbers, matches)
         return DeviceMatches(starts, counts, matches.events)
 
 
