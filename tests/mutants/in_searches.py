@@ -114,6 +114,13 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
+        "walks-that-judge-negations-need-no-paths",
+        "gpu_cep/engine/phase_one/device/chain_walks.py",
+        "slotted = bool(negations) or _walk_of",
+        "slotted = _walk_of",
+        (_SEARCHES,),
+    ),
+    Fault(
         "what-takes-many-steps-is-searched-once",
         _DEVICE,
         "for limit in STEP_LIMITS:",

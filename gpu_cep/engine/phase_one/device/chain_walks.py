@@ -12,7 +12,7 @@ from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain, of_s
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
-from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, bytes_of_held
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
@@ -123,15 +123,16 @@ def only_compares(tables: MatcherTables) -> bool:
     return bool((tables.conditions.means[judged] != BY_PROGRAM).all())
 
 
-def bytes_of_walk(tables: MatcherTables, plan: EventPlan, device: Device) -> tuple[int, int, int]:
-    """Return the bytes that a walk takes in any case, per window of a call, and per held event."""
+def bytes_of_walk(tables: MatcherTables, plan: EventPlan) -> WindowBytes:
+    """Return the bytes that a walk takes."""
     variables, values = len(tables.pattern.order), len(tables.aggregates.step)
-    slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * tables.programs.registers
+    slot = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * max(1, tables.programs.registers)
     run = 4 * len(RunNumber) + 8 * (2 * variables + 1) + 24 * values * variables
     negations = len(tables.branch.negations)
     window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0) + (_JUDGED if negations else 0)
     negated = _PLACED + negations * _NEGATED if negations else 0
-    return PIECE * _ARRAYS + device.slots(1 << 20) * slot, window, bytes_of_held(tables, plan) + negated
+    slotted = bool(negations) or _walk_of(tables, is_robust(plan)).slotted
+    return WindowBytes(PIECE * _ARRAYS, window, slot if slotted else 0, bytes_of_held(tables, plan) + negated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,15 @@ from gpu_cep_kernels.rules.tables import ColumnBank
 
 # Bytes per held event: its number, what follows it, and where it is used.
 _HELD = 8 + 4 + 1 + 4
+
+
+class WindowBytes(NamedTuple):
+    """The bytes that a walk or a search takes in any case, per window of a call, per slot of a launch, and per held event."""
+
+    fixed: int
+    window: int
+    slot: int
+    event: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,10 +61,8 @@ def hold(walk: Walk, query: DevicePattern) -> HeldWindows | None:
 def windows_at_once(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> int:
     """Return how many of the held windows are walked or searched through at a time; 0 if there is no room."""
     events, batch = int(held.events.size), walk.batch.high - walk.batch.low
-    if isinstance(tables, WalkTables):
-        fixed, window, event = bytes_of_walk(query.tables, query.plan, walk.run.device)
-        return walk.memory.walked_windows(fixed, window, event * events, batch)
-    fixed, window, slot, event = bytes_of_search(query.tables, query.plan)
+    bytes_of = bytes_of_walk if isinstance(tables, WalkTables) else bytes_of_search
+    fixed, window, slot, event = bytes_of(query.tables, query.plan)
     # few windows have a slot each, many share all that there are
     few = walk.memory.walked_windows(fixed, window + slot, event * events, batch)
     many = walk.memory.walked_windows(fixed + walk.run.device.slots(_LARGE) * slot, window, event * events, batch)

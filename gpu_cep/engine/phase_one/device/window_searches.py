@@ -17,7 +17,7 @@ from gpu_cep.engine.lowering.pattern_tables import (
 )
 from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
-from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, bytes_of_held
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import chain_criteria
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode
@@ -96,12 +96,12 @@ def _room(tables: MatcherTables) -> int:
     return int(np.minimum(tables.pattern.maximum, MOST_BOUND).sum().clip(max=MOST_BOUND))
 
 
-def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> tuple[int, int, int, int]:
-    """Return the bytes that a search takes in any case, per window of a call, per slot of a launch, and per held event."""
+def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> WindowBytes:
+    """Return the bytes that a search takes."""
     variables, places, values = len(tables.pattern.order), _room(tables) + 1, len(tables.aggregates.step)
     path = (4 * 5 + 2 + 2 * variables + 24 * values) * places + (2 + 4 * 6) * variables
     judged = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * max(1, tables.programs.registers)
-    return PIECE * _ARRAYS, _WINDOW, path + judged, bytes_of_held(tables, plan)
+    return WindowBytes(PIECE * _ARRAYS, _WINDOW, path + judged, bytes_of_held(tables, plan))
 
 
 @dataclass(frozen=True, slots=True)
