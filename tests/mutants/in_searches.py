@@ -44,6 +44,20 @@ DEVICE_SEARCHES = (
         (_SEARCHES,),
     ),
     Fault(
+        "a-start-ends-with-the-match-that-is-found-last",
+        _KERNEL,
+        "last = min(last, int(path.event[depth - 1]))",
+        "last = int(path.event[depth - 1])",
+        (_SEARCHES,),
+    ),
+    Fault(
+        "a-start-ends-with-the-match-that-is-found-first",
+        _KERNEL,
+        "last = min(last, int(path.event[depth - 1]))",
+        "last = int(path.event[depth - 1]) if last == end else last",
+        (_SEARCHES,),
+    ),
+    Fault(
         "matches-are-written-over-those-of-the-window-before",
         "gpu_cep/engine/phase_one/device/held_windows.py",
         "places[found] = ends - sizes",

@@ -6,12 +6,13 @@ from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.phase_one.device import chain_walks, walked_matches, window_searches
+from gpu_cep.engine.phase_one.device import chain_walks, searched_plans, walked_matches, window_searches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.opened_windows import windows_at_once
 from tests.effort import examples
@@ -32,7 +33,8 @@ from tests.gpu import strict_arrays
 from tests.gpu.spoilt_device import SLOTS
 from tests.kernel_cases.calls import arrays_in
 
-CHOOSING_SET = f"{CHOICE.replace('A a, b+', 'AND(A a, b+)')}"
+# Events of type C are a c or a further b. No condition waits for the end of a match: it is searched.
+CHOOSING_SET = "SEQ(AND(A a, b+), C c) WHERE b.k > 0 AND c.x > a.x"
 # Windows of its last branch are left to the CPU.
 CHOOSING_LAST = "OR(SEQ(A a, D d), SEQ(A a, b+, C c)) WHERE b.k > a.k AND c.x > a.x AND d.x > a.x"
 LARGE = replace(ROOMY, chunk=10_000, kept_events=10_000, batch=10_000, bound_events=10_000, walked=10_000)
@@ -45,9 +47,11 @@ def test_all_matches_are_found_on_the_device(text):
     events, profiles = drawn_events(np.random.default_rng(7), 400), (cep.Profile(), cep.Profile())
     wanted = found("cpu", events, f"{text} WITHIN 15", profile=profiles[0])
     counted = found("cpu", events, f"{text} WITHIN 15", output="count")
-    with device():
+    searching = patch.object(searched_plans, "match_on_device", wraps=walked_matches.match_on_device)
+    with device(), searching as searched:
         assert found("gpu", events, f"{text} WITHIN 15", profile=profiles[1]).equals(wanted)
         assert found("gpu", events, f"{text} WITHIN 15", output="count").equals(counted)
+    assert searched.call_count == 2
     counts = [profile.counts for profile in profiles]
     assert counts[1]["matches"] == counts[0]["matches"] > 3
     assert "left" not in counts[1]
@@ -72,13 +76,34 @@ def test_what_is_kept_is_counted_where_it_is_found(text, after_match):
     """Of alternatives, sets, and several matches of a start; unless windows are left to the CPU. Each match is accounted for once."""
     events, profile, options = drawn_events(np.random.default_rng(7), 400), cep.Profile(), {"output": "count", "after_match": after_match}
     wanted = found("cpu", events, f"{text} WITHIN 15", **options)
-    with device(), patch.object(walked_matches, "_walk_batch", wraps=walked_matches._walk_batch) as walked:
+    walking = patch.object(walked_matches, "_walk_batch", wraps=walked_matches._walk_batch)
+    keeping = patch.object(walked_matches, "kept_starts", wraps=walked_matches.kept_starts)
+    with device(), walking as walked, keeping as kept:
         assert found("gpu", events, f"{text} WITHIN 15", profile=profile, **options).equals(wanted)
+    assert kept.called
     assert walked.called == ("left" in profile.counts) == (text == CHOOSING_LAST)
     most = profile.counts["matches"]
     assert 3 < sum(wanted["count"].to_pylist()) <= most
     with device():
         assert found("gpu", events, f"{text} WITHIN 15", max_matches=most, **options).equals(wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "numbers", "number"),
+    [
+        # the search takes the first C of a start as a c; then as a further b of a match that ends with the next C
+        (CHOOSING_SET, "ABCABCABC", [0, 1, 1] * 3, 3),
+        # it takes event 0 as b, for which no a comes until event 3; then as a, behind which event 1 is a b
+        ("SEQ(AND(a, b), C c) WHERE a.k <= 0 AND b.k >= 0 AND c.x > a.x", "BBCBCBC", [0, 1, None, -1, None, 1, None], 2),
+    ],
+)
+def test_the_match_of_a_start_that_ends_first_is_kept_wherever_the_search_finds_it(text, types, numbers, number):
+    size, kept = len(types), {"output": "count", "after_match": "skip_past_last"}
+    events = pa.table({"ts": range(size), "type": list(types), "x": [int(kind == "C") for kind in types], "k": numbers, "s": ["p"] * size})
+    with device(), patch.object(walked_matches, "_walk_batch", side_effect=AssertionError("comes back")):
+        counted = found("gpu", events, f"{text} WITHIN 15", **kept)
+    assert counted["count"].to_pylist() == [number]
+    assert counted.equals(found("cpu", events, f"{text} WITHIN 15", **kept))
 
 
 def test_a_search_takes_up_what_it_left_in_the_next_launch():
