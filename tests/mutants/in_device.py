@@ -34,13 +34,6 @@ DEVICE = (
         (LIFTED,),
     ),
     Fault(
-        "counts-of-branches-of-neighbours-stand-branch-by-branch",
-        "gpu_cep/engine/phase_one/device/lifted_branches.py",
-        'order = np.argsort(starts, kind="stable")',
-        "order = np.arange(len(starts))",
-        (LIFTED,),
-    ),
-    Fault(
         "of-matches-that-begin-alike-that-of-the-last-branch-is-counted",
         "gpu_cep/engine/phase_one/device/disjoint_matches.py",
         "earliest[first] = xp.minimum(earliest[first], last)",

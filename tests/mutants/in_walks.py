@@ -37,10 +37,10 @@ DEVICE_WALKS = (
     ),
     Fault(
         "counts-of-branches-stand-branch-by-branch",
-        "gpu_cep/engine/phase_one/device/walked_matches.py",
-        'order = np.argsort(starts, kind="stable")',
-        "order = np.arange(len(starts))",
-        (WALKS,),
+        "gpu_cep/engine/phase_one/device/branch_matches.py",
+        'order = np.argsort(events, kind="stable")',
+        "order = np.arange(len(events))",
+        (WALKS, "tests/engine/phase_one/test_lifted_matches.py"),
     ),
     Fault(
         "matches-that-come-back-are-counted-twice",
@@ -100,7 +100,7 @@ DEVICE_WALKS = (
     ),
     Fault(
         "matches-that-two-branches-have-are-counted-twice",
-        "gpu_cep/engine/phase_one/device/walked_matches.py",
+        "gpu_cep/engine/phase_one/device/branch_matches.py",
         "return are_disjoint([branch.positives for branch in plan.branches])",
         "return True",
         (WALKS,),

@@ -14,13 +14,11 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
-from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import (
     add_matches,
-    decides_together,
     disjoint_matches,
     keeps_disjoint,
     no_matches,
@@ -72,25 +70,11 @@ def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> 
     assert isinstance(plan, EventPlan), "situations are not lifted"
     meter, own = Meter(run.budget), run.own.on(run.device)
     readings = [Reading(run, plan, tables, own, source, meter) for tables in run.tables]
-    if _are_counted(run, plan, source, batches):
+    if may_count(run, source, batches):
         counted = _read_batches(readings, batches, _count_all if plan.settings.keeps_all else _count_kept)
-        return None if counted is None else _counts_in_order(run, source, counted)
+        return None if counted is None else _counts_of(run, source, counted)
     found = _read_batches(readings, batches, _find_in_batch)
-    return None if found is None else _united(run, plan, source, found)
-
-
-def _are_counted(run: DeviceRun, plan: EventPlan, source: EventSource, batches: list[Batch]) -> bool:
-    """Return whether the device counts the matches that are kept; else the host takes them from those that come back, each once."""
-    settings = plan.settings
-    if settings.output != "count":
-        return False
-    if settings.keeps_all:
-        return are_disjoint([branch.positives for branch in plan.branches])
-    if plan.ends or run.own != WHOLE or run.ends != WHOLE:
-        return False
-    if settings.after_match == "skip_to_next":
-        return True
-    return keeps_disjoint(plan) and all(decides_together(plan, source, batch) for batch in batches)
+    return None if found is None else _united(run, source, found)
 
 
 def _read_batches(
@@ -163,15 +147,13 @@ def _add_streams(reading: Reading, batch: Batch, first: Array, counted: _Counted
             counted.totals.append(totals)
 
 
-def _counts_in_order(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> PhaseOne:
-    """Return the numbers of matches at the events at which they are counted, ascending."""
-    starts = np.concatenate([_NONE, *(own for part in counted for own in part.starts)])
-    totals = np.concatenate([_NONE, *(own for part in counted for own in part.totals)])
+def _counts_of(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> PhaseOne:
+    """Return the numbers of matches at the events at which they are counted."""
+    starts, totals = counts_in_order((own for part in counted for own in part.starts), (own for part in counted for own in part.totals))
     with run.profile.stage("candidates back"):
         events, places = np.unique(starts, return_inverse=True)
         copied = [source.copy(run.device.upload(events))] if len(events) else []
-        order = np.argsort(starts, kind="stable")
-        return PhaseOne(source.ordered(copied, None), counted=(places[order], totals[order]))
+        return PhaseOne(source.ordered(copied, None), counted=(places, totals))
 
 
 def _find_in_batch(readings: list[Reading], batch: Batch) -> _OfBatch | None:
@@ -199,15 +181,13 @@ def _bring_back(reading: Reading, batch: Batch, ranges: Ranges, held: Array) -> 
     return _OfBranch(first + batch.low, last + batch.low, reading.counts(ranges, first, last))
 
 
-def _united(run: DeviceRun, plan: EventPlan, source: EventSource, found: list[_OfBatch]) -> PhaseOne:
+def _united(run: DeviceRun, source: EventSource, found: list[_OfBatch]) -> PhaseOne:
     """Return the matches of all branches, each once."""
     with run.profile.stage("candidates back"):
         events, numbers = _joined(found)
-        parts = []
-        for branch, tables in enumerate(run.tables):
-            matches = [_placed(part.branches[branch], numbers) for part in found]
-            parts.append(MatchesOfSome(concatenate_matches(matches, len(tables.pattern.order)), tables.branch.positives))
-        return PhaseOne(source.ordered(events, None), found=unite_matches(parts, len(plan.query.positives)))
+        parts = ([_placed(part.branches[branch], numbers) for part in found] for branch in range(len(run.tables)))
+        matches = [concatenate_matches(own, len(tables.pattern.order)) for own, tables in zip(parts, run.tables, strict=True)]
+        return PhaseOne(source.ordered(events, None), found=unite_branches(run, matches))
 
 
 def _joined(found: list[_OfBatch]) -> tuple[list[CopiedEvents], Indices]:

@@ -16,10 +16,9 @@ from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
 from gpu_cep.engine.events.ordered_events import Starts
-from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
     CountedRuns,
@@ -27,7 +26,7 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
     walks_chains,
 )
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, decides_together, disjoint_matches, keeps_disjoint
+from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, OpenedWindows
 from gpu_cep.engine.phase_one.device.kept_counts import kept_starts
@@ -46,7 +45,6 @@ from gpu_cep.engine.phase_one.device.order_events import count_in_streams
 from gpu_cep.engine.phase_one.device.window_searches import search_tables
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep.engine.phase_one.run import PhaseOne
-from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.primitives import covered_events
@@ -106,24 +104,9 @@ def match_on_device(
             run.profile.add("left", number)
         ordered = source.ordered(events, Starts(left, are_all=False) if number else None)
     if counted:
-        return PhaseOne(ordered, counted=_counts_in_order(walked, matches))
-    parts = [MatchesOfSome(own, query.tables.branch.positives) for own, query in zip(matches, queries, strict=True)]
-    return PhaseOne(ordered, found=unite_matches(parts, len(run.plan.query.positives)))
-
-
-def _may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> bool:
-    """Return whether the device may count the matches that are kept; else the host takes them from those that come back, each once."""
-    plan, settings = run.plan, run.plan.settings
-    assert isinstance(plan, EventPlan), "situations are not walked to"
-    if settings.output != "count":
-        return False
-    if settings.keeps_all:
-        return are_disjoint([branch.positives for branch in plan.branches])
-    if plan.ends or run.own != WHOLE or run.ends != WHOLE:
-        return False
-    # of the matches of a start one is kept at most
-    apart = keeps_disjoint(plan) and all(decides_together(plan, source, batch) for batch in batches)
-    return settings.after_match == "skip_to_next" or apart
+        totals = (found.totals[branch] for branch in range(len(matches)) for found in walked if found.totals is not None)
+        return PhaseOne(ordered, counted=counts_in_order((own.first for own in matches), totals))
+    return PhaseOne(ordered, found=unite_branches(run, matches))
 
 
 def _walk_batches(
@@ -140,7 +123,7 @@ def _walk_batches(
             counts = False
         return _walk_batch(begun(counts, Meter(run.budget), run.profile.apart()), branches)
 
-    counts, walked = _may_count(run, source, batches), list[_Walked]()
+    counts, walked = may_count(run, source, batches), list[_Walked]()
     for batch in batches:
         walked.append(walk(batch, counts))
         # behind a batch whose matches come back, those of all others do
@@ -202,14 +185,6 @@ def _join_batches(
     left = [np.concatenate([own[each.left[branch]] for each, own in parts]) for branch in range(len(queries))]
     joined = (concatenate_matches(own, query.variables) for own, query in zip(matches, queries, strict=True))
     return [events], tuple(joined), tuple(left)
-
-
-def _counts_in_order(walked: list[_Walked], matches: tuple[Matches, ...]) -> tuple[Indices, Indices]:
-    """Return the first events of counted matches, ascending, and their numbers; `matches` are those of each branch in all batches."""
-    starts = np.concatenate([own.first for own in matches])
-    parts = [found.totals[branch] for branch in range(len(matches)) for found in walked if found.totals is not None]
-    order = np.argsort(starts, kind="stable")
-    return starts[order], np.concatenate([_NONE, *parts])[order]
 
 
 def _renumber(matches: Matches, places: Indices) -> Matches:
