@@ -194,10 +194,12 @@ def _aggregate(function: str, span: Span, argument: ast.Reference | None, argume
         case ast.Reference(variable=str(variable), attribute=attribute, index=None | ast.EachIndex()) if attribute or function == "count":
             return ast.Aggregate(function, variable, attribute, span=span)
     scalar = {"min": "least", "max": "greatest"}.get(function) if arguments > 1 else None
-    hint = f"{scalar}(…) compares several values" if scalar else None
+    computed = arguments == 1 and argument is None and function != "count"
+    hint = f"{scalar}(…) compares several values" if scalar else _COMPUTED if computed else None
     raise fault(_ACCEPTED.get(function, f"{function} takes one attribute of a variable: {function}(v.attr)"), span, hint)
 
 
+_COMPUTED = "compute the expression as a column of the events first; MATCH_RECOGNIZE has aggregates of expressions"
 _ACCEPTED = {
     "count": "count takes a variable or one of its attributes: count(v), count(v.attr)",
     "count_distinct": "DISTINCT takes one attribute of a variable: count(DISTINCT v.attr)",

@@ -263,6 +263,12 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         ("if(a.n > 1, 1, 2) = 1", "unknown function 'if'; write CASE WHEN c THEN x ELSE y END"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(x, y)"),
+        ("stddev(b.n) > 1", "unknown function 'stddev'; return the values of each match, and compute it from them"),
+        ("next(a.n) > 1", "unknown function 'next'; an event behind it has a variable of its own: SEQ(a, b), and b.attr"),
+        (
+            "datediff(b.day, a.day) > 1",
+            "unknown function 'datediff'; the difference of two times is a length of time: b.ts - a.ts > 5 minutes",
+        ),
         ("avrg(b.n) > 1", "unknown function 'avrg'; did you mean 'avg'?"),
         ("sine(a.x) > 0", "unknown function 'sine'; did you mean 'sin'?"),
         ("abs(a.n, 1) > 0", "abs() takes 1 argument, not 2"),

@@ -54,6 +54,7 @@ line 1, column 21: found 'SIZE', expected LEN, as in v[v.LEN]
 line 1, column 17: avg takes one attribute of a variable: avg(v.attr)
   PATTERN a WHERE avg(a.x + 1) > 2
                   ^^^^^^^^^^^^
+  hint: compute the expression as a column of the events first; MATCH_RECOGNIZE has aggregates of expressions
 
 line 1, column 17: min takes one attribute of a variable: min(v.attr)
   PATTERN a WHERE min(a.x, 2) > 1

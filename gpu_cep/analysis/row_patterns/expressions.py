@@ -8,6 +8,7 @@ from gpu_cep.analysis.expressions import bind_expression, bind_operand
 from gpu_cep.analysis.references import EVENT, aggregate_type, text_hint
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import INTEGER, STRING
+from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Span
 from gpu_cep.lang.row_patterns.ast import PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.names import column_named, folded, is_quoted, spelling
@@ -16,8 +17,11 @@ ANY_ROW = ""
 """The name of the variable for every row of a match."""
 
 
-def column_number(identifier: str, span: Span | None, scope: Scope) -> int | None:
-    """Return the column that an identifier names; record a fault and return None if there is none, or more than one."""
+def column_number(identifier: str, span: Span | None, scope: Scope, *, alone: bool = False) -> int | None:
+    """Return the column that an identifier names; record a fault and return None if there is none, or more than one.
+
+    `alone`: whether it is an operand without a variable, where a text may be meant.
+    """
     found = column_named(identifier, scope.schema.names)
     if found is not None:
         return scope.schema.index(found)
@@ -26,7 +30,7 @@ def column_number(identifier: str, span: Span | None, scope: Scope) -> int | Non
         choices = " or ".join(f'"{name}"' for name in alike)
         scope.faults.error(f"{identifier} may be any of {', '.join(alike)}", span, f"write it in quotes: {choices}")
     else:
-        also = _as_variable(identifier, scope) or _as_text(identifier, span)
+        also = _as_variable(identifier, scope) or _as_text(identifier, span, scope, alone=alone)
         scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=also)
     return None
 
@@ -38,9 +42,10 @@ def _as_variable(identifier: str, scope: Scope) -> str | None:
     return f"{identifier} is a variable: {identifier}.x is a column of its last row, and count({identifier}.*) the number of its rows"
 
 
-def _as_text(identifier: str, span: Span | None) -> str | None:
-    """Return a hint that a quoted name in the text may be meant as text."""
-    return text_hint(spelling(identifier)) if is_quoted(identifier) and span is not None else None
+def _as_text(identifier: str, span: Span | None, scope: Scope, *, alone: bool) -> str | None:
+    """Return a hint that a name in the text may be meant as text: it is quoted, or stands alone and is like no column."""
+    likely = is_quoted(identifier) or (alone and nearest(spelling(identifier), scope.schema.names) is None)
+    return text_hint(spelling(identifier)) if likely and span is not None else None
 
 
 def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> int | None:
@@ -57,7 +62,8 @@ def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> 
 
 @bind_expression.register
 def _(node: Column, scope: Scope) -> Bound:
-    variable, column = variable_number(node.variable, node.span, scope), column_number(node.name, node.span, scope)
+    variable = variable_number(node.variable, node.span, scope)
+    column = column_number(node.name, node.span, scope, alone=node.variable is None)
     if variable is None or column is None:
         return FAULTY
     return Field(variable, column, scope.column(column).type)
