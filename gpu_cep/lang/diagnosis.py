@@ -79,6 +79,7 @@ _STRAY = {
     "≠": "write <>",
     "−": "write -",
     "×": "write *",
+    "^": "write power(v.attr, 2)",
     **dict.fromkeys("“”‘’„", "a text is written '…', a quoted name \"…\", with straight quotes"),
     "#": "a comment is written -- … or /* … */",
     "$": 'a value is written without $; a name with it is quoted: "$type"',

@@ -9,7 +9,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from gpu_cep.errors import nearest
-from gpu_cep.lang.ast import GAPS, STRATEGIES
+from gpu_cep.lang.ast import AGGREGATES, GAPS, STRATEGIES
 from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
@@ -96,6 +96,9 @@ _NESTED = "nested fields are not read: make the field a column first, as table.f
 NO_CASTS = "there are no casts: cast the column before it is matched"
 _SELECT = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
+_INTERVAL = "a length of time is 5 minutes, or INTERVAL '5' MINUTE"
+_PER_STEP = "WITHIN holds for the whole match; the time between two events is a condition: WHERE b.ts - a.ts <= 5 minutes"
+_PAIR = "a constraint relates two situations: A before B; for one kind alone see docs/intervals.md (One kind of situation)"
 _AT_END = f"what a match returns stands at its end: {_RETURNED}"
 
 _FORMS = (
@@ -115,6 +118,8 @@ _FORMS = (
     _form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
     _form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
     _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
+    _form(r"within\s+[\d.]+\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
+    _form(r"interval\s+['\d]", _INTERVAL, ""),
     _form(r"//", "a comment is written -- … or /* … */"),
     _form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
     _form(r"(none|nil|nan)\b", "write IS NULL", "NULL"),
@@ -251,6 +256,10 @@ def _owner(read: Sequence[Token]) -> str:
     return f"{read[-2]}." if len(read) > 1 and read[-2].type == "NAME" else "v."
 
 
+def _lone_situation(mistake: Mistake) -> str | None:
+    return _PAIR if {"_DEFINE", "_PATTERN"} <= {token.type for token in mistake.read} else None
+
+
 def _second_length(mistake: Mistake) -> str | None:
     return "a length has one unit: 90 minutes, not 1 hour 30 minutes" if mistake.read[-1].lower() in UNIT_SPELLINGS else None
 
@@ -261,8 +270,10 @@ def _cast(mistake: Mistake) -> str | None:
 
 
 def _dot_behind_attribute(mistake: Mistake) -> str:
-    calls = re.compile(r"\.\s*\w+\s*\(").match(mistake.text, mistake.found.start_pos or 0)
-    return "a function stands before its brackets: lower(v.name)" if calls else _NESTED
+    behind = re.compile(r"\.\s*(\w+)(\s*\()?").match(mistake.text, mistake.found.start_pos or 0)
+    if behind and behind[1].lower() in AGGREGATES:
+        return f"an aggregate stands before its brackets: {behind[1].lower()}(v.attr)"
+    return "a function stands before its brackets: lower(v.name)" if behind and behind[2] else _NESTED
 
 
 # The first that fits, and has a hint, is taken.
@@ -295,7 +306,10 @@ _PLACES = (
     _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),
     _place("_WITHIN _RETURN", "a condition is missing before it", "NAME", before="_WHERE AND OR"),
     _place(" ".join(CLAUSES), not_closed, "_RPAR", unexpected="NAME"),
-    _place("TEXT NAME UNIT WORD MINUS", _LENGTH, "INT", before="_WITHIN"),
+    _place("TEXT NAME UNIT WORD MINUS _LBRACE", _LENGTH, "INT", before="_WITHIN"),
+    _place("COMPARISON PLUS MINUS AND OR _RPAR _WITHIN _RETURN $END", _INTERVAL, "UNIT", before="TEXT"),
+    _place("_WITHIN _RETURN AND $END", _lone_situation, "NAME", unexpected="QUESTION", before="NAME"),
+    _place("STAR", "write power(v.attr, 2)", "TEXT", before="STAR"),
     _place("_DOT", "a unit has no dot: WITHIN 5 min", "_RETURN", before="UNIT"),
     _place("_DOT", "a key is an attribute of all variables: [user], without a variable", "_RBRACKET", unexpected="MINUS"),
     _place("_COMMA NAME WORD", _KEYS, "_RBRACKET", unexpected="MINUS"),
@@ -320,7 +334,7 @@ _PLACES = (
     _place("NAME", _negated_condition, "COMPARISON", before="NAME"),
     _place("NAME", _type_of_words, "QUESTION", before="NAME"),
     _place("NAME", "a column of the result is named with AS: v.price AS price", "_AS", unexpected="QUESTION"),
-    _place("_DOT", _dot_behind_attribute, "COMPARISON", before="WORD NAME QUOTED"),
+    _place("_DOT", _dot_behind_attribute, "PLUS", before="WORD NAME QUOTED"),
     _place("TEXT", _attribute_in_quotes, "WORD", before="_DOT"),
     _place("_AS", _cast, "_COMMA _RPAR"),
     _place("INT", _second_length, before="UNIT"),

@@ -238,6 +238,18 @@ FOREIGN = {
     "PATTERN a WHERE a.x ILIKE 'y'": "write lower(v.attr) LIKE",
     "PATTERN a RETURN DISTINCT a.x": "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list",
     "PATTERN a WHERE a.x::int > 3": "there are no casts",
+    "PATTERN SEQ(A a, B b WITHIN 5 minutes, C c)": "WITHIN holds for the whole match; the time between two events is a condition",
+    "PATTERN SEQ(A a, B b WITHIN 5 minutes": "'(' in line 1, column 12 is not closed",
+    "PATTERN SEQ(A a, B b) WITHIN INTERVAL 5 MINUTES": "a length of time is 5 minutes, or INTERVAL '5' MINUTE",
+    "PATTERN SEQ(A a, B b) WITHIN INTERVAL '5 minutes'": "a length of time is 5 minutes, or INTERVAL '5' MINUTE",
+    "PATTERN SEQ(A a, B b) WHERE b.ts < a.ts + INTERVAL 1 HOUR": "a length of time is 5 minutes, or INTERVAL '5' MINUTE",
+    "PATTERN SEQ(A a, B b) WITHIN {hours} hours": "a length is a number and a unit",
+    "PATTERN SEQ(A a+, B b) WHERE b.x > a.x.max": "an aggregate stands before its brackets: max(v.attr)",
+    "PATTERN a WHERE a.x ** 2 > 4": "write power(v.attr, 2)",
+    "PATTERN a WHERE a.x ^ 2 > 4": "write power(v.attr, 2)",
+    "DEFINE A AS x > 1 PATTERN A RETURN start(A) AS since": "a constraint relates two situations: A before B",
+    "PATTERN a WHERE a.ts + INTERVAL '1 hour' < a.end": "a length of time is 5 minutes, or INTERVAL '5' MINUTE",
+    "DEFINE A AS x > 1 PATTERN A": "a constraint relates two situations: A before B",
 }
 
 
