@@ -226,8 +226,8 @@ def _told(fault: Exception, tables: Collection[str]) -> str:
     Of a table that is not there it says which of the given `tables` has the nearest name.
     """
     said = f"DuckDB: {str(fault).partition(_EXCERPT)[0].strip()}"
-    given = f"given are {', '.join(tables)}" if tables else "no table is given"
-    return _ABSENT.sub(lambda absent: f"{absent[1]}{absent[2]}; {nearest(absent[1], tables) or given}", said)
+    given = f"given are {', '.join(tables)}" if tables else "no table is given: tables are given by name, {}=…"
+    return _ABSENT.sub(lambda absent: f"{absent[1]}{absent[2]}; {nearest(absent[1], tables) or given.format(absent[1])}", said)
 
 
 def _read(name: str, table: Any) -> pa.Table:

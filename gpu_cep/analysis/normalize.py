@@ -122,9 +122,19 @@ def _(node: Seq | And | Or, faults: Faults) -> Iterator[Primitive]:
 @_primitives.register
 def _(node: Not, faults: Faults) -> Iterator[Primitive]:
     if not isinstance(node.element, Variable):
-        faults.error("NOT takes a single variable without a quantifier", node.span)
+        faults.error("NOT takes a single variable without a quantifier", node.span, _negated(node.element))
     for primitive in _primitives(node.element, faults):
         yield replace(primitive, variable=replace(primitive.variable, negated=True))
+
+
+def _negated(element: PatternNode) -> str | None:
+    """Return how what stands inside NOT is forbidden; None if it cannot be."""
+    match element:
+        case Repeat(element=Variable(name=name)):
+            return f"NOT({name}) forbids every such event"
+        case Or(elements=(Variable(name=left), Variable(name=right), *_)):
+            return f"each has a NOT of its own: NOT({left}), NOT({right})"
+    return None
 
 
 def _quantifier(node: Repeat) -> str:
@@ -158,7 +168,7 @@ def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
         known = first.setdefault(primitive.variable.name, primitive)
         if (primitive.variable, primitive.event_type, primitive.until) != (known.variable, known.event_type, known.until):
             message = f"variable {primitive.variable.name!r} stands in the pattern with different types, quantifiers, ends or negations"
-            faults.error(message, primitive.span, "write it alike everywhere")
+            faults.error(message, primitive.span, "write it alike everywhere, or give each its own name")
 
 
 def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:

@@ -19,7 +19,9 @@ EVENT = DataType(Kind.OTHER, name="event")
 
 _OF_ANY_LENGTH = "cast the column to a fixed-size list; under Spark, which has none, give the length in the column's metadata"
 
-IN_WHERE = "WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates"
+_NAMED = "SEQ(v){3} names its events v1, v2, v3"
+_IN_WHERE = f"WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}"
+_IN_RETURN = f"RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}"
 
 
 def reference(node: Reference, scope: Scope) -> Bound:
@@ -218,7 +220,7 @@ def _previous(node: Expression, variable: str, attribute: str, scope: Scope) -> 
 
 def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Scope) -> Bound:
     if isinstance(_field(variable, attribute, Place.EACH, scope, node.span), Field):
-        supported = IN_WHERE if scope.clause is Clause.WHERE else "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates"
+        supported = _IN_WHERE if scope.clause is Clause.WHERE else _IN_RETURN
         scope.faults.refuse(f"{format_expression(node)} in {scope.clause.value}", supported, node.span)
     return FAULTY
 

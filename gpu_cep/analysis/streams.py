@@ -110,7 +110,10 @@ def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ..
     columns: list[int] = []
     for name in names:
         if name not in scope.schema.names:
-            scope.faults.unknown(f"attribute in {role}", name, scope.schema.names)
+            parts = [part.strip() for part in name.split(",")]
+            several = set(parts) <= set(scope.schema.names)
+            also = f"several columns are a list, {parts}; on the command line the option is repeated" if several else None
+            scope.faults.unknown(f"attribute in {role}", name, scope.schema.names, also=also)
             continue
         column = scope.schema.index(name)
         type = scope.schema.attributes[column].type

@@ -210,7 +210,7 @@ def test_reluctant_and_composite_quantifiers_are_refused() -> None:
     ]
 
 
-UNLIKE = "stands in the pattern with different types, quantifiers, ends or negations; write it alike everywhere"
+UNLIKE = "stands in the pattern with different types, quantifiers, ends or negations; write it alike everywhere, or give each its own name"
 NOTHING = "the pattern binds no event; NOT needs a variable beside it that is not negated"
 
 
@@ -229,7 +229,8 @@ NOTHING = "the pattern binds no event; NOT needs a variable beside it that is no
         ("NOT(a)", [NOTHING]),
         ("OR(NOT(a), SEQ(NOT(b), NOT(c)))", [NOTHING]),
         ("SEQ(a, NOT(SEQ(b, c)))", ["NOT takes a single variable without a quantifier"]),
-        ("SEQ(a, NOT(b+))", ["NOT takes a single variable without a quantifier"]),
+        ("SEQ(a, NOT(b+))", ["NOT takes a single variable without a quantifier; NOT(b) forbids every such event"]),
+        ("SEQ(a, NOT(OR(b, c)))", ["NOT takes a single variable without a quantifier; each has a NOT of its own: NOT(b), NOT(c)"]),
     ],
 )
 def test_errors(pattern: str, expected: list[str]) -> None:

@@ -126,6 +126,7 @@ line 1, column 10: the quantifier's maximum 2 is below its minimum 3
 line 1, column 10: a quantifier must allow at least one event
   PATTERN a{0}
            ^^^
+  hint: NOT(A a) forbids an event
 
 line 1, column 16: found 'where', expected a pattern
   PATTERN SEQ(a, where)

@@ -37,7 +37,8 @@ def _batches(given: Any) -> list[pa.RecordBatch]:
         return list(given.to_batches())
     if isinstance(given, pa.RecordBatch):
         return [given]
-    raise EventError(f"events: the iterator gives {type(given).__name__}; expected pyarrow.RecordBatch or pyarrow.Table")
+    rows = "; for rows give pyarrow.Table.from_pylist(list(events))" if isinstance(given, dict) else ""
+    raise EventError(f"events: the iterator gives {type(given).__name__}; expected pyarrow.RecordBatch or pyarrow.Table{rows}")
 
 
 def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
