@@ -1,7 +1,8 @@
 # %% [markdown]
-# # Click funnels
+# # Click funnels and sessions
 #
-# This recipe shows how far the visitors of a shop come, from looking at a product to paying for it, and who has left a cart behind.
+# This recipe shows how far the visitors of a shop come, from looking at a product to paying for it, who has left a cart behind, and how
+# clicks are divided into sessions.
 
 # %%
 import datetime as dt
@@ -38,6 +39,15 @@ for steps in ("View v", "View v, Cart c", "View v, Cart c, Pay p"):
 # %% [markdown]
 # Eve came by a link to her cart, and is in no step. Cleo paid, but 47 minutes after she came.
 #
+# `cep.progress` answers for all steps at once. It has a row for each start, with the time of each step that was reached:
+
+# %%
+FUNNEL = "PATTERN SEQ(View v, Cart c, Pay p) WITHIN 30 minutes"
+for way in cep.progress(clicks, FUNNEL, partition_by="user").to_pylist():
+    cart = f"cart {way['c']:%H:%M}" if way["c"] else ""
+    print(f"{way['user']:4} view {way['v']:%H:%M} {cart:10} {way['reached']} of 3")
+
+# %% [markdown]
 # Some visitors read the reviews and the terms of delivery before they buy. The order does not matter, so the query uses `AND`:
 
 # %%
@@ -62,3 +72,34 @@ for cart in cep.match(clicks, LEFT_BEHIND).to_pylist():
 # %% [markdown]
 # Ben has left two carts. The window begins with the view, so Cleo's counts as left behind at 00:33, though she came back at 00:50: a longer
 # window would have waited for her.
+#
+# A condition on the negated event counts from another event than the first, here from the cart. The window must be long enough for both
+# steps:
+
+# %%
+SLOW = """
+    PARTITION BY user
+    PATTERN SEQ(View v, Cart c, NOT(Pay p))
+    WHERE p.ts - c.ts <= 3 minutes
+    WITHIN 1 hour
+    RETURN c.ts AS since
+"""
+print("no payment in three minutes:", cep.match(clicks, SLOW)["user"].unique().to_pylist())
+
+# %% [markdown]
+# A session is a run of clicks of one user without a long pause. `s+` without an event type takes any click, and `strict_contiguity`
+# compares each with the one right before it. `skip_past_last` keeps the whole run, and none that begins inside of it.
+
+# %%
+SESSIONS = """
+    PARTITION BY user
+    PATTERN s+
+    WHERE strict_contiguity { s[i].ts - s[i-1].ts <= 30 minutes }
+    RETURN count(s) AS clicks, last(s.ts) - first(s.ts) AS lasted, last(s.type) AS left_at
+"""
+
+for session in cep.match(clicks, SESSIONS, after_match="skip_past_last").to_pylist():
+    print(f"{session['user']:4} {session['clicks']} clicks in {session['lasted']}, the last one {session['left_at']}")
+
+# %% [markdown]
+# Cleo's payment is a session of its own.
