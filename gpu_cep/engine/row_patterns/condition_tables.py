@@ -26,11 +26,15 @@ from gpu_cep_kernels.rules.tables import ProgramTable
 
 
 class SearchTables(NamedTuple):
-    """Hold the conditions, their programs, and the arguments of their totals."""
+    """Hold the conditions, their programs, and the arguments of their totals.
+
+    `codes`: how many different values a total counts at most.
+    """
 
     table: MatchConditionTable
     programs: ProgramTable
     arguments: Arguments
+    codes: int
 
 
 class _Argument(NamedTuple):
@@ -50,7 +54,7 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     operands = Operands()
     compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 6)
     means, comparison, left, right, left_column, right_column = compared.T.copy()
-    rows, arguments = _arguments(plan, search.totals, columns, ordered)
+    rows, arguments, codes = _arguments(plan, search.totals, columns, ordered)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
         condition_first=np.searchsorted(owners, np.arange(plan.variables + 1)),
@@ -78,7 +82,7 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
         classifier=search.layout.ints.index(classifier) if classifier in search.layout.ints else -1,
         spelling=classifier_codes(plan, columns).astype(np.int64),
     )
-    return SearchTables(table, programs, arguments)
+    return SearchTables(table, programs, arguments, codes)
 
 
 def _places_read(code: Sequence[tuple[str, int, int, int]]) -> Iterator[int]:
@@ -111,8 +115,8 @@ def reads_classifier(total: Total, classifier: int) -> bool:
     return total.argument is not None and any(leaf.column == classifier for leaf in leaves(total.argument))
 
 
-def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, ordered: OrderedRows) -> tuple[Array, Arguments]:
-    """Return for each total and variable the row of arguments that it reads, and the arguments."""
+def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, ordered: OrderedRows) -> tuple[Array, Arguments, int]:
+    """Return for each total and variable the row of arguments that it reads, the arguments, and how many codes one has at most."""
     rows = np.full((len(totals), plan.variables), -1, np.int64)
     # an argument that reads CLASSIFIER() is another one for each variable, and of values that are counted apart there are codes
     known: dict[_Argument, int] = {}
@@ -124,16 +128,17 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
                 rows[t, variable] = known.setdefault(argument, len(known))
     only = _plain_column(next(iter(known))) if len(known) == 1 else None
     if only is not None:
-        return rows, _column(only, columns, ordered)
+        return rows, _column(only, columns, ordered), 0
     length = len(ordered)
     ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
     arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
     for (expression, _, each), row in known.items():
         if expression is not None:
             _compute(plan, expression, each, columns, ordered, row, arguments)
+    codes = 0
     for coded in dict.fromkeys(each.expression for each in known if each.coded):
-        _encode(coded, [row for each, row in known.items() if each.coded and each.expression == coded], arguments)
-    return rows, arguments
+        codes = max(codes, _encode(coded, [row for each, row in known.items() if each.coded and each.expression == coded], arguments))
+    return rows, arguments, codes
 
 
 def _plain_column(argument: _Argument) -> Field | None:
@@ -159,12 +164,16 @@ def _is_coded(total: Total) -> bool:
     return total.function == "count_distinct"
 
 
-def _encode(argument: Bound | None, rows: list[int], arguments: Arguments) -> None:
-    """Replace values by numbers from 0 on, equal ones by one number: each NaN is the same, and −0.0 is 0.0."""
+def _encode(argument: Bound | None, rows: list[int], arguments: Arguments) -> int:
+    """Replace values by numbers from 0 on, and return how many there are.
+
+    Equal values have one number: each NaN is the same, and −0.0 is 0.0.
+    """
     assert argument is not None, "different values are counted, not rows"
     values = (arguments.floats if is_float(argument.type) else arguments.ints)[rows]
-    _, codes = np.unique(values, return_inverse=True)
+    different, codes = np.unique(values, return_inverse=True)
     arguments.ints[rows] = codes.reshape(values.shape)
+    return len(different)
 
 
 def _compute(

@@ -89,8 +89,6 @@ def room_for(search: Search, longest: int) -> Mapped:
         np.zeros(programs.registers, np.float64), np.zeros(programs.registers, np.bool_),
     )  # fmt: skip
     rows, counts, covered = np.zeros((sets, longest), np.int64), np.zeros(sets, np.int64), np.zeros(totals, np.int64)
-    # the classifier may have more values than there are rows
-    most = max(len(search.ordered), int(table.spelling.max(initial=-1)) + 1)
-    coded = (totals, longest + 1, most) if (table.step == COUNT_DISTINCT).any() else (0, 0, 0)
+    coded = (totals, longest + 1, search.tables.codes) if (table.step == COUNT_DISTINCT).any() else (0, 0, 0)
     codes, places = np.zeros(coded[:2], np.int64), np.zeros(coded[::2], np.int64)
     return Mapped(rows, counts, values, covered, codes, places, registers)

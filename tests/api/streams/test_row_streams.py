@@ -186,10 +186,14 @@ def test_other_algorithms_and_many_patterns_are_refused():
         cep.stream_all({"a": clause}, SCHEMA)
 
 
-def test_values_of_the_classifier_have_room_beside_few_rows(monkeypatch):
+@pytest.mark.parametrize(
+    ("argument", "values"),
+    [("CLASSIFIER()", 3), ("CASE WHEN CLASSIFIER() = 'A' THEN x WHEN CLASSIFIER() = 'B' THEN x + 9 ELSE x - 9 END", 6)],
+)
+def test_values_that_are_counted_have_room_beside_few_rows(argument, values, monkeypatch):
     rooms = []
     monkeypatch.setattr(searching, "room_for", lambda *given: rooms.append(room_for(*given)) or rooms[-1])
-    define = "A AS count(DISTINCT CLASSIFIER()) > 1, B AS k = 'b'"
-    cep.match(table_of("c"), f"MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A | B | C) DEFINE {define})")
+    define = f"A AS count(DISTINCT {argument}) > 1, B AS k = 'b'"
+    cep.match(table_of("cc", [1, 2]), f"MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A | B | C) DEFINE {define})")
     # a kernel writes to the place of a value, without a look at how many there are
-    assert rooms[0].places.shape[1] >= 3
+    assert rooms[0].places.shape[1] >= values
