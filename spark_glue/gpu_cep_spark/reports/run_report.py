@@ -41,6 +41,8 @@ _SPARK = StructType([*(StructField(name, LongType()) for name in _WHOLE), *(Stru
 
 # The most seconds to wait, after the end of an action, until its observation reaches the driver, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
+# Adaptive execution drops a stage from its plan if no row comes of it and what follows groups, sorts or joins rows.
+_NO_FIGURES = "no figures: no action on the result has finished, or no row came of its tasks and Spark dropped their stage"
 
 
 @dataclass
@@ -51,7 +53,9 @@ class RunReport:
     tasks. Reading them before that action has finished waits for it. A task
     that Spark retried or ran speculatively counts once. A stage that ran
     again because its shuffle files were lost counts as often as it ran. So
-    Spark treats observations; it is not tested here.
+    Spark treats observations; it is not tested here. There are no figures if
+    no row comes of the tasks and the action groups, sorts or joins rows:
+    adaptive execution then drops their stage from its plan.
     """
 
     _name: str = field(default_factory=lambda: f"gpu_cep {uuid4()}", repr=False)
@@ -158,7 +162,7 @@ class RunReport:
         self._require_call()
         with show_progress(self._session) as console:
             yield
-        known = str(self) if self._is_known() else "no action on the result has finished"
+        known = str(self) if self._is_known() else _NO_FIGURES
         console.print(known, soft_wrap=True, markup=False, highlight=False)
 
     def _is_known(self) -> bool:
@@ -179,15 +183,24 @@ class RunReport:
             raise PatternError("this report was given to no gpu_match()")
 
     def _figures(self) -> Mapping[str, Any]:
-        self._require_call()
-        found = self._observation.get
+        found = self._observed()
         return {name: found.get(name) or 0 for name in (*_WHOLE, *_SECONDS)}
+
+    def _observed(self) -> Mapping[str, Any]:
+        """Return what Spark observed; nothing if no row came of the tasks and it has dropped their stage."""
+        self._require_call()
+        # PySpark fails on the empty row that stands for that
+        if isinstance(self._session, SparkSession) and not self._observation._jo.getRow().size():
+            return {}
+        found: Mapping[str, Any] = self._observation.get
+        return found
 
     def __str__(self) -> str:
         counts = " → ".join(f"{name} {count:,}" for name, count in (*self.rows.items(), *self.counts.items()))
         engines = ", ".join(f"{parts:,} of {sum(self.engines.values()):,} parts on {engine}" for engine, parts in self.engines.items())
         seconds = ", ".join(f"{stage} {spent:.3f} s" for stage, spent in self.seconds.items())
-        return "\n".join(filter(None, (counts, engines, seconds, self._streams, self._rare if self._leaves_out else "", self.scan)))
+        figures = (counts, engines, seconds) if self.counts else (counts, _NO_FIGURES)
+        return "\n".join(filter(None, (*figures, self._streams, self._rare if self._leaves_out else "", self.scan)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
         """Return `found` without the column `figures` and its rows, which Spark sums for this report.

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -119,6 +120,16 @@ def test_no_events(spark: SparkSession) -> None:
     assert found.count() == 0
     assert "events" not in report.counts
     assert report.engines == {}
+
+
+@pytest.mark.parametrize("options", [{}, {"output": "events", "slices": 8}])
+def test_no_row_comes_of_the_tasks(spark: SparkSession, options: Any) -> None:
+    """Adaptive execution drops a stage of which nothing comes, also one inside the result, and its figures with it."""
+    report = cep.RunReport()
+    found = cep.gpu_match(spread(spark, EVENTS, 2), "PATTERN SEQ(A a, NONE b) WITHIN 3", report=report, **options)
+    assert found.groupBy(found.columns[0]).count().collect() == []
+    assert report.counts == report.engines == report.seconds == {}
+    assert "no row came of its tasks" in str(report)
 
 
 def test_a_report_is_for_one_call(spark: SparkSession) -> None:
