@@ -35,13 +35,13 @@ from gpu_cep.keywords import (
     read_keywords,
 )
 from gpu_cep.lang.parser import parse
-from gpu_cep.match_runs import Call, find_matches, read_matches
+from gpu_cep.match_runs import find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.queries.plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
-from gpu_cep.queries.runs import check_engine
+from gpu_cep.queries.runs import Call, check_engine
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.signatures import checks_keywords, takes_keywords
 
@@ -340,7 +340,7 @@ def match(
     )  # fmt: skip
     check_engine(settings)
     hand_over = result_form(result, output)
-    call = Call(pattern, options, settings, allowed, complete_until, threads, profile)
+    call = Call(pattern, options, settings, allowed, threads, profile, complete_until)
     return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
 
 
@@ -391,7 +391,5 @@ def explain(
         return explain_alone(asked, settings)
     from gpu_cep.explanations import explain_any, explain_run
 
-    threads = keywords.get("threads")
-    if run:
-        return explain_run(given, asked, options, settings, memory=allowed, threads=threads, total=keywords.get("profile"))
-    return explain_any(given, asked, options, settings, memory=allowed, threads=threads)
+    call = Call(asked, options, settings, allowed, keywords.get("threads"))
+    return explain_run(call, given, keywords.get("profile")) if run else explain_any(call, given)

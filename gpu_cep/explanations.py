@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.phase_one.engine_choice import choose_engine, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
@@ -20,22 +19,19 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
-from gpu_cep.queries.runs import open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
+from gpu_cep.queries.runs import Call, open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.queries.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.queries.sliced_runs import read_slices
 
 if TYPE_CHECKING:
     from gpu_cep.plan.interval_plan import AnyPlan
-    from gpu_cep.queries.plans import AnyQuery, Pattern
+    from gpu_cep.queries.plans import AnyQuery
 
 Explained = Explanation | IntervalExplanation | RowPatternExplanation
 
 
-def explain_run(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, total: Profile | None
-) -> Explained:  # fmt: skip
+def explain_run(call: Call, events: Any, total: Profile | None) -> Explained:
     """Run a query of any kind over `events` and return how it was answered; `total` receives what was counted, if it is given.
 
     Raises as :func:`explain_any`.
@@ -43,30 +39,17 @@ def explain_run(
     # of its own, since the caller's may hold earlier runs
     own = Profile()
     try:
-        return explain_any(events, pattern, options, settings, memory=memory, threads=threads, profile=own)
+        return explain_any(replace(call, profile=own), events)
     finally:
         # also of a run that fails: what it counted says where
         if total is not None:
             total.merge(own)
 
 
-def explain_any(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
-    profile: Profile | None = None,
-) -> Explained:  # fmt: skip
-    """Return how a query of any kind is answered over `events`; raises as :func:`explain_query` and :func:`explain_row_pattern` do.
+def explain_any(call: Call, events: Any) -> Explained:
+    """Return how a query of any kind is answered over `events`.
 
-    With an empty `profile` it is run, and the explanation has the counts that the profile receives.
-    """
-    if is_row_pattern(pattern):
-        return explain_row_pattern(events, pattern, options, settings, memory=memory, threads=threads, profile=profile)
-    return explain_query(events, pattern, options, settings, memory=memory, threads=threads, profile=profile)
-
-
-def explain_query(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, *, memory: int | None, threads: int | None, profile: Profile | None
-) -> Explanation | IntervalExplanation:  # fmt: skip
-    """Return how a query is answered over `events`; with a `profile` it is run.
+    With an empty profile it is run, and the explanation has the counts that the profile receives.
 
     Raises
     ------
@@ -75,41 +58,40 @@ def explain_query(
     CepError
         Any other error that :func:`gpu_cep.match` raises.
     """
-    query = as_query(pattern)
-    source = open_files(events, memory)
-    decided = None if source is None else decide_reading(source, pattern, options, settings, memory)
+    return _explain_rows(call, call.pattern, events) if is_row_pattern(call.pattern) else _explain_query(call, events)
+
+
+def _explain_query(call: Call, events: Any) -> Explanation | IntervalExplanation:
+    """Return how a query over events or situations is answered; with a profile it is run."""
+    query, profile = as_query(call.pattern), call.profile
+    source = open_files(events, call.memory)
+    decided = None if source is None else decide_reading(source, call.pattern, call.options, call.settings, call.memory)
     if decided is not None and decided.is_cut:
-        return _explain_slices(decided, pattern, options, memory, threads, profile)
-    plan, read = plan_events(events if source is None else source, pattern, options, settings)
+        return _explain_slices(call, decided)
+    plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
     if profile is not None and plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     if profile is not None:
-        run_engine(plan, read, threads, profile)
-    explained = explanation_of(query, plan, read.table, threads, profile)
+        run_engine(plan, read, call.threads, profile)
+    explained = explanation_of(query, plan, read.table, call.threads, profile)
     return replace(explained, source=read.told if decided is None else decided.told)
 
 
-def explain_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, memory: int | None, threads: int | None,
-    profile: Profile | None,
-) -> RowPatternExplanation:  # fmt: skip
-    """Return how MATCH_RECOGNIZE is answered over `events`; with a `profile` it is run.
-
-    Raises any error of the query, and those of :func:`run_row_pattern` where it is run.
-    """
-    check_row_settings(settings)
-    query = as_row_pattern(pattern)
+def _explain_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowPatternExplanation:
+    """Return how MATCH_RECOGNIZE is answered; with a profile it is run."""
+    check_row_settings(call.settings)
+    query, options, settings, profile = as_row_pattern(pattern), call.options, call.settings, call.profile
     if settings.algorithm == "brute_force":
         message = "explain() is not supported for MATCH_RECOGNIZE with algorithm='brute_force', which has no plan"
         raise UnsupportedError([Diagnostic(message, hint="leave algorithm out")])
     source = open_source(events)
-    reading = None if source is None or memory is None else decide_row_reading(source, pattern, options, settings, memory)
-    if reading is not None and memory is not None:
-        return _explain_row_slices(query, reading, memory, threads, profile)
+    reading = None if source is None or call.memory is None else decide_row_reading(source, pattern, options, settings, call.memory)
+    if reading is not None and call.memory is not None:
+        return _explain_row_slices(query, reading, call.memory, call.threads, profile)
     table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
     plan = make_row_plan(pattern, table.schema, options, settings)
     if profile is not None:
-        run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
+        run_row_pattern(table, pattern, options, settings, threads=call.threads, profile=profile)
     return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
 
 
@@ -166,24 +148,19 @@ def explain_on_cards(explained: Explained) -> Explained:
     return replace(explained, **told)
 
 
-def _explain_slices(
-    decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None, threads: int | None, profile: Profile | None
-) -> Explanation:  # fmt: skip
-    """Return the explanation of a query over files that are read in slices.
-
-    It is run if there is a `profile`, which receives its counts; raises as :func:`read_slices` then.
-    """
-    query, plan, choice = as_query(pattern), decided.whole, decided.choice
+def _explain_slices(call: Call, decided: DecidedReading) -> Explanation:
+    """Return the explanation of a query over files that are read in slices; with a profile it is run."""
+    query, plan, choice, profile = as_query(call.pattern), decided.whole, decided.choice, call.profile
     assert isinstance(query, Query), "others are not cut"
     assert isinstance(plan, EventPlan), "others are not cut"
     assert choice is not None, "the files are cut"
     resident = decided.files.reader.on_card
-    engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), threads, resident=resident)
+    engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), call.threads, resident=resident)
     device = None if engine.device is None else engine.device.name
     searched = _phase_two(plan, engine.way)
     if profile is None:
         return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
-    for _ in read_slices(replace(make_run(decided, pattern, options, memory), threads=threads, profile=profile)):
+    for _ in read_slices(replace(make_run(decided, call.pattern, call.options, call.memory), threads=call.threads, profile=profile)):
         # the rows are not wanted
         pass
     counts, answers = dict(profile.counts), tuple(profile.answers)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpu_cep.analysis.options import Options
-from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import Diagnostic, UnsupportedError
-from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern
-from gpu_cep.queries.runs import as_reader, is_path, open_files, open_source, plan_events, read_rows, read_run, run_plan, run_row_pattern
+from gpu_cep.queries.runs import (
+    Call,
+    as_reader,
+    is_path,
+    open_files,
+    open_source,
+    plan_events,
+    read_rows,
+    read_run,
+    run_plan,
+    run_row_pattern,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +30,6 @@ if TYPE_CHECKING:
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
     from gpu_cep.live.sliced_rows import RowSlices
-    from gpu_cep.queries.plans import Pattern
 
 Result = TypeVar("Result")
 
@@ -30,22 +37,6 @@ Result = TypeVar("Result")
 _NOT_OF_ROWS = {
     "complete_until": "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of :func:`gpu_cep.match`, but for its events and the form of its result.
-
-    `memory`: the bytes that events which are read may take (None: a share of what is free).
-    """
-
-    pattern: Pattern
-    options: Options
-    settings: Settings
-    memory: int | None
-    complete_until: Any
-    threads: int | None
-    profile: Profile | None
 
 
 def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
@@ -130,9 +121,7 @@ def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
     """Return a reader of what is certain of events that are complete until a time, or that come in batches; None for others."""
     from gpu_cep.live.runs import match_live
 
-    return match_live(
-        events, call.pattern, call.options, call.settings, call.complete_until, call.memory, call.threads, call.profile
-    )  # fmt: skip
+    return match_live(call, events)
 
 
 def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:

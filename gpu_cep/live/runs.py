@@ -25,7 +25,7 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, is_due, push_events, ticks_of
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query
-from gpu_cep.queries.runs import open_source
+from gpu_cep.queries.runs import Call, open_source
 from gpu_cep.queries.sliced_plans import refuse_large
 
 if TYPE_CHECKING:
@@ -35,18 +35,15 @@ if TYPE_CHECKING:
 _WORTH_A_RUN = 1 << 16
 
 
-def match_live(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, memory: int | None, threads: int | None,
-    profile: Profile | None,
-) -> pa.RecordBatchReader | None:  # fmt: skip
+def match_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
     """Return a reader of the matches of events that are complete until a time, or of batches; None for other events.
 
     Raises as :func:`match_until` and :func:`plan_batches`.
     """
-    if until is not None:
-        return match_until(events, pattern, options, settings, until, memory, threads, profile).to_reader()
-    live = plan_batches(events, pattern, options, settings) if isinstance(events, pa.RecordBatchReader) else None
-    return None if live is None else read_batches(live, events, threads, profile)
+    if call.complete_until is not None:
+        return match_until(call, events).to_reader()
+    live = plan_batches(events, call.pattern, call.options, call.settings) if isinstance(events, pa.RecordBatchReader) else None
+    return None if live is None else read_batches(live, events, call.threads, call.profile)
 
 
 def plan_batches(reader: pa.RecordBatchReader, pattern: Pattern, options: Options, settings: Settings) -> LiveQuery | None:
@@ -100,27 +97,24 @@ def _finished(state: StreamState) -> StreamState:
     return replace(state, clock=replace(state.clock, finished=True))
 
 
-def match_until(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, until: Any, memory: int | None, threads: int | None,
-    profile: Profile | None,
-) -> pa.Table:  # fmt: skip
-    """Return the matches that are certain if events are complete until a time, that one included.
+def match_until(call: Call, events: Any) -> pa.Table:
+    """Return the matches that are certain if events are complete until the call's time, that one included.
 
     Raises
     ------
     EventError
-        The events have an error, or `until` is no value of the timestamp column.
+        The events have an error, or `complete_until` is no value of the timestamp column.
     UnsupportedError
         The query has no window, it cannot be known when its matches are certain, or the events that are read take more than `memory`.
     CepError
         Any other error of the query or of the run.
     """
-    live, table = _plan_events(events, pattern, options, settings)
-    if memory is not None and not isinstance(events, pa.Table):
-        refuse_large(table, memory)
-    watermark = ticks_of(live, until, "complete_until")
+    live, table = _plan_events(events, call.pattern, call.options, call.settings)
+    if call.memory is not None and not isinstance(events, pa.Table):
+        refuse_large(table, call.memory)
+    watermark = ticks_of(live, call.complete_until, "complete_until")
     state, _ = push_events(live, first_state(live.schema), table)
-    return certain_matches(live, replace(state, clock=replace(state.clock, watermark=watermark)), threads, profile)[1]
+    return certain_matches(live, replace(state, clock=replace(state.clock, watermark=watermark)), call.threads, call.profile)[1]
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

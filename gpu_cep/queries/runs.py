@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
@@ -28,6 +29,23 @@ if TYPE_CHECKING:
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.queries.plans import AnyQuery, Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of :func:`gpu_cep.match` or :func:`gpu_cep.explain`, but for its events and the form of its result.
+
+    `memory`: the bytes that events which are read may take (None: a share of what is free). `complete_until`: the time until
+    which all events are there (None: all are). `profile`: receives what is counted.
+    """
+
+    pattern: Pattern
+    options: Options
+    settings: Settings
+    memory: int | None = None
+    threads: int | None = None
+    profile: Profile | None = None
+    complete_until: Any = None
 
 
 def check_engine(settings: Settings) -> None:

@@ -31,7 +31,7 @@ STREAMS = (
     Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
     Fault("quantified-last-variable-forgotten", _LAST, " and pattern.maximum[v] == 1", "", _OUTPUTS),
     Fault("rows-of-batches-in-any-order", _STEPS, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
-    Fault("what-is-not-certain-yet", "gpu_cep/live/runs.py", "watermark=watermark)), threads", "finished=True)), threads", _BATCHES),
+    Fault("what-is-not-certain-yet", "gpu_cep/live/runs.py", "watermark=watermark)), call", "finished=True)), call", _BATCHES),
     Fault("numbered-matches-counted-twice", _STEPS, "numbering.total - before", "numbering.total", _OUTPUTS),
     Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
