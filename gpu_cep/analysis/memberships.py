@@ -57,7 +57,7 @@ def _place(node: In, written: Expression) -> Span | None:
 
 
 def _among(node: In, value: Bound, meeting: DataType, constants: Items, scope: Scope) -> Bound:
-    """Return the test whether `value` is one of `constants`, which meet it in one type."""
+    """Return the test whether `value` is one of `constants`, compared in the type `meeting`."""
     if len(constants) == 1 and not isinstance(value, Constant):
         return compare("eq", value, constants[0][0], scope, _place(node, constants[0][1]))
     if units_in_one(value.type, meeting) > 1 and not isinstance(value, Constant):

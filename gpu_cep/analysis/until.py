@@ -47,7 +47,7 @@ def ending_variables(found: Sequence[Primitive]) -> dict[str, Until]:
 
 
 def end_variable(name: str) -> EventVariable:
-    """Return the variable of that name for events that end a quantified one; it stands in no branch."""
+    """Return the variable, in no branch, that stands for events at which UNTIL ends another."""
     return EventVariable(name, 1, 1, quantified=False, negated=True)
 
 

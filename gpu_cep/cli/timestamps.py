@@ -66,7 +66,7 @@ def _fault(texts: pa.ChunkedArray) -> str:
 
 
 def _odd_text(texts: pa.ChunkedArray) -> str:
-    """Return what is wrong with the first of the texts that is no time beside those before it."""
+    """Return what is wrong with the first text that fits no type that takes those before it."""
     first, last = 0, len(texts) - 1
     while first < last:
         middle = (first + last) // 2

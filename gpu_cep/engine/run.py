@@ -274,7 +274,10 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
 def _reported(
     run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices
 ) -> tuple[AnyMatches, Indices, Flags | None]:  # fmt: skip
-    """Return the matches that the run reports, their streams, and which of them it has settled (None: it settles none)."""
+    """Return the matches that the run reports, their streams, and which are certain to be kept.
+
+    The last are None without borders.
+    """
     if run.borders is not None:
         return settle_matches(run.plan, run.columns, ordered, matches, streams, run.borders)
     if run.ends != WHOLE:

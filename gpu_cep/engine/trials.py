@@ -37,9 +37,9 @@ Find = Callable[[RunT, Choice], Found]
 
 
 def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> Found:
-    """Return what `find` finds with the engine that is chosen for the run, and remember what it took.
+    """Return what `find` finds with the engine that is chosen, and remember how long that took.
 
-    Where that is worth its time, engines are `tried` on the first events before.
+    Where measuring pays, `tried` runs on the first events with each engine before the choice.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> 
 
 @record()
 class Trial:
-    """Tries engines on the first events of a run; what they find is let go."""
+    """Tries engines on the first events of a run, and drops what they find."""
 
     run: EventRun | IntervalRun
     find: Callable[[Any, Choice], OnEngine]

@@ -283,7 +283,10 @@ def _run(
 def _put_together(
     live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, later: Later | None
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
-    """Return the state that knows of the matches that were found, and the result that these make."""
+    """Return the state after a run, and the rows of the result that it made certain.
+
+    The state counts, numbers or holds back the matches that were found.
+    """
     if sliced.takes:
         found, held = _take(live, sliced, state.held, found, later)
         state = replace(state, held=held)
@@ -360,7 +363,7 @@ def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> Later | Non
 
 
 def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: Later | None) -> tuple[pa.Table, Held]:
-    """Return the matches that ``skip_past_last`` keeps for certain, and those that decide about later ones."""
+    """Return the matches that ``skip_past_last`` surely keeps, and those on which later ones depend."""
     before = Held(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
     # what is not closed yet ends with the last event of its stream
     waits = live.certain not in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT)

@@ -71,7 +71,7 @@ def ends_of_runs(problem: Problem, rule: Rule, limit: int) -> Iterator[Substitut
 
 
 def _reached(problem: Problem, rule: Rule, limit: int) -> Iterator[tuple[Substitution, bool, bool]]:
-    """Yield each partial match that `rule` reaches, whether it extends it, and whether it lets it end."""
+    """Yield each partial match that `rule` reaches, whether it is extended, and whether it may end."""
     waiting, steps = _starts(problem), _Steps(problem, limit)
     while waiting:
         steps.take()
@@ -209,7 +209,7 @@ def _by_gap(find: Find, own: str) -> Find:
 
 
 def _is_first(problem: Problem, match: Substitution, name: str) -> bool:
-    """Return whether no event before that of `name` fits it behind what precedes it."""
+    """Return whether variable `name` binds the first event that it may bind behind its predecessors."""
     before = {first: match[first] for first, second in problem.branch.before if second == name}
     (bound,) = match[name]
     earlier = [position for position in problem.positions if problem.is_before(position, bound)]

@@ -94,7 +94,7 @@ def is_in_window(problem: Problem, substitution: Substitution) -> bool:
 
 
 def is_ended(problem: Problem, substitution: Substitution) -> bool:
-    """Return whether some variable binds an event that ends it, or one behind such an event that follows its first."""
+    """Return whether a variable binds an event at which UNTIL ended it, or a later one."""
     return any(
         _ends(problem, name, position, substitution)
         for name in problem.branch.until

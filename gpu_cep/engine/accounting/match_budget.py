@@ -229,5 +229,5 @@ class Footprint:
     event: int
 
     def of(self, matches: int, events: int) -> int:
-        """Return the bytes that so many matches take, which bind so many events together."""
+        """Return the bytes of a result with so many matches, which bind so many events in all."""
         return self.match * matches + self.event * events

@@ -213,7 +213,7 @@ def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: Ba
 
 @record()
 class _RecordingMatcher:
-    """A matcher of one batch that writes into the profile what it did and what was expected of it.
+    """A matcher of one batch that also writes actual and expected numbers into the profile.
 
     `check` is called with the number of steps that it took.
     """

@@ -16,7 +16,10 @@ _NOT_READ = np.empty(0, np.int64)
 
 
 class MatchesOfSome(NamedTuple):
-    """Matches that bind some variables of a query: their variable v is number ``variables[v]`` there. These ascend."""
+    """Matches that bind some of a query's variables.
+
+    Their variable v is the query's ``variables[v]``; these ascend.
+    """
 
     matches: Matches
     variables: tuple[int, ...]

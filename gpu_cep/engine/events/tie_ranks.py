@@ -38,7 +38,7 @@ def _tied_with_last(xp: Any, begins: Array, times: Array) -> Array:
 
 
 def _in_ties(xp: Any, same: Array) -> Array:
-    """Return the events, ascending, that tie with the one before them, or with the one behind them."""
+    """Return the events, ascending, that share their time with a neighbour in their stream."""
     return xp.flatnonzero(same[1:] | same[:-1])
 
 

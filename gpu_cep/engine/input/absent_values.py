@@ -34,7 +34,7 @@ class Texts:
         return frozenset(self.values.cast(pa.large_binary()).to_pylist()) if len(self.values) <= _FEW else None
 
     def has_any(self, texts: Sequence[str]) -> bool:
-        """Return whether one of some texts is among them."""
+        """Return whether the column has one of `texts`."""
         if self._few is not None:
             return any(text.encode(errors="surrogatepass") in self._few for text in texts)
         return bool(pc.any(pc.is_in(self.values, pa.array(texts, _TEXT))).as_py())

@@ -49,7 +49,10 @@ def wanted_groups(fragment: dataset.ParquetFileFragment, schema: pa.Schema, colu
 
 
 def unite_holds(parts: Sequence[Mapping[int, Marks] | None]) -> Mapping[int, Marks] | None:
-    """Return what `holds` of several fragments, one at least, is for them together; None if that of one is."""
+    """Return each variable's marks over the row groups of all fragments.
+
+    They are None if those of a fragment are.
+    """
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
@@ -57,7 +60,10 @@ def unite_holds(parts: Sequence[Mapping[int, Marks] | None]) -> Mapping[int, Mar
 
 
 class _Judged(NamedTuple):
-    """Row groups of a file, with their numbers, and some of them by which a condition is tried one after the other (none: they are few)."""
+    """Row groups of a file, with their numbers, and samples of them.
+
+    A condition is tried on the samples first, in turn; few row groups have none.
+    """
 
     fragment: dataset.ParquetFileFragment
     schema: pa.Schema
@@ -75,7 +81,7 @@ class _Judged(NamedTuple):
         return cls(fragment, schema, numbers, tuple(samples))
 
     def those(self, held: Marks) -> _Judged:
-        """Return some of the row groups."""
+        """Return the row groups with a mark in `held`."""
         return self if held.all() else _Judged.of(self.fragment.subset(row_group_ids=self.numbers[held].tolist()), self.schema)
 
     def held_by_each(self, near: Near) -> Mapping[int, Marks]:

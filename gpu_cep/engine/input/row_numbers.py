@@ -1,4 +1,4 @@
-"""Hold the numbers of rows as runs that follow each other, so that they take memory only where they are asked for."""
+"""Hold row numbers as runs of consecutive ones, which become an array only on demand."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRuns:
-    """Numbers of rows, of which those of run r are ``begins[r]``, ``begins[r] + 1``, …; it ends before place ``ends[r]`` of all.
+    """Row numbers in runs of consecutive ones: run r holds ``begins[r]``, ``begins[r] + 1``, …
 
-    NumPy reads them as an array of int64, which is made for that. No run is empty.
+    It ends before place ``ends[r]`` of the whole sequence, and is not empty.
+    NumPy can read the numbers as an array of int64.
     """
 
     begins: Rows
@@ -25,7 +26,10 @@ class RowRuns:
 
     @classmethod
     def of(cls, begins: Rows, sizes: Rows) -> RowRuns:
-        """Return the runs that begin with these numbers and have so many; those that follow each other become one."""
+        """Return runs by their first numbers and sizes.
+
+        Empty runs are dropped, and runs that continue each other are joined.
+        """
         held = np.flatnonzero(sizes)
         begins, ends = begins[held], np.cumsum(sizes[held])
         starts = ends - sizes[held]
@@ -75,7 +79,10 @@ RowNumbers: TypeAlias = Rows | RowRuns
 
 
 def join_numbers(parts: Sequence[RowNumbers]) -> RowNumbers:
-    """Return the numbers of some parts one after the other, as runs if some are; the others should be few."""
+    """Return the numbers of all parts one after the other, as runs if a part has them.
+
+    Then each number of the others is a run.
+    """
     if not any(isinstance(part, RowRuns) for part in parts):
         return np.concatenate(parts)
     runs = [part if isinstance(part, RowRuns) else RowRuns.of(part, np.ones(len(part), np.int64)) for part in parts]

@@ -25,7 +25,7 @@ _CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
 
 @dataclass(slots=True, eq=False)
 class EncodedTexts:
-    """Keep what is encoded of text columns, by number: what :class:`TextColumns` returns for them."""
+    """Keep the codes and the values of text columns, by number, for :class:`TextColumns`."""
 
     codes: dict[int, Codes] = field(default_factory=dict)
     pieces: dict[int, Pieces] = field(default_factory=dict)

@@ -110,11 +110,12 @@ def cut_by_number(groups: RowGroups, reach: Reach, number: int) -> TimeCut:
 
 
 class _Amounts(NamedTuple):
-    """What slices read, by the borders at which they begin and end.
+    """The bytes or rows that slices read, by the borders at which they begin and end.
 
-    `begun`: for each border, what lies in row groups that a slice which ends there, or an earlier one, may reach.
-    `ended`: what lies in row groups that end too early for a slice without a beginning, then for one that begins at each border.
-    `whole`: what lies in all row groups.
+    `begun`: for each border, the amount in row groups of slices that end there or earlier.
+    `ended`: the amount in row groups that end too early for a slice: first for one without
+    a beginning, then for one that begins at each border.
+    `whole`: the amount in all row groups.
     """
 
     begun: Numbers

@@ -100,7 +100,7 @@ class RowMatches:
             low = high
 
     def chosen(self, kept: npt.NDArray[np.bool_]) -> RowMatches:
-        """Return those of the matches that are kept, with the numbers that they have."""
+        """Return the matches with a mark in `kept`; they keep their match numbers."""
         known = "states" in vars(self)
         find = known_states(self.states[np.repeat(kept, self.lengths)]) if known else self.find_states
         return RowMatches(self.firsts[kept], self.lengths[kept], self._partitions_of(kept), find, self.shared)
@@ -117,7 +117,7 @@ class RowMatches:
 
 
 def known_states(states: States) -> Callable[[RowMatches], States]:
-    """Return a function that returns states that are known."""
+    """Return a :attr:`RowMatches.find_states` that gives `states`, whatever the matches."""
     return lambda matches: states
 
 

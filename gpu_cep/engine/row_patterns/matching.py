@@ -125,7 +125,7 @@ def _read_off(
 
 
 def _chains(pieces: Pieces, rows: int) -> Chains:
-    """Return room for where the search goes, which remembers to which of so many rows it came."""
+    """Return empty records of the search in each piece, and of the `rows` that it has met."""
     count = len(pieces.begins)
     return Chains(np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(rows, np.bool_))
 

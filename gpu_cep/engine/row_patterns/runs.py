@@ -1,4 +1,4 @@
-"""Say which variables' rows are run along one after the other, and what their conditions read there."""
+"""Find variables whose successive rows one loop can bind: little changes that conditions read."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
 
 def run_table(table: MatchConditionTable, places: Sequence[RowPlace]) -> RunTable:
-    """Return how the rows of each variable are run along; `places` are those that the conditions read."""
+    """Return what a loop over rows of each variable reads; conditions read rows at `places`."""
     found = [_run(v, table, places) or (NO_RUN, Side.FIXED, Side.FIXED) for v in range(len(table.condition_first) - 1)]
     total, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
     return RunTable(total, left, right)
 
 
 def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tuple[int, int, int] | None:
-    """Return the total that rows of a variable change, and the sides of its condition; None if they are no runs."""
+    """Return the total that rows of a variable change, and the sides of its condition.
+
+    None if no loop can bind them.
+    """
     changed = np.flatnonzero(table.argument[:, v] >= 0).tolist()
     if table.classifier >= 0 or table.in_set[:, v].any() or len(changed) > 1 or (table.step[changed] == COUNT_DISTINCT).any():
         return None

@@ -127,7 +127,7 @@ def _at(values: Array, places: Indices, none: npt.NDArray[np.bool_]) -> Array:
 
 
 class _Given(NamedTuple):
-    """What is aggregated: the entries, the values that they lead to, and which of these are NULL (empty: none)."""
+    """The input of an aggregate: the rows of matches, the values, and which are NULL (empty: none)."""
 
     entries: MatchEntries
     values: Array
@@ -135,7 +135,7 @@ class _Given(NamedTuple):
 
 
 def _given(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: OrderedRows) -> _Given:
-    """Return what is aggregated: a column as it is, or what an expression is at the rows that are covered."""
+    """Return the input of an aggregate: a column, or an expression computed at the rows it covers."""
     matches, argument = finder.shown.matches, total.argument
     states, members = _NO_STATES, _NO_NULLS
     if total.members is not None:
@@ -158,7 +158,10 @@ def _given(total: Total, finder: PlaceFinder, columns: EventColumns, ordered: Or
 
 
 def _spread(values: Array, places: Indices, length: int) -> Array:
-    """Return so many values with those given at some places; none for none."""
+    """Return an array of `length` with `values` at `places`, else 0.
+
+    It is empty if there are no values.
+    """
     if not values.size:
         return values
     found = np.zeros(length, values.dtype)

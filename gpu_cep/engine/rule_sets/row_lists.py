@@ -59,7 +59,7 @@ class RowLists:
         return np.flatnonzero(marked).astype(np.int32)
 
     def found(self) -> set[int | str]:
-        """Return the values that some row has."""
+        """Return the wanted values that at least one row has."""
         counts = np.bincount(self.places, minlength=len(self.of_value))
         return {value for value, count in zip(self.of_value, counts.tolist(), strict=False) if count}
 

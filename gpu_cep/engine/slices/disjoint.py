@@ -25,7 +25,10 @@ Marks = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Held:
-    """Rows of matches that bear on those of later slices; those that are `given` have been reported."""
+    """Matches, as rows, that decide which later ones are kept.
+
+    Those in `given` have been reported.
+    """
 
     rows: pa.Table
     given: Marks

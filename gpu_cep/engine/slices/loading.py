@@ -135,5 +135,5 @@ def numbers_of(part: PartOfFiles) -> RowNumbers:
 
 
 def _part_at(part: PartOfFiles, begin: int, size: int) -> PartOfFiles:
-    """Return some rows that follow each other, without a copy; what they keep in memory are their own chunks."""
+    """Return a range of rows without a copy; it keeps only the chunks in memory that it lies in."""
     return replace(part, table=part.table.slice(begin, size), numbers=numbers_of(part)[begin : begin + size])

@@ -69,9 +69,9 @@ def _places(times: Times, own: TimeSlice) -> slice:
 
 
 def _deciding(certain: Certain, horizon: Horizon) -> tuple[TimeSlice | None, Role]:
-    """Return the times of events of which one is in each stream with a match that is reported, and what it is there.
+    """Return a slice of time in which each reported match has an event, and the role of that event.
 
-    None if the times are not known.
+    The slice is None if it is not known.
     """
     if isinstance(horizon.own, TimeSlice) and horizon.own != WHOLE:
         return horizon.own, Role.FIRST

@@ -107,7 +107,7 @@ def as_saved(keywords: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON does not know as one that it knows: a number, such as one of NumPy's, as text, all else as a list."""
+    """Return a value that JSON lacks as one that it has: numbers as text, collections as lists."""
     return str(value) if isinstance(value, Number) else list(value)
 
 
@@ -205,7 +205,7 @@ def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
 
 
 def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
-    """Return what was told, the events, and what follows them."""
+    """Return the header of a saved state, its events, and the bytes behind them."""
     try:
         rest = pa.BufferReader(saved)
     except TypeError as fault:

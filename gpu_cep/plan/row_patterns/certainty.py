@@ -59,7 +59,7 @@ def refuse_uncertain(plan: RowPlan, asked: str, text: str | None) -> None:
 
 
 def _refuse_order(bound: BoundRowPattern, asked: str, faults: Faults) -> None:
-    """Record that rows have no time, by which they come."""
+    """Record an error unless rows are ordered by an ascending column of times first."""
     if not bound.order_by:
         faults.refuse(f"{asked} of MATCH_RECOGNIZE without ORDER BY", "ORDER BY the column of times first")
         return

@@ -197,7 +197,10 @@ def _slot(leaf: Field, layout: BankLayout, role: int) -> Slot:
 
 
 def _search(conjuncts: Sequence[_Conjunct], placement: Placement) -> MatchConditions:
-    """Return the conditions that read the match, those of one variable together, with what they read."""
+    """Return the conditions that read other rows of the match, ordered by variable.
+
+    With them come the columns, places and totals that they read.
+    """
     for each in conjuncts:
         _refuse_lists(each)
         for leaf in leaves(each.placed):

@@ -1,4 +1,4 @@
-"""Let this process be forked while other threads of it work: nobody gives up in the new process what they hold."""
+"""Keep locks usable in forked processes, where the threads that held them do not exist."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class _Held(Protocol):
-    """What one thread at a time holds."""
+    """A lock, which one thread at a time holds."""
 
     def acquire(self) -> object:
-        """Wait until no other thread holds it, and hold it."""
+        """Wait until no other thread holds the lock, and take it."""
 
     def release(self) -> None:
-        """Let others hold it."""
+        """Let other threads take the lock."""
 
 
 def after_fork(renew: Callable[[], object]) -> None:

@@ -191,7 +191,7 @@ def _raise(m: int, place: int, cut: Any) -> None:
 
 @rule
 def _lower(m: int, cut: Any) -> None:
-    """Put match m in the place of the first one of the heap; it goes down past those that come after it."""
+    """Replace the root of the heap by match m, and sift m down below matches that come after it."""
     place, below, size = 0, 1, cut.heap.size
     while below < size:
         if below + 1 < size and _compare_held(cut.heap[below + 1], cut.heap[below], cut) > 0:

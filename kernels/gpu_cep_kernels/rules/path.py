@@ -65,7 +65,8 @@ def unbind(depth: int, pattern: PatternTable, path: SearchingPath) -> None:
 
 @rule
 def _block_others(v: int, bound: int, unsatisfied: int, pattern: PatternTable, path: SearchingPath) -> None:
-    """Update ``path.blockers``: v blocks those before it while bound, and those behind it below its minimum.
+    """Update ``path.blockers``: v blocks those before it while it is bound, and those behind it
+    while it has fewer events than its minimum.
 
     `bound` is 1 if v has just become bound, −1 if it is no longer bound, else 0.
     `unsatisfied` says the same of being below its minimum.

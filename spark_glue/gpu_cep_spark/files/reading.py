@@ -170,7 +170,7 @@ def _read(what: Reading, parts: Sequence[FilePart], profile: Profile) -> pa.Tabl
 
 
 def name_of(parts: Sequence[FilePart]) -> str:
-    """Return what errors call some row groups."""
+    """Return the name by which errors call the files of some row groups."""
     return shorten_name(parts[0].path) + (f" or {len(parts) - 1:,} others" if len(parts) > 1 else "")
 
 

@@ -1,4 +1,4 @@
-"""Compare rows that several tasks each read of files with rows that Spark brings to its tasks, by the time that cores take for them."""
+"""Compare tasks that each read all rows of files with Spark's scan and shuffle, by time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SCANNED, SHUFFLED = 2, 16
 
 
 def readings_of_shuffle(share: float) -> float:
-    """Return how often one core reads all rows of files in the time that it takes for them by Spark, which shuffles a `share` of them."""
+    """Return the time of Spark's scan and of the shuffle of a `share` of rows, in readings of all rows."""
     return SCANNED + SHUFFLED * share
 
 

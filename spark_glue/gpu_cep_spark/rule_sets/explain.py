@@ -23,7 +23,10 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class SharedShuffle:
-    """Patterns that share one shuffle and one Python stage, and what is said of it."""
+    """Patterns that share one shuffle and one Python stage.
+
+    `told` describes the shuffle in words.
+    """
 
     patterns: tuple[str, ...]
     told: tuple[str, ...]

@@ -28,7 +28,7 @@ _SHARE_OF_CORE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class RuleShuffle:
-    """Rules that share one shuffle: of the columns that some of them reads.
+    """Rules that share one shuffle, which moves every column that at least one of them reads.
 
     Rows with equal values of `keys` come together. Without keys, those of one slice of time do if there is a `slicing`, else all.
     """
