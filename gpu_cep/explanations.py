@@ -108,7 +108,7 @@ def _explain_row_slices(
 
 
 def explanation_of(
-    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None = None
+    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
     """Return the explanation of `plan`, which answers `query` over the events of `table`.
 

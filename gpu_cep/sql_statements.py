@@ -134,7 +134,7 @@ def written(statement: Statement, part: Part, names: Sequence[str], plain: Calla
     return "".join([*pieces, plain(statement.text[begin:end])])
 
 
-def with_queries(statement: Statement, queries: Sequence[str], names: Sequence[str], plain: Callable[[str], str] = str) -> str:
+def with_queries(statement: Statement, queries: Sequence[str], names: Sequence[str], plain: Callable[[str], str]) -> str:
     """Return the whole statement, :func:`written`, with further queries (``t AS (…)``) listed before those of its own WITH."""
     begin = statement.listed
     rest = written(statement, (begin, len(statement.text)), names, plain)

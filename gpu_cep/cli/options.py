@@ -85,8 +85,8 @@ def _choice(group: str, choices: Sequence[str], help: str) -> Any:
     return Annotated[_literal[tuple(choices)] | None, typer.Option(help=help, rich_help_panel=group)]
 
 
-def _flag(group: str, name: str, help: str) -> Any:
-    return Annotated[bool | None, typer.Option(name, help=help, rich_help_panel=group)]
+def _flag(name: str, help: str) -> Any:
+    return Annotated[bool | None, typer.Option(name, help=help, rich_help_panel=ABOUT_OUTPUT)]
 
 
 # What a query means, and where and how it is run.
@@ -116,8 +116,8 @@ BOUNDS: dict[str, Any] = {
 }
 OUTPUT: dict[str, Any] = {
     "output": _choice(ABOUT_OUTPUT, OUTPUTS, "What the result holds (default: matches)."),
-    "timeouts": _flag(ABOUT_OUTPUT, "--timeouts", "Also give the starts without a match: what was bound, and what was missing."),
-    "detected_at": _flag(ABOUT_OUTPUT, "--detected-at", "Also give the time from which on each match is certain."),
+    "timeouts": _flag("--timeouts", "Also give the starts without a match: what was bound, and what was missing."),
+    "detected_at": _flag("--detected-at", "Also give the time from which on each match is certain."),
     "complete_until": _text(ABOUT_EVENTS, "TIME", "Until when all events are there: only what is certain then is found."),
     "memory": _text(ABOUT_RUN, "SIZE", "How much memory events of Parquet may take: bytes, or 2GiB, … (default: a share of what is free)."),
 }

@@ -126,7 +126,7 @@ def answer(
         return match_events(run, choices or Choices(plan.contenders))
 
 
-def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) -> Rows | None:
+def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows | None:
     """Return the rows of `table` that runs without a match bind; raises as :func:`answer`.
 
     `plan` asks for them (:func:`gpu_cep.plan.timeouts.of_open_runs`).
@@ -138,7 +138,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None = None) 
         return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), UNREAD))
 
 
-def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None = None) -> Rows:
+def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None) -> Rows:
     """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
     columns = event_columns(plan, table)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:

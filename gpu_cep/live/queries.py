@@ -140,7 +140,7 @@ class LiveQuery:
         return answer_schema(self.plan, self.schema) if self.rows is None else row_pattern_schema(self.rows.bound, self.schema)
 
 
-def row_query(plan: RowPlan, rows: pa.Schema, settings: Settings, asked: str, text: str | None = None) -> LiveQuery:
+def row_query(plan: RowPlan, rows: pa.Schema, settings: Settings, asked: str, text: str | None) -> LiveQuery:
     """Return the query of a row pattern over `rows`, if a stream, or what else is `asked` for, can answer it.
 
     Raises

@@ -66,7 +66,7 @@ def plan(query: BoundPattern, settings: Settings) -> EventPlan:
     return check_detection(_apply(RULES, draft_plan(query, settings)))
 
 
-def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None = None) -> IntervalPlan:
+def plan_intervals(query: BoundIntervals, settings: Settings, text: str | None) -> IntervalPlan:
     """Return the plan of a query over situations; `text` is the query's text, for errors to quote.
 
     Raises

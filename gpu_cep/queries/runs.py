@@ -58,7 +58,7 @@ def check_engine(settings: Settings) -> None:
 
 
 def run_plan(
-    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None, profile: Profile | None
 ) -> pa.Table:  # fmt: skip
     """Return the result of running `plan`, which :func:`make_plan` made of `pattern`, over the events."""
     from gpu_cep.engine.answers import has_matches
@@ -74,7 +74,7 @@ def run_plan(
 
 
 def read_run(
-    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None = None, profile: Profile | None = None
+    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None, profile: Profile | None
 ) -> pa.RecordBatchReader:  # fmt: skip
     """Return a reader of the result of :func:`run_plan`, which is found when it is read."""
     from gpu_cep.engine.answers import answer_schema
@@ -207,8 +207,8 @@ def _plan_source(source: Source, pattern: Pattern, options: Options, settings: S
 
 
 def run_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None = None,
-    profile: Profile | None = None,
+    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None,
+    profile: Profile | None,
 ) -> pa.Table:  # fmt: skip
     """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`; `profile` receives counts.
 

@@ -18,7 +18,7 @@ from gpu_cep_spark.narrowing.pushdown import quote
 _QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "INSERT"})
 
 
-def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, DataFrame], time_unit: TimeUnit | None = None) -> DataFrame:
+def answer_on_spark(statement: str, session: SparkSession, tables: Mapping[str, DataFrame], time_unit: TimeUnit | None) -> DataFrame:
     """Return the DataFrame of a statement; `tables` are DataFrames by their names in it.
 
     `time_unit`: what a bare number counts in each clause.

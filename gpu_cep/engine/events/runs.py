@@ -114,7 +114,7 @@ class Runs:
         return Matches(self.first, self.counts, self.events)
 
 
-def concatenate_runs(parts: Sequence[Runs], variables: int, threads: int = 1) -> Runs:
+def concatenate_runs(parts: Sequence[Runs], variables: int, threads: int) -> Runs:
     """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]

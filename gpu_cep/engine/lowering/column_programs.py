@@ -97,7 +97,7 @@ def _combine(
 
 
 def mask_by_column_program(
-    program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Place = HOST
+    program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Place
 ) -> bool:  # fmt: skip
     """Keep the bits `others` alone in those `labels` at which a program of :func:`is_column_program` does not hold.
 

@@ -14,7 +14,7 @@ from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 
-def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None = None) -> dict[str, int]:
+def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None) -> dict[str, int]:
     """Return, by name, how many events satisfy the properties of each variable of `plan`."""
     labelled = label_events(plan, columns, threads or available_threads())
     names = [variable.name for variable in plan.query.variables]

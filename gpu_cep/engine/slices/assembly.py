@@ -24,7 +24,7 @@ _MOST_MATCHES = 2.0**62
 MATCH_ID = "match_id"
 
 
-def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None = None) -> Iterator[pa.Table]:
+def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None) -> Iterator[pa.Table]:
     """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
 
     The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end. The `profile`
