@@ -49,7 +49,7 @@ class WeakIdentity(Generic[Value]):
 
 
 def while_alive(make: Callable[[Value], Made]) -> Callable[[Value], Made]:
-    """Return `make`, which remembers what it made of an object until that is gone.
+    """Return `make` with a memory: what it made of an object is kept until the object is gone.
 
     What is made must not hold the object itself, which would never go then.
     """

@@ -1,0 +1,1 @@
+"""Run plans over tables of events: read, label, order and match them, and write the result."""

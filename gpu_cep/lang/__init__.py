@@ -1,0 +1,1 @@
+"""Read the text of queries into syntax trees, and write trees as text."""

@@ -1,0 +1,1 @@
+"""Plan bound queries: choose what prunes and what matches, and compile conditions to programs."""

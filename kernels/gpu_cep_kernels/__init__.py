@@ -1,0 +1,1 @@
+"""Run compiled loops over arrays, on the CPU and on CUDA cards."""

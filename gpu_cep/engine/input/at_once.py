@@ -1,4 +1,4 @@
-"""Do the same for several items at a time, where most of it is waiting for files."""
+"""Call a function that waits for files for several items at a time, in threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_FOOTERS = 16
 
 
 def each_at_once(does: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return ``does(item)`` for each item; most of that is waiting for files."""
+    """Return ``does(item)`` for each item, in their order."""
     if len(items) < 2:
         return list(map(does, items))
     with ThreadPoolExecutor(min(_MOST_FOOTERS, len(items))) as pool:

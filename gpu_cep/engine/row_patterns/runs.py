@@ -1,4 +1,4 @@
-"""Find variables whose successive rows one loop can bind: little changes that conditions read."""
+"""Find the variables whose rows form runs: their conditions read little that changes from row to row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
 
 def run_table(table: MatchConditionTable, places: Sequence[RowPlace]) -> RunTable:
-    """Return what a loop over rows of each variable reads; conditions read rows at `places`."""
+    """Return what the condition of each variable reads in a run of its rows; `places` are those it reads."""
     found = [_run(v, table, places) or (NO_RUN, Side.FIXED, Side.FIXED) for v in range(len(table.condition_first) - 1)]
     total, left, right = np.array(found, np.int64).reshape(-1, 3).T.copy()
     return RunTable(total, left, right)
@@ -23,7 +23,7 @@ def run_table(table: MatchConditionTable, places: Sequence[RowPlace]) -> RunTabl
 def _run(v: int, table: MatchConditionTable, places: Sequence[RowPlace]) -> tuple[int, int, int] | None:
     """Return the total that rows of a variable change, and the sides of its condition.
 
-    None if no loop can bind them.
+    None if the rows form no runs.
     """
     changed = np.flatnonzero(table.argument[:, v] >= 0).tolist()
     if table.classifier >= 0 or table.in_set[:, v].any() or len(changed) > 1 or (table.step[changed] == COUNT_DISTINCT).any():

@@ -201,7 +201,7 @@ def import_for_cpu() -> None:
 
 
 def import_for_card(capability: Capability) -> None:
-    """Import numba-cuda, and let it register what it knows."""
+    """Import numba-cuda, and let it register what it knows of types and functions."""
     from numba.cuda.descriptor import cuda_target
 
     _stand_in(capability)
@@ -210,7 +210,7 @@ def import_for_card(capability: Capability) -> None:
 
 
 def _fork(capability: Capability, processes: int) -> tuple[list[int], list[Form]]:
-    """Fork the others of so many processes; return them, and the forms in the order in which this process compiles them.
+    """Fork all but one of `processes`; return them, and the forms in this process's order.
 
     Some begin with what the CPU runs, before numba-cuda is imported: a query waits longest for that.
     """

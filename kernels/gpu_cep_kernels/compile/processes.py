@@ -1,4 +1,4 @@
-"""Start processes that compile beside this one; they end with it."""
+"""Start child processes that compile; they end with their parent."""
 
 from __future__ import annotations
 
@@ -17,19 +17,25 @@ from gpu_cep_kernels.compile import notices
 from gpu_cep_kernels.compile.forks import after_fork
 from gpu_cep_kernels.compile.kernel_cache import FOLDER, given_folder
 
-# Bytes of the line that a process is told.
+# The most bytes of the line that a child is told.
 _MOST_TOLD = 100
-# What this process has started, until it is seen to have ended: its input, which it reads until that ends, is open as long as it is kept.
+# Child processes that were not seen to end. Each reads its input until that ends, and the input is open while the process is kept.
 _started: set[subprocess.Popen[bytes]] = set()
 
 
 def can_start() -> bool:
-    """Return whether `sys.executable` is Python; it is the application where one is frozen, or embeds Python."""
+    """Return whether child processes can be started: whether `sys.executable` is Python.
+
+    It is the application where one is frozen, or embeds Python.
+    """
     return bool(sys.executable) and Path(sys.executable).name.lower().startswith("python") and not getattr(sys, "frozen", False)
 
 
 def start_beside(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes] | None:
-    """Start a process that runs a module of this package, and ends with this one; return None if that fails, and a notice says why."""
+    """Return a child process that runs a module of this package; None if none can be started.
+
+    A notice says why.
+    """
     try:
         process = start_process(module, arguments)
     except Exception as fault:
@@ -41,7 +47,7 @@ def start_beside(module: str, arguments: Sequence[Any]) -> subprocess.Popen[byte
 
 
 def tell(process: subprocess.Popen[bytes], line: str) -> None:
-    """Give a process that was started a line of input, or end it if that is empty."""
+    """Give a child process a line of input, or end it if the line is empty."""
     if not line:
         process.kill()
     elif process.stdin is not None:
@@ -51,13 +57,16 @@ def tell(process: subprocess.Popen[bytes], line: str) -> None:
 
 
 def read_told() -> str:
-    """Return the line that the process which started this one tells it; it is empty if that one has ended."""
+    """Return the line that the parent tells this process; it is empty if the parent has ended."""
     # what comes behind it is waited for by :func:`end_with_parent`
     return os.read(0, _MOST_TOLD).decode()
 
 
 def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[bytes]:
-    """Return a process that runs a module of this package; it reads its input until that ends, as it does with this process."""
+    """Return a child process that runs a module of this package.
+
+    It reads its input, which ends with this process.
+    """
     # by name: this module is __main__ there
     command = [sys.executable, "-P", "-m", module, *map(str, arguments)]
     # Python itself ignores what is no text there
@@ -70,7 +79,7 @@ def start_process(module: str, arguments: Sequence[Any]) -> subprocess.Popen[byt
 
 
 def forget_ended() -> None:
-    """Let the system forget those processes that this one has started and that have ended."""
+    """Let the system forget the child processes that have ended."""
     for process in tuple(_started):
         if process.poll() is not None:
             _forget(process)
@@ -78,7 +87,10 @@ def forget_ended() -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """End the processes that this one has started; what they are about to keep on disk, they keep whole or not at all."""
+    """End the child processes.
+
+    What they are about to keep on disk, they keep whole or not at all.
+    """
     for process in tuple(_started):
         process.kill()
         process.wait()
@@ -86,7 +98,7 @@ def _end_all() -> None:
 
 
 def _leave_to_parent() -> None:
-    """Forget the processes, which end with the one that started them, and not with this one that was forked from it."""
+    """Forget the children of the process from which this one was forked: they end with that one."""
     for process in tuple(_started):
         process.returncode = 0
         _forget(process)
@@ -102,7 +114,7 @@ def _forget(process: subprocess.Popen[bytes]) -> None:
 
 
 def end_with_parent() -> None:
-    """Let this process end as soon as the one that started it has ended: its input ends then."""
+    """End this process as soon as its parent has ended, with which its input ends."""
     threading.Thread(target=_end_with_input, daemon=True).start()
 
 
@@ -114,7 +126,7 @@ def _end_with_input() -> None:
 
 
 def fork_others(others: int) -> list[int]:
-    """Fork so many processes; return them, or nothing in one of them."""
+    """Fork `others` processes; return them in the parent, and nothing in each of them."""
     forked: list[int] = []
     # a collector that looks through what processes share would copy each page of it
     gc.freeze()

@@ -25,7 +25,7 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 
 
 class Turn:
-    """Hold this process's turn to compile one kernel; others that need the same form wait for it.
+    """Hold this process's turn to compile one kernel; other processes that need it wait.
 
     A process has one turn at a time for each of numba and numba-cuda, which compile for one thread at a time, and one to
     start processes that compile ahead.
@@ -67,7 +67,7 @@ class Turn:
         return True
 
     def _leave_to_parent(self) -> None:
-        """Have no turn in this process, which was forked from the one that may have it."""
+        """Drop the turn in a forked process: it stays its parent's."""
         if self._file is not None:
             self._file.close()
             self._file = None
