@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.engine.input.readable import check_zones, readable_texts
+from gpu_cep.engine.input.readable import check_zones, is_text_or_view, readable_texts
 from gpu_cep.errors import UnsupportedError
 
 _ROWS_AT_ONCE = 10_000
@@ -85,7 +85,7 @@ def texts(values: pa.Array) -> pa.Array:
     stored = coarsen(_storage(values))
     if pa.types.is_duration(stored.type):
         return _lengths(stored)
-    if any(fits(stored.type) for fits in _TEXTS):
+    if is_text_or_view(stored.type):
         return _escape(stored.cast(_TEXT))
     return pc.utf8_trim(_json(stored), '"')
 
@@ -296,5 +296,3 @@ _FORMS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array
     (pa.types.is_list_view, _list),
     (pa.types.is_large_list_view, _list),
 )
-
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)

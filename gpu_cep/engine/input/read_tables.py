@@ -34,7 +34,7 @@ from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import read_files
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.sources import source_of
-from gpu_cep.errors import EventError, PatternError
+from gpu_cep.errors import CepError, EventError, PatternError
 
 
 def schema_of(schema: pa.Schema) -> Schema:
@@ -132,18 +132,28 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
         return read_frame(events)
     if are_arrays(events):
         return read_arrays(events)
+    if _gives_table(events):
+        with reading(type(events).__name__), _naming_a_column():
+            return widen_codes(decode_table(pa.table(events)))
+    raise _unreadable(events)
+
+
+def _gives_table(events: Any) -> bool:
+    """Return whether Arrow's C stream interface of `events` gives the table that is meant, in this process."""
+    return hasattr(events, "__arrow_c_stream__") and type(events).__name__ not in _TABLES_OF and not hasattr(events, "toArrow")
+
+
+def _unreadable(events: Any) -> CepError:
+    """Return the error that says what to give in place of `events`."""
     if hasattr(events, "toArrow"):
-        raise PatternError(
+        return PatternError(
             "events: a Spark DataFrame would be collected to this process; gpu_match(df, pattern) matches where its rows are, "
             "and df.toArrow() collects them for match, plot and report"
         )
-    if hasattr(events, "__arrow_c_stream__") and type(events).__name__ not in _TABLES_OF:
-        with reading(type(events).__name__), _naming_a_column():
-            return widen_codes(decode_table(pa.table(events)))
     instead = _table_of(events)
     if instead is not None:
-        raise EventError(f"events: cannot read {type(events).__name__}; {instead}")
-    raise EventError(
+        return EventError(f"events: cannot read {type(events).__name__}; {instead}")
+    return EventError(
         f"events: cannot read {type(events).__name__}; expected a table with the Arrow C stream interface "
         "(pyarrow, pandas, polars, duckdb …), a data set or lazy frame, a path to .parquet, .csv, .jsonl or .arrow files, "
         "or, on a device, a cudf DataFrame or arrays by name"
@@ -151,7 +161,7 @@ def read_events(events: Any) -> pa.Table | ResidentTable:
 
 
 def _table_of(events: Any) -> str | None:
-    """Return what makes a table of things that are none; None if nothing is known of them."""
+    """Return how to make a table of objects that are none; None if that is not known."""
     parts = events[:1] if isinstance(events, (list, tuple)) else ()
     known = [instead for part in parts for kinds, instead in _TABLES_OF_PARTS if isinstance(part, kinds)]
     return known[0] if known else _TABLES_OF.get(type(events).__name__)

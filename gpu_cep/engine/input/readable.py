@@ -9,7 +9,10 @@ import pyarrow as pa
 
 from gpu_cep.errors import EventError
 
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+def is_text_or_view(kind: pa.DataType) -> bool:
+    """Return whether a type is text, whatever its layout, but for dictionaries."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def readable_texts(values: pa.Array) -> pa.Array:
@@ -26,7 +29,7 @@ def readable_value(value: pa.Scalar) -> object:
     """Return a value as Python holds it, or as text if Python cannot hold it."""
     if isinstance(value, pa.DictionaryScalar):
         return readable_value(value.value)
-    if any(fits(value.type) for fits in _TEXTS):
+    if is_text_or_view(value.type):
         return readable_texts(pa.array([value], value.type))[0].as_py()
     try:
         return value.as_py()
