@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from gpu_cep import api
@@ -21,8 +22,6 @@ from gpu_cep.keywords import (
 from gpu_cep.signatures import checks_keywords, takes_keywords
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
@@ -48,8 +47,11 @@ class Events:
     Each method is the public function of its name, which says what it takes, returns and raises.
     """
 
-    data: Any = field(repr=False)
+    data: Any
     roles: RoleOptions
+
+    def __repr__(self) -> str:
+        return f"Events({roles_of(self.data, self.roles)})"
 
     @overload
     def match(
@@ -97,6 +99,12 @@ class Events:
         from gpu_cep.display.reporting import report
 
         return report(self.data, pattern, rows=rows, timelines=timelines, margin=margin, **self.roles, **keywords)
+
+
+def roles_of(data: Any, roles: RoleOptions) -> str:
+    """Return what events are and what was said of their columns, which is how they are shown: a path, or a type of table."""
+    shown = str(data) if isinstance(data, str | PathLike) else type(data).__name__
+    return ", ".join([shown, *(f"{name}={value!r}" for name, value in roles.items() if value is not None)])
 
 
 # mypy takes the first one for a value of type Any, as of an untyped package, since the arguments are type variables.

@@ -267,6 +267,9 @@ class Stream:
         """Return the number of events that are kept."""
         return int(self._state.events.num_rows)
 
+    def __repr__(self) -> str:
+        return f"Stream({progress_of(self.clock, self.kept_events)})"
+
     def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:
         """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
         if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
@@ -287,6 +290,11 @@ class Stream:
     def _fit(self, events: pa.Table) -> pa.Table:
         """Return the columns that are needed, in the types of the schema: those that the query reads, or all if late events are rows."""
         return fit_events(events, self._asked.schema, self._asked.schema if self._live.returns_late else self._live.schema)
+
+
+def progress_of(clock: Clock, kept: int) -> str:
+    """Return how far a stream has come, which is how it is shown."""
+    return f"watermark={clock.watermark}, events={clock.pushed}, late={clock.late}, matches={clock.reported}, kept_events={kept}"
 
 
 def arrow_schema(schema: Any) -> pa.Schema:

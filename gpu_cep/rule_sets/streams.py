@@ -54,7 +54,7 @@ from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, named, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, one_table, same_columns
 from gpu_cep.signatures import takes_keywords
-from gpu_cep.streams import arrow_schema, fit_events
+from gpu_cep.streams import arrow_schema, fit_events, progress_of
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
@@ -264,6 +264,9 @@ class RuleStream:
     def kept_events(self) -> int:
         """Return the number of events that are kept; one that several patterns keep counts for each of them."""
         return sum(int(state.events.num_rows) for state in self._states.values())
+
+    def __repr__(self) -> str:
+        return f"RuleStream({len(self._live)} patterns, {progress_of(self.clock, self.kept_events)})"
 
     def _run(self, states: dict[str, StreamState], clock: Clock, *, at_once: bool, late: pa.Table | None = None) -> Any:
         """Make states and clock the stream's, and return the matches that have become certain if the engine is to run."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep import api
-from gpu_cep.bound_events import Events
+from gpu_cep.bound_events import Events, roles_of
 from gpu_cep.choices import Scan
 from gpu_cep.engine.input.device.flat_columns import BY_CUDF
 from gpu_cep.errors import UnsupportedError
@@ -40,8 +40,11 @@ MOST_DRAWN = 1_000_000
 class SparkEvents:
     """Events of a Spark DataFrame, and what their columns are; :func:`gpu_cep.events` makes them."""
 
-    data: DataFrame = field(repr=False)
+    data: DataFrame
     roles: RoleOptions
+
+    def __repr__(self) -> str:
+        return f"SparkEvents({roles_of(self.data, self.roles)})"
 
     @takes_keywords(api.match, SparkChoices)
     def match(

@@ -46,6 +46,8 @@ def test_count_is_the_number_of_matches() -> None:
 
 
 def test_roles_are_said_once() -> None:
+    assert repr(BOUND) == "Events(Table, timestamp='at', partition_by='user', type_column='step', nulls='error')"
+    assert repr(cep.events("a/b.parquet")) == "Events(a/b.parquet, timestamp='ts', type_column='type', nulls='error')"
     with pytest.raises(TypeError, match=r"match\(\) got an unexpected keyword argument 'timestamp'"):
         BOUND.match(QUERY, timestamp="at")
     with pytest.raises(TypeError, match=r"the columns are named once, in events\(data, partition_by=…\)"):

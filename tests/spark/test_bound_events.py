@@ -36,6 +36,7 @@ def test_methods_answer_as_in_the_process(bound: cep.SparkEvents) -> None:
     assert bound.count(f"{QUERY} RETURN a.n", strategy="strict_contiguity", tuning=cep.Tuning(prune=False)) == LOCAL.count(
         QUERY, strategy="strict_contiguity"
     )
+    assert repr(bound) == "SparkEvents(DataFrame, timestamp='ts', partition_by='key', type_column='type', nulls='error')"
     assert bound.count("PATTERN SEQ(A a, B b) WHERE a.n < 0 AND b.n < 0 AND a.n > b.n + 1000000") == 0
 
 

@@ -55,6 +55,9 @@ class Report:
             raise CepError(f"cannot tell the format of {path} from its suffix; expected .html")
         save_whole(path, lambda target: target.write(self.html.encode()))
 
+    def __repr__(self) -> str:
+        return f"Report({len(self.html):,} characters of HTML)"
+
     def _repr_html_(self) -> str:
         """Return the page in a frame, so that its styles and the notebook's do not mix."""
         return f'<iframe srcdoc="{escape(self.html)}" style="width:100%;height:48em;border:0"></iframe>'

@@ -151,6 +151,7 @@ def test_a_report_is_saved_and_shown_in_a_frame(tmp_path):
     assert (tmp_path / "run.html").read_text(encoding="utf-8") == made.html
     (frame,) = Page(made._repr_html_()).of("iframe")
     assert frame["srcdoc"] == made.html
+    assert repr(made) == f"Report({len(made.html):,} characters of HTML)"
     with pytest.raises(cep.CepError, match=r"expected \.html"):
         made.save(tmp_path / "run.htm")
 
