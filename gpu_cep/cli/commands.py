@@ -63,8 +63,9 @@ Target = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="Where 
 Margin = Annotated[float, typer.Option(metavar="SHARE", help="What is drawn on either side, as a share of the match.")]
 
 app = typer.Typer(
-    help="Complex event processing over columnar files.",
-    epilog="Exit codes: 0 done, 1 the query is at fault, 2 the command line is, 3 the events are, 4 anything else.",
+    help="Find patterns of events in files and pipes.\n\ngpu-cep match 'PATTERN SEQ(A a, B b) WITHIN 1 hour' events.parquet",
+    epilog="To begin with: gpu-cep gen hospital -o events.parquet writes events, and prints a query to try on them.\n\n"
+    "Exit codes: 0 done, 1 the query is at fault, 2 the command line is, 3 the events are, 4 anything else.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

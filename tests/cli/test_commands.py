@@ -211,7 +211,8 @@ def test_bench_measures_against_reading_and_copying(events, capsys):
 def test_help_names_commands_and_exit_codes(capsys):
     assert main(["--help"]) == 0
     told = capsys.readouterr().out
-    assert all(name in told for name in ("match", "progress", "explain", "validate", "plot", "report", "bench", "gen", "Exit codes"))
+    shown = ("match", "progress", "explain", "validate", "plot", "report", "bench", "gen", "gpu-cep gen hospital", "Exit codes")
+    assert all(name in told for name in shown)
 
 
 def test_how_far_starts_came_is_printed_or_written(tmp_path, capsys):
