@@ -77,6 +77,8 @@ _ELSEWHERE = {
     "within": "the window stands in the pattern: WITHIN 5 minutes",
     "window": "the window stands in the pattern: WITHIN 5 minutes",
     "where": "conditions stand in the pattern: WHERE a.x > b.x",
+    "result": "match() takes result=; a DataFrame of Spark is collected by .toPandas() or .toArrow()",
+    **dict.fromkeys(("after", "skip", "after_match_skip"), "after_match= says which matches are kept: all, skip_past_last, skip_to_next"),
     "limit": "limit_per_start= keeps some matches of each first event, and max_matches= makes too many an error",
 }
 

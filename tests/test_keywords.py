@@ -131,7 +131,9 @@ def keywords_of(function: Callable[..., Any]) -> dict[str, Parameter]:
 
 
 @pytest.mark.parametrize("function", [cep.match, cep.events, *FUNCTIONS], ids=lambda function: function.__name__)
-@pytest.mark.parametrize(("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("reslt", ""), ("zzz", "")])
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("timestmp", "; did you mean 'timestamp'?"), ("skip", "skip_past_last, skip_to_next"), ("reslt", ""), ("zzz", "")]
+)
 def test_other_keywords_are_refused(function: Callable[..., Any], wrong: str, hint: str) -> None:
     with pytest.raises(TypeError) as caught:
         function(None, None, **{wrong: 1})

@@ -41,6 +41,8 @@ def test_methods_answer_as_in_the_process(bound: cep.SparkEvents) -> None:
 
 
 def test_explaining_runs_no_job(bound: cep.SparkEvents) -> None:
+    with pytest.raises(PatternError, match=r"events\(df\)\.explain\(pattern\) says how"):
+        cep.explain(bound.data, QUERY)
     explained = str(bound.explain(QUERY, output="count")).splitlines()
     assert explained[:6] == str(LOCAL.explain(QUERY, output="count")).splitlines()[:6]
 

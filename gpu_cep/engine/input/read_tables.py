@@ -148,7 +148,7 @@ def _unreadable(events: Any) -> CepError:
     if hasattr(events, "toArrow"):
         return PatternError(
             "events: a Spark DataFrame would be collected to this process; gpu_match(df, pattern) matches where its rows are, "
-            "and df.toArrow() collects them for match, plot and report"
+            "events(df).explain(pattern) says how, and df.toArrow() collects them for match, plot and report"
         )
     instead = _table_of(events)
     if instead is not None:
