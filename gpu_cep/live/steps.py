@@ -86,8 +86,14 @@ def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> N
     if live.in_order:
         told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
         raise EventError(f"{told}; result='reader' reads batches in order of time: sort them, or give them as one table")
-    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {clock.watermark} ticks"
+    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {_written(live, clock.watermark)}"
     raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
+
+
+def _written(live: LiveQuery, tick: Tick | None) -> str:
+    """Return a time as its column writes it: a timestamp as such, any other as a number of ticks."""
+    kind = live.schema.field(live.plan.query.timestamp).type
+    return str(pa.scalar(tick).cast(kind).cast(pa.string())) if pa.types.is_timestamp(kind) else f"{tick} ticks"
 
 
 def times_of(live: LiveQuery, events: pa.Table) -> Times:

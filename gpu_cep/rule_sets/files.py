@@ -56,6 +56,8 @@ def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
     if found.suffix == _QUERY:
         return {found.stem: Rule(_text(found))}
     reader = _READERS.get(found.suffix.lower())
+    if reader is None and not found.exists():
+        raise PatternError(f"cannot read the rules {found}: there is no such file or folder")
     if reader is None:
         known = ", ".join((_QUERY, *_READERS))
         expected = f"expected a folder of {_QUERY} files, or one of {known}"

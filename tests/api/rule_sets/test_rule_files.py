@@ -80,8 +80,9 @@ def test_what_is_no_rule_set_is_refused(tmp_path, name, text, message):
 
 
 def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(cep.PatternError, match="there is no such file or folder"):
-        cep.load_rules(tmp_path / "rules.json")
+    for name in ("rules.json", "rules"):
+        with pytest.raises(cep.PatternError, match="there is no such file or folder"):
+            cep.load_rules(tmp_path / name)
     with pytest.raises(cep.PatternError, match=r"there is no \.cep file in this folder"):
         cep.load_rules(tmp_path)
 

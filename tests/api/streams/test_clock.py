@@ -60,7 +60,12 @@ def test_an_idle_stream_of_dates_counts_whole_days(monkeypatch):
 def test_times_are_given_as_values_of_the_column():
     schema = pa.schema({"ts": pa.timestamp("ms"), "type": pa.string()})
     live = cep.stream("PATTERN SEQ(A a, B b+) WITHIN 5 seconds", schema, lateness="1 second")
-    live.push(pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema))
+    first = pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema)
+    strict = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 seconds", schema, late="error")
+    strict.push(first)
+    with pytest.raises(cep.EventError, match=r"the watermark is at 1970-01-01 00:00:02\.000; give"):
+        strict.push(first)
+    live.push(first)
     assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
     with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
         live.advance()
