@@ -6,6 +6,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import gpu_cep
@@ -47,6 +48,15 @@ def test_the_api_page_has_every_public_name() -> None:
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     described = {*re.findall(r"^::: gpu_cep\.(\w+)$", text, re.MULTILINE), *re.findall(r"`cep\.(\w+)`", text)}
     assert set(gpu_cep.__all__) <= described
+
+
+def test_the_typical_questions_fit_events() -> None:
+    text = (ROOT / "docs" / "cookbook" / "index.md").read_text(encoding="utf-8")
+    kinds = {"ts": pa.timestamp("us"), "type": pa.string(), "device": pa.string(), "amount": pa.float64(), "level": pa.float64()}
+    queries = re.findall(r"`((?:PATTERN|DEFINE) [^`]+)`", text)
+    assert len(queries) > 20
+    for query in queries:
+        gpu_cep.explain(pa.schema(kinds).empty_table(), query)
 
 
 def test_the_kernel_that_is_shown_is_in_the_sources() -> None:
