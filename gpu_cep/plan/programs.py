@@ -30,6 +30,8 @@ _INT_OR_FLOAT = frozenset(
 )  # fmt: skip
 _FLOAT_ONLY = frozenset("div floor ceil round sqrt".split())
 _LOGIC = frozenset("and or not".split())
+# What is decided for each distinct text; what stands around it is computed for each event.
+_TEXT_PREDICATES = _LOGIC | frozenset("eq ne lt le gt ge is_null in like".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +317,8 @@ def string_predicate_column(expression: Bound) -> int | None:
 
 
 def _is_of_truths(expression: Bound) -> bool:
-    """Return whether an expression is an operation on texts and truth values, as all within it are, CASE apart."""
-    if not isinstance(expression, Operation) or expression.type.kind is not Kind.BOOLEAN or expression.name == "case":
+    """Return whether an expression is a predicate on texts and truth values, as all within it are."""
+    if not isinstance(expression, Operation) or expression.name not in _TEXT_PREDICATES:
         return False
     return all(_is_text_or_truth(argument) for argument in expression.arguments)
 

@@ -50,7 +50,7 @@ TESTS = (
     *("CASE WHEN {f} THEN {x} > 1 WHEN {s} < 'x' THEN TRUE END", "CASE WHEN {y} > 0 THEN {s} END IS NULL"),
     "CASE {s} WHEN 'x' THEN {s} WHEN 'y' THEN NULL ELSE 'X' END IN ('x', 'X')",
     *("nullif({s}, 'x') NOT IN ('y', 'X')", "nullif({s}, 'x') IN ('y', NULL)", "({s} = 'y' OR 2 < 1)"),
-    *("regexp_like({s}, '^x|[yY]')", "NOT regexp_like({s}, 'x.')"),
+    *("regexp_like({s}, '^x|[yY]')", "NOT regexp_like({s}, 'x.')", "coalesce({s} = 'x', TRUE)", "nullif({s} LIKE 'x%', {s} = 'x')"),
 )
 DIFFERENCES = ("abs({d} - {other_d}) <= 1 days", "{t} - {other_t} < 2 seconds", "{d} - {other_d} = 0 days", "{t} - {other_t} >= 0 seconds")
 

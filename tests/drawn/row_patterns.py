@@ -15,6 +15,7 @@ QUANTIFIERS = ("+", "?", "*", "{2}", "{1,2}", "{2,}", "{0,2}", "+?", "??", "*?",
 ALONE = (
     "c = 'a'", "c IN ('b', 'c')", "c <> 'a'", "x > 1", "x <= 2", "x IS NULL", "y > 0.5", "x + y > 2", "c = d", "m > 1.5",
     "lower(c) = 'b'", "x % 2 = 0", "TRUE", "f", "coalesce(x, 9) > 2", "c = 'a' OR 1 > 2", "PREV(coalesce(x, 9), 0) > 2",
+    "coalesce(c = 'a', f)",
 )  # fmt: skip
 BESIDE = (
     "x > PREV(x)", "x < PREV(x)", "x <> NEXT(x)", "c = PREV(c)", "c < PREV(d)", "PREV(c) = 'a'", "NEXT(c, 2) IS NULL", "PREV(y) < y",
