@@ -49,8 +49,9 @@ def automaton_table(plan: RowPlan) -> RowAutomatonTable:
 
 
 def _choices(lists: Sequence[tuple[int, ...]], states: int) -> npt.NDArray[np.int32]:
-    """Return the preferred move of each list for each word of one byte; none for automata with more states."""
-    if states > _NARROW:
+    """Return the preferred move of each list for each word of one byte; none for automata with more states, or without any."""
+    # without states only ACCEPT is listed, and with a window rows have no words
+    if not 0 < states <= _NARROW:
         return np.empty((0, 0), np.int32)
     words = np.arange(1 << _NARROW)
     table = np.full((len(lists), len(words)), NOWHERE, np.int32)

@@ -12,6 +12,7 @@ import gpu_cep as cep
 from gpu_cep.engine.events import stream_keys
 from gpu_cep.engine.row_patterns import answers, dead_ends, labels, matching, pieces, reach, search_parts, searching
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
+from gpu_cep_kernels.compile.jit import plain
 from gpu_cep_kernels.row_patterns.matches import find_row_matches
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, Drawn, clauses
 from tests.engine.row_patterns.test_answers import answer, check
@@ -157,6 +158,11 @@ def test_rows_met_for_the_first_time_are_not_looked_up(monkeypatch):
     assert memo.farthest[0] < 0
     ask("ORDER BY n MEASURES count(*) AS k PATTERN (A+ B+ C) DEFINE C AS x < LAST(A.x) - 99", table)
     assert asked[1].farthest[0] > 0
+
+
+def test_a_pattern_that_maps_no_row_reads_no_states(monkeypatch):
+    monkeypatch.setattr(matching, "find_row_matches", plain(find_row_matches))
+    check(Drawn("ORDER BY n MEASURES count(*) AS k PATTERN (X*?) WITHIN 2 EVENTS", letters("ab")))
 
 
 @given(clauses(ALONE + BESIDE + READING))
