@@ -16,7 +16,7 @@ from pyspark.util import PythonEvalType
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer_schema
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings, memory_bytes
@@ -29,7 +29,7 @@ from gpu_cep_spark.matching import check_settings
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.narrowing.pushdown import quote
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.rule_sets.matching import events_of_rules, plan_over, plan_spark_rules, result_of_rules
+from gpu_cep_spark.rule_sets.matching import events_of_rules, plan_over, plan_spark_rules, refuse_output, result_of_rules
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.tasks.handshake import Stage, make_stage
@@ -185,8 +185,7 @@ def _call_all(
 
     Rows are distributed by the keys that all patterns have: events of one stream of any of them are then together.
     """
-    if given.get("output") == "compressed":
-        raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
+    refuse_output(given.get("output"), "in SQL")
     schema = arrow_schema(rows, registration.zone)
     queries, failed = plan_spark_rules(rules, given, schema)
     if failed:
@@ -206,9 +205,8 @@ def _keys_of_call(plan: AnyPlan) -> tuple[int, ...]:
 
 
 def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> AnalyzeResult:
+    refuse_output(settings.output, "in SQL")
     check_settings(settings)
-    if settings.output == "compressed":
-        raise UnsupportedError("output='compressed' is not supported in SQL; supported: matches, events, count")
     schema = arrow_schema(rows, registration.zone)
     if is_row_pattern(text):
         asked = NarrowRows.of(text, schema, options, settings)

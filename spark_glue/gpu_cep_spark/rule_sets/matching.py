@@ -114,8 +114,7 @@ def gpu_match_all(
         raise UnsupportedError("gpu_match_all() does not take a streaming DataFrame yet; give it to gpu_match(), for each pattern")
     rules = as_rules(patterns)
     check_error_choices(on_error, failures)
-    if keywords.get("output") == "compressed":
-        raise UnsupportedError("output='compressed' is not supported for many patterns under Spark; supported: matches, events, count")
+    refuse_output(keywords.get("output"), "for many patterns under Spark")
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
     if failed and (on_error == "raise" or len(failed) == len(rules)):
@@ -139,6 +138,12 @@ def gpu_match_all(
     frames = [job.match(shuffle) for shuffle in shared]
     frames += [frame.select(F.lit(name).alias(PATTERN), *map(column, frame.columns)) for name, frame in alone.items()]
     return reduce(DataFrame.unionAll, frames)
+
+
+def refuse_output(output: object, where: str) -> None:
+    """Raise UnsupportedError for an output that only a call from Python with one pattern, or a table, has."""
+    if output in ("compressed", "indices"):
+        raise UnsupportedError(f"output={output!r} is not supported {where}; supported: matches, events, count")
 
 
 def plan_spark_rules(

@@ -57,7 +57,7 @@ def match_rules_of_partition(given: RuleWork, batches: Iterable[pa.RecordBatch])
                 yield from (as_promised(rows, work.result) for rows in in_batches(found))
     except CepError as fault:
         # without the frames of the engine, which tell a user nothing
-        raise fault from None
+        raise fault.with_traceback(None) from None
 
 
 def _match_rules(given: RuleWork, events: pa.Table, cores: int, concurrent: int, spent: dict[str, Spent]) -> pa.Table:
