@@ -24,7 +24,7 @@ from gpu_cep_spark.narrowing.pushdown import column, read_columns
 from gpu_cep_spark.narrowing.ties import has_order
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.reports.run_report import RunReport
-from gpu_cep_spark.schemas import spark_schema
+from gpu_cep_spark.schemas import refuse_unsent, spark_schema
 from gpu_cep_spark.slices.choice import AUTO
 from gpu_cep_spark.slices.cut import in_slices, number_of
 from gpu_cep_spark.slices.row_slices import assemble_rows, choose_row_slicing
@@ -54,6 +54,7 @@ class NarrowRows:
             raise PatternError("the rows have no column")
         narrow = pa.schema([rows.field(name) for name in columns_of_rows(pattern, rows, options)])
         plan = make_row_plan(pattern, narrow, options)
+        refuse_unsent(narrow)
         check_rows(plan, narrow)
         return cls(pattern, narrow, plan.bound, options, settings)
 

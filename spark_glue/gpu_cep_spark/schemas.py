@@ -8,11 +8,24 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
-from pyspark.sql.types import ArrayType, CharType, DataType, MapType, StructField, StructType, TimestampType, VarcharType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    CharType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampType,
+    VarcharType,
+    YearMonthIntervalType,
+)
 
-from gpu_cep.errors import PatternError
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 
 LENGTH = "gpu_cep.length"
+# Stands for intervals of months, which Spark does not send to Python, so that other columns can be read beside them.
+_NOT_SENT = pa.month_day_nano_interval()
 
 
 def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
@@ -24,6 +37,19 @@ def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
         The metadata of a column give a length that it cannot have.
     """
     return pa.schema([_fix_length(field, arrow) for field, arrow in zip(schema.fields, _fields(schema, zone), strict=True)])
+
+
+def refuse_unsent(schema: pa.Schema) -> None:
+    """Raise UnsupportedError if Spark does not send a column to Python; the message names all such columns."""
+    names = [field.name for field in schema if _is_unsent(field.type)]
+    if names:
+        hint = "leave them out by RETURN, by columns=, or by drop() of the DataFrame"
+        told = "holds an interval of months, which Spark does not send to Python"
+        raise UnsupportedError([Diagnostic(f"column {name!r} {told}", hint=hint) for name in names])
+
+
+def _is_unsent(kind: pa.DataType) -> bool:
+    return bool(kind == _NOT_SENT or any(_is_unsent(kind.field(place).type) for place in range(kind.num_fields)))
 
 
 def batch_schema(schema: StructType, zone: str) -> pa.Schema:
@@ -65,5 +91,7 @@ def _arrow_type(data_type: DataType, zone: str) -> pa.DataType:
             return pa.map_(pa.field("key", _arrow_type(data_type.keyType, zone), nullable=False), values)
         case CharType() | VarcharType():
             return pa.string()
+        case YearMonthIntervalType() | CalendarIntervalType():
+            return _NOT_SENT
         case _:
             return to_arrow_type(data_type)

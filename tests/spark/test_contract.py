@@ -81,6 +81,19 @@ def test_faults_are_raised_on_the_driver(
         cep.gpu_match(source, query, **options)
 
 
+PAIRS = "PATTERN SEQ(A a, B b) WITHIN 1"
+ALL_ROWS = "MATCH_RECOGNIZE (ORDER BY ts ALL ROWS PER MATCH PATTERN (A B) DEFINE A AS type = 'A')"
+
+
+def test_intervals_of_months_may_stand_beside_what_is_read(spark: SparkSession) -> None:
+    odd = "INTERVAL '1' MONTH AS months, array(named_struct('of', make_interval(1))) AS nested"
+    frame = spark.sql(f"SELECT id AS ts, if(id % 2 = 0, 'A', 'B') AS type, {odd} FROM range(6)")
+    for query in (PAIRS, ALL_ROWS):
+        with pytest.raises(UnsupportedError, match=r"(?s)column 'months' holds an interval of months, .*by columns=.*'nested'"):
+            cep.gpu_match(frame, query)
+    assert cep.gpu_match(frame, PAIRS, columns=["ts", "type"]).count() == 3
+
+
 @pytest.mark.parametrize("table", [streams(1, seed=0), streams(1, seed=0).to_pandas(), None])
 def test_other_tables_are_refused(table: object) -> None:
     with pytest.raises(EventError, match=r"cannot read .*(Table|DataFrame|NoneType); expected a Spark DataFrame; .* gpu_cep.match"):

@@ -16,6 +16,7 @@ from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark.narrowing.ties import tie_breakers
+from gpu_cep_spark.schemas import refuse_unsent
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
@@ -41,6 +42,7 @@ class NarrowQuery:
         read = columns_read(whole.query, settings)
         order = tuple(events.names[number] for number in tie_breakers(whole.query, read))
         narrow = pa.schema([events.field(number) for number in read])
+        refuse_unsent(narrow)
         ordered, shown = replace(options, order_by=order), narrow_settings(whole.settings, narrow.names)
         return cls(pattern, narrow, ordered, shown, make_plan(pattern, narrow, ordered, shown))
 

@@ -30,7 +30,7 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrowing.codes import Codes, coded_columns
 from gpu_cep_spark.narrowing.narrow_frames import narrow, with_whole_events
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
-from gpu_cep_spark.schemas import batch_schema, spark_schema
+from gpu_cep_spark.schemas import batch_schema, refuse_unsent, spark_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_stream, ticks_of
 from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition, unpack_partition
@@ -98,6 +98,8 @@ def live_work(
 
 def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
     """Return the schema that Spark expects of what comes out; with late events as a `whole` if they are rows."""
+    if whole is not None:
+        refuse_unsent(whole)
     return batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
 
 

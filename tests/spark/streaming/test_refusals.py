@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
@@ -54,6 +55,14 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
 def test_what_streams_cannot_be_asked_is_refused_by_name(stream: DataFrame, query: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):
         cep.gpu_match(stream, query, **options)
+
+
+@pytest.mark.parametrize("query", [f"{PAIRS} RETURN a.x AS x", ROWS])
+def test_late_events_are_no_rows_if_spark_does_not_send_a_column(stream: DataFrame, query: str) -> None:
+    odd = stream.withColumn("months", F.expr("INTERVAL '1' MONTH"))
+    assert cep.gpu_match(odd, query).isStreaming
+    with pytest.raises(UnsupportedError, match="column 'months' holds an interval of months"):
+        cep.gpu_match(odd, query, late="rows")
 
 
 @pytest.mark.parametrize(
