@@ -72,6 +72,10 @@ def events(size=300, seed=5):
     )
 
 
+def events_to_cut(batch):
+    return events(300 if batch > 1 else 100)
+
+
 def found(engine, text, table=None, **options):
     options = {"strategy": "partition_contiguity", "partition_by": "s", "output": "indices", **options}
     return cep.match(events() if table is None else table, f"PATTERN {text}", engine=engine, **options)
@@ -92,6 +96,7 @@ def test_a_device_reads_the_matches_of_the_definition(case, seed, batch, kept, l
         assert sum(row["count"] for row in answered(case, engine="gpu", output="count").to_pylist()) == len(wanted)
 
 
+# The size of batches is last; a batch takes as long as hundreds of events, so that those of one event cut few.
 CUTS = [(None, "position", 20), ("s", "strict", 1_000), ("s", "position", 1), (None, "strict", 20)]
 
 
@@ -99,12 +104,12 @@ CUTS = [(None, "position", 20), ("s", "strict", 1_000), ("s", "position", 1), (N
 @pytest.mark.parametrize("text", [*QUERIES, *ALTERNATIVES])
 def test_batches_and_keys_change_nothing(text, keys, ties, batch):
     """What is told of the matches is that of the CPU, but that a device looks at no windows."""
-    options = {"partition_by": keys, "ties": ties}
+    options, table = {"partition_by": keys, "ties": ties}, events_to_cut(batch)
     for output in ("indices", "events", "count"):
         profiles = cep.Profile(), cep.Profile()
-        wanted = found("cpu", text, output=output, profile=profiles[0], **options)
+        wanted = found("cpu", text, table, output=output, profile=profiles[0], **options)
         with device(batch=batch):
-            assert found("gpu", text, output=output, profile=profiles[1], **options).equals(wanted)
+            assert found("gpu", text, table, output=output, profile=profiles[1], **options).equals(wanted)
         assert profiles[0].counts["matches"] > 3
         assert profiles[1].counts == profiles[0].counts
         assert "lift" in profiles[1].seconds
@@ -133,9 +138,10 @@ def test_matches_of_a_slice_of_time_start_in_it():
 def test_matches_are_taken_where_they_are_found(text, cut, after_match, output):
     keys, ties, batch = cut
     options, profiles = {"partition_by": keys, "ties": ties, "after_match": after_match, "output": output}, (cep.Profile(), cep.Profile())
-    wanted = found("cpu", text, profile=profiles[0], **options)
+    table = events_to_cut(batch)
+    wanted = found("cpu", text, table, profile=profiles[0], **options)
     with device(batch=batch), patch.object(disjoint_matches, "BITS", 2):
-        assert found("gpu", text, profile=profiles[1], **options).equals(wanted)
+        assert found("gpu", text, table, profile=profiles[1], **options).equals(wanted)
     assert profiles[0].counts["matches"] > 1
     assert profiles[1].counts["matches"] == profiles[0].counts["matches"]
     assert "lift" in profiles[1].seconds
