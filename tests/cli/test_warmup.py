@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
@@ -16,6 +18,7 @@ from gpu_cep.cli import main, warmup
 from gpu_cep.errors import CepError
 from gpu_cep_kernels.compile import ahead, jit, notices
 from gpu_cep_kernels.compile.forms import Form
+from tests.cli.deaths import compile_or_die
 
 # A query that labels decide, whose kernels are quick to compile.
 TRIALS = [warmup.Trial("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": "count"})]
@@ -33,15 +36,24 @@ print(*compiled)
 """
 
 
-def test_a_query_compiles_nothing_after_warmup(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(warmup, "trials", lambda: TRIALS)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
-    assert main(["warmup", "--cache", str(tmp_path), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    files = list((tmp_path / "gpu_cep").glob("*.kernel"))
-    assert said == {"folder": str(tmp_path / "gpu_cep"), "kernels": len(files), "bytes": sum(path.stat().st_size for path in files)}
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """What the command has said, and the folder that it has filled."""
+    folder, said = tmp_path_factory.mktemp("warm"), TextIOWrapper(BytesIO())
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
+        patched.setattr(warmup, "trials", lambda: TRIALS)
+        patched.setenv("NUMBA_CACHE_DIR", "")
+        assert main(["warmup", "--cache", str(folder), "--json"]) == 0
+        said.flush()
+    return json.loads(said.buffer.getvalue()), folder
+
+
+def test_a_query_compiles_nothing_after_warmup(warm):
+    said, folder = warm
+    files = list((folder / "gpu_cep").glob("*.kernel"))
+    assert said == {"folder": str(folder / "gpu_cep"), "kernels": len(files), "bytes": sum(path.stat().st_size for path in files)}
     assert len(files) > 5
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True).stdout == "\n"
 
 
@@ -55,7 +67,10 @@ def test_times_of_every_type_are_answered(trial):
     api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **trial.asked)
 
 
-def test_most_of_what_is_run_can_be_answered():
+def test_most_of_what_is_run_can_be_answered(monkeypatch):
+    # none of them is looked at
+    monkeypatch.setattr(warmup, "_EVENTS", 1)
+
     def is_answered(trial: warmup.Trial) -> bool:
         # explain tells of a match's plan, with timeouts or without
         asked = {name: value for name, value in trial.asked.items() if name != "timeouts"}
@@ -105,10 +120,14 @@ def test_a_card_that_nothing_compiles_for_is_an_error(monkeypatch, capsys, fault
     assert capsys.readouterr().err == f"gpu-cep: nothing here compiles for a card: {fault}\n"
 
 
-def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, capsys):
+def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, capsys, warm):
     """Those that cannot be compiled give a notice."""
     if jit.simulated() or missing_wheels():
         pytest.skip("nothing compiles for a card here")
+    # all kernels for the CPU are there but one
+    shutil.copytree(warm[1], tmp_path, dirs_exist_ok=True)
+    lacking = min((tmp_path / "gpu_cep").glob("*.kernel"), key=lambda path: path.stat().st_size)
+    lacking.unlink()
     listed = [*[form for form in ahead.forms() if not form.on_cpu][-2:], Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
     monkeypatch.setattr(warmup, "forms", lambda: listed)
     monkeypatch.setattr(warmup, "card_capability", lambda: (9, 0))
@@ -118,6 +137,7 @@ def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, ca
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
     assert main(["warmup", "--cache", str(tmp_path), "--json"]) == 0
     said = capsys.readouterr()
+    assert lacking.exists()
     assert len(list((tmp_path / "gpu_cep").glob("*.cuda"))) == 2
     assert json.loads(said.out)["kernels"] == 2 + len(list((tmp_path / "gpu_cep").glob("*.kernel")))
     assert len(list((tmp_path / "gpu_cep").glob("ahead-*"))) == 2
@@ -136,9 +156,3 @@ def test_a_killed_process_costs_its_own_kernels_alone(monkeypatch, capsys):
         "gpu_cep: 1 of 3 sets of kernels for the CPU are left to queries: 'is killed': the system ended the process that compiled this;"
         " is there too little memory?\n"
     )
-
-
-def compile_or_die(trial: warmup.Trial) -> str:
-    if trial.query == "is killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    return ""
