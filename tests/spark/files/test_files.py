@@ -39,9 +39,10 @@ INTERVALS = "DEFINE A AS n % 5 <> 0, B AS type = 'B' PATTERN A overlaps B; A bef
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let few rows be many pieces, and let these read rows several times."""
+    """Let few rows be several pieces, of which each is a task, and let these read rows several times."""
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", 20)
     monkeypatch.setattr(file_pieces, "ROWS_OF_START", 20)
+    monkeypatch.setattr(file_pieces, "PIECES_PER_CORE", 2)
     monkeypatch.setattr(file_pieces, "CHEAP", 9.0)
     monkeypatch.setattr(file_pieces, "DEAREST", 9.0)
     monkeypatch.setattr(file_pieces, "HARDLY_LESS", 9.0)
@@ -64,11 +65,16 @@ def assert_same(frame: DataFrame, query: str, **options: Any) -> list[str]:
     """The rows that tasks which read files find, which are those of Spark's scan; several tasks read."""
     report = cep.RunReport()
     found = cep.gpu_match(frame, query, scan="files", report=report, **options)
-    assert found.dtypes == cep.gpu_match(frame, query, scan="spark", **options).dtypes
     rows = as_set(found.toArrow())
     assert rows == as_set(matched_here(frame, query, **options))
     assert report.counts["tasks"] > 1, report.scan
     return rows
+
+
+def assert_same_types(frame: DataFrame, query: str, **options: Any) -> None:
+    """The columns of the result are those of Spark's scan."""
+    of_files, of_spark = (cep.gpu_match(frame, query, scan=scan, **options) for scan in ("files", "spark"))
+    assert of_files.dtypes == of_spark.dtypes
 
 
 @pytest.mark.parametrize("name", QUERIES)
@@ -80,8 +86,10 @@ def test_slices_of_files_have_the_matches_of_streams(spark: SparkSession, tmp_pa
 @every_pair(keys=[None, "s"], after_match=["all", "skip_to_next", "skip_past_last"], output=["matches", "events", "count"])
 def test_outputs(spark: SparkSession, tmp_path: Path, keys: Any, after_match: Any, output: Any) -> None:
     frame = spark.read.parquet(write(in_order(300), tmp_path / "t"))
+    options = {"partition_by": keys, "output": output, "after_match": after_match}
     ties = {"ties": "position"} if after_match == "skip_past_last" else {}
-    assert assert_same(frame, QUERIES["next"], partition_by=keys, output=output, after_match=after_match, **ties)
+    assert_same_types(frame, QUERIES["next"], **options, **ties)
+    assert assert_same(frame, QUERIES["next"], **options, **ties)
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
@@ -121,6 +129,7 @@ def test_folders_of_a_key_are_whole_streams(spark: SparkSession, tmp_path: Path,
     table = in_order(200)
     words = pc.choose(table["k"].fill_null(0), pa.scalar("a b"), pa.scalar("x/y=%"), pa.scalar("ü"))
     frame = spark.read.parquet(folders(table.append_column("word", words), tmp_path / "t", key))
+    assert_same_types(frame, query, partition_by=key)
     assert assert_same(frame, query, partition_by=key)
     assert assert_same(frame.where(f"{key} IS NOT NULL"), query, partition_by=key, output="count")
 
@@ -225,7 +234,10 @@ def test_what_was_read_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     assert str(bound.explain(QUERIES["next"])).splitlines()[-1].startswith("source     Spark reads the events: its filter has")
 
 
-def test_slices_are_even_without_row_groups_that_no_match_needs(spark: SparkSession, tmp_path: Path) -> None:
+def test_slices_are_even_without_row_groups_that_no_match_needs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_pieces, "PIECES_PER_CORE", 4)
     table = in_order().set_column(1, "type", pa.array(["C"] * 240 + ["A", "B"] * 80))
     frame = spark.read.parquet(write(table, tmp_path / "t", files=2, group=20))
     query = "PATTERN SEQ(A a, B b) WITHIN 1"
@@ -297,7 +309,9 @@ def test_times(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
     if kind == pa.timestamp("us"):
         whole = pc.multiply(whole, 1_000_000)
     frame = spark.read.parquet(write(table.set_column(0, "ts", whole.cast(kind)), tmp_path / "t"))
-    assert assert_same(frame, query.replace(" s", " seconds") if unit == " s" else query, partition_by="s")
+    query = query.replace(" s", " seconds") if unit == " s" else query
+    assert_same_types(frame, query, partition_by="s")
+    assert assert_same(frame, query, partition_by="s")
 
 
 def test_little_memory_splits_streams_and_slices(spark: SparkSession, tmp_path: Path) -> None:

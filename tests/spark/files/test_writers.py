@@ -5,7 +5,8 @@ Who reads is as it is documented.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from tests.spark.samples import as_set, matched_here
 
 pytestmark = pytest.mark.skipif(CONNECT, reason="a client of Spark Connect does not see plans")
 
+Write = Callable[[Path, Mapping[str, str]], str]
 FILES = "tasks read files: "
 COLUMNS = ("day", "at", "wall", "small", "middle", "word", "raw")
 # Events of a thousand years, of which few bear on each other.
@@ -63,11 +65,25 @@ def told(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
-def written(spark: SparkSession, folder: Path, settings: Mapping[str, str]) -> str:
-    """Three files that Spark writes by these settings, each of a share of the time: the events have three partitions."""
-    with told(spark, settings):
-        spark.sql(EVENTS).write.mode("append").parquet(str(folder))
-    return str(folder)
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Write:
+    """Puts into a folder what Spark writes by some settings: three files, each of a share of the time.
+
+    Spark writes them once; later they are copied.
+    """
+    known: dict[str, Path] = {}
+
+    def write(folder: Path, settings: Mapping[str, str]) -> str:
+        name = repr(settings)
+        if name not in known:
+            known[name] = tmp_path_factory.mktemp("written") / "t"
+            with told(spark, settings):
+                # the events have three partitions
+                spark.sql(EVENTS).write.parquet(str(known[name]))
+        shutil.copytree(known[name], folder)
+        return str(folder)
+
+    return write
 
 
 def query_of(*columns: str) -> str:
@@ -111,20 +127,22 @@ PLAIN = ("wall", "small", "middle", "word", "raw")
         ({**MICROS, **REBASED}, PLAIN, FILES),
     ],
 )
-def test_what_spark_wrote(spark: SparkSession, tmp_path: Path, settings: dict[str, str], columns: tuple[str, ...], reader: str) -> None:
-    assert reader in told_reader(spark.read.parquet(written(spark, tmp_path / "t", settings)), *columns)
+def test_what_spark_wrote(
+    spark: SparkSession, tmp_path: Path, written: Write, settings: dict[str, str], columns: tuple[str, ...], reader: str
+) -> None:
+    assert reader in told_reader(spark.read.parquet(written(tmp_path / "t", settings)), *columns)
 
 
 @pytest.mark.parametrize("mode", ["LEGACY", "EXCEPTION"])
-def test_readers_that_convert_calendars(spark: SparkSession, tmp_path: Path, mode: str) -> None:
-    frame = spark.read.option("datetimeRebaseMode", mode).parquet(written(spark, tmp_path / "t", MICROS))
+def test_readers_that_convert_calendars(spark: SparkSession, tmp_path: Path, written: Write, mode: str) -> None:
+    frame = spark.read.option("datetimeRebaseMode", mode).parquet(written(tmp_path / "t", MICROS))
     assert "datetimerebasemode" in told_reader(frame, "day", "at")
     with told(spark, {f"{PARQUET}datetimeRebaseModeInRead": mode}):
         assert f"datetimeRebaseModeInRead={mode}" in told_reader(spark.read.parquet(str(tmp_path / "t")), "day", "at")
 
 
-def test_texts_of_bounded_length(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_texts_of_bounded_length(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     spark.sql(f"CREATE TABLE bounded (ts BIGINT, type STRING, word VARCHAR(4), day DATE) USING parquet LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE padded (ts BIGINT, type STRING, word CHAR(4), day DATE) USING parquet LOCATION '{folder}'")
     try:
@@ -136,8 +154,8 @@ def test_texts_of_bounded_length(spark: SparkSession, tmp_path: Path) -> None:
         spark.sql("DROP TABLE padded")
 
 
-def test_schemas_that_have_grown(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_schemas_that_have_grown(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     later = EVENTS.replace("SELECT id AS ts", "SELECT id + 60 AS ts, id AS more")
     with told(spark, MICROS):
         spark.sql(later).coalesce(1).write.mode("append").parquet(folder)
@@ -161,8 +179,8 @@ def test_folders_named_by_hive(spark: SparkSession, tmp_path: Path) -> None:
     assert FILES in told_reader(spark.read.parquet(folder), "n", "day")
 
 
-def test_broken_and_missing_files_by_spark_s_settings(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_broken_and_missing_files_by_spark_s_settings(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     frame = spark.read.parquet(folder)
     paths = sorted(Path(folder).glob("*.parquet"))
     held = paths[1].read_bytes()
@@ -180,8 +198,8 @@ def test_broken_and_missing_files_by_spark_s_settings(spark: SparkSession, tmp_p
     assert FILES in told_reader(spark.read.parquet(folder), "word")
 
 
-def test_files_that_go_while_the_query_runs(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_files_that_go_while_the_query_runs(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     for scan in ("auto", "files"):
         found = cep.gpu_match(spark.read.parquet(folder), query_of("word"), scan=scan)
         gone = max(Path(folder).glob("*.parquet"))
@@ -198,15 +216,15 @@ def test_files_that_go_while_the_query_runs(spark: SparkSession, tmp_path: Path)
         gone.write_bytes(held)
 
 
-def test_files_that_spark_must_read_are_named_where_only_tasks_may(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(written(spark, tmp_path / "t", INT96))
+def test_files_that_spark_must_read_are_named_where_only_tasks_may(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    frame = spark.read.parquet(written(tmp_path / "t", INT96))
     with pytest.raises(UnsupportedError, match=r"part-.*parquet, column 'at' is INT96"):
         cep.gpu_match(frame, query_of("at"), scan="files")
 
 
-def test_hidden_files_are_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_hidden_files_are_none(spark: SparkSession, tmp_path: Path, written: Write) -> None:
     folder = tmp_path / "t"
-    written(spark, folder, MICROS)
+    written(folder, MICROS)
     hidden = sorted(folder.glob("*.parquet"))[1]
     (folder / ".other.parquet").write_bytes(hidden.read_bytes())
     (folder / "_other.parquet").write_bytes(hidden.read_bytes())
@@ -229,9 +247,11 @@ def test_hidden_files_are_none(spark: SparkSession, tmp_path: Path) -> None:
         ({"modifiedAfter": "2000-01-01T00:00:00"}, "b", 20),
     ],
 )
-def test_globs_and_listings_are_spark_s(spark: SparkSession, tmp_path: Path, options: dict[str, str], paths: str, rows: int) -> None:
+def test_globs_and_listings_are_spark_s(
+    spark: SparkSession, tmp_path: Path, written: Write, options: dict[str, str], paths: str, rows: int
+) -> None:
     folder = tmp_path / "t"
-    for name, file in zip("abc", sorted(Path(written(spark, folder, MICROS)).glob("*.parquet")), strict=True):
+    for name, file in zip("abc", sorted(Path(written(folder, MICROS)).glob("*.parquet")), strict=True):
         (folder / name).mkdir()
         file.rename(folder / name / file.name)
     schema = spark.read.parquet(str(folder / "a")).schema
@@ -250,8 +270,8 @@ def reason(frame: DataFrame, *columns: str) -> str:
     return str(raised.value)
 
 
-def test_files_that_spark_decrypts(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_files_that_spark_decrypts(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     factory = "org.apache.parquet.crypto.keytools.PropertiesDrivenCryptoFactory"
     told_by_option = spark.read.option("parquet.encryption.kms.client.class", "x").parquet(folder)
     assert "parquet.encryption.kms.client.class" in reason(told_by_option)
@@ -316,16 +336,16 @@ def test_files_of_table_formats_are_no_plain_files(file_format: str, listed: str
         file_scans._relation(Java("LogicalRelation", relation=relation), "LogicalRelation")
 
 
-def test_scans_of_data_source_v2_are_spark_s(spark: SparkSession, tmp_path: Path) -> None:
+def test_scans_of_data_source_v2_are_spark_s(spark: SparkSession, tmp_path: Path, written: Write) -> None:
     """Iceberg's tables are such scans."""
-    folder = written(spark, tmp_path / "t", MICROS)
+    folder = written(tmp_path / "t", MICROS)
     with told(spark, {"spark.sql.sources.useV1SourceList": ""}):
         assert "a node DataSourceV2ScanRelation" in told_reader(spark.read.parquet(folder), "word", "day")
     assert FILES in told_reader(spark.read.parquet(folder), "word", "day")
 
 
-def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
-    folder = written(spark, tmp_path / "t", MICROS)
+def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path, written: Write) -> None:
+    folder = written(tmp_path / "t", MICROS)
     spark.sql(f"CREATE TABLE plain (ts BIGINT, type STRING, word STRING, day DATE) USING parquet LOCATION '{folder}'")
     spark.sql(f"CREATE TABLE parted USING parquet PARTITIONED BY (type) LOCATION '{tmp_path / 'p'}' AS SELECT * FROM plain")
     spark.sql(f"CREATE TABLE bucketed USING parquet CLUSTERED BY (word) INTO 3 BUCKETS LOCATION '{tmp_path / 'b'}' AS SELECT * FROM plain")
@@ -338,9 +358,9 @@ def test_tables_of_the_catalog(spark: SparkSession, tmp_path: Path) -> None:
             spark.sql(f"DROP TABLE {name}")
 
 
-def test_rows_and_columns_that_views_hide(spark: SparkSession, tmp_path: Path) -> None:
+def test_rows_and_columns_that_views_hide(spark: SparkSession, tmp_path: Path, written: Write) -> None:
     """A catalog's filters of rows and masks of columns stand in the plan as those of a view do."""
-    spark.read.parquet(written(spark, tmp_path / "t", MICROS)).createOrReplaceTempView("seen")
+    spark.read.parquet(written(tmp_path / "t", MICROS)).createOrReplaceTempView("seen")
     by_user = spark.sql("SELECT * FROM seen WHERE coalesce(hash(word), 0) % 2 = 0 OR current_user() = 'nobody'")
     assert "only Spark computes" in told_reader(by_user, "word", "day")
     masked = spark.sql("SELECT ts, type, mask(word) AS word FROM seen")
