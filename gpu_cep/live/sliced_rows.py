@@ -21,7 +21,7 @@ from gpu_cep.engine.input.ticks import preceding
 from gpu_cep.engine.input.time_cut import FileSlice, TimeCut
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.row_patterns.ordering import order_rows
-from gpu_cep.engine.slices.budget import AT_ONCE, Choice, bring_into_slices, bytes_of, choose_cut
+from gpu_cep.engine.slices.budget import AT_ONCE, FileReading, bring_into_slices, bytes_of, choose_cut
 from gpu_cep.engine.slices.loading import load_ahead
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.engine.streaming.kept_events import add_events
@@ -45,7 +45,7 @@ class RowReading:
 
     live: LiveQuery
     plan: EventPlan
-    choice: Choice
+    choice: FileReading
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistics:
+class JoinStatistics:
     """The statistics that a tree is chosen by.
 
     `counts`: the number of events of each variable.
@@ -109,9 +109,9 @@ class Statistics:
     relations: tuple[Relation, ...]
     judged: tuple[int, ...] = ()
 
-    def round_down(self) -> Statistics:
+    def round_down(self) -> JoinStatistics:
         """Return the statistics rounded to powers of two, so that trees can be reused within an order of magnitude."""
-        return Statistics(
+        return JoinStatistics(
             tuple(1 << max(count, 1).bit_length() - 1 for count in self.counts),
             self.before,
             _power(self.share),
@@ -132,13 +132,13 @@ def _power(share: float) -> float:
 
 
 @lru_cache(maxsize=1 << 10)
-def cheapest_tree(statistics: Statistics) -> Tree:
+def cheapest_tree(statistics: JoinStatistics) -> Tree:
     """Return the cheapest tree by `statistics`; of many variables, a tree grown step by step."""
     return _compare_trees(statistics) if len(statistics.counts) <= MOST_COMPARED else grow_tree(statistics)
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RowEstimate:
     """Estimates for a set of variables, as binary logarithms.
 
     `rows`: the number of rows.
@@ -151,30 +151,30 @@ class Estimate:
     hashed: float = 0.0
 
 
-def estimate(statistics: Statistics, variables: int) -> Estimate:
+def estimate(statistics: JoinStatistics, variables: int) -> RowEstimate:
     """Return the estimate for a set of variables, given as a mask."""
-    found, seen = Estimate(), 0
+    found, seen = RowEstimate(), 0
     for v in members(variables):
         found = extend_estimate(statistics, found, seen, v)
         seen |= 1 << v
     return found
 
 
-def extend_estimate(statistics: Statistics, found: Estimate, variables: int, v: int) -> Estimate:
+def extend_estimate(statistics: JoinStatistics, found: RowEstimate, variables: int, v: int) -> RowEstimate:
     """Return the estimate for `variables` and v; `found` is the one for `variables`."""
     joined = variables | 1 << v
     decided = [each for each in statistics.relations if each.variables >> v & 1 and not each.variables & ~joined]
     hashed = sum(math.log2(each.selectivity) for each in _independent(statistics, decided, variables, v))
     tested = sum(math.log2(each.selectivity) for each in decided if each.group < 0)
     fitting = _in_window(joined, statistics.share) - _in_window(variables, statistics.share) - _out_of_order(statistics, variables, v)
-    return Estimate(
+    return RowEstimate(
         rows=found.rows + math.log2(max(statistics.counts[v], 1)) + fitting + hashed + tested,
         fitting=found.fitting + fitting,
         hashed=found.hashed + hashed,
     )
 
 
-def _independent(statistics: Statistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
+def _independent(statistics: JoinStatistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
     """Yield the equalities that relate v to `variables` and do not follow from one another."""
     implied: dict[int, int] = {}
     for each in decided:
@@ -184,7 +184,7 @@ def _independent(statistics: Statistics, decided: list[Relation], variables: int
             yield each
 
 
-def _equal(statistics: Statistics, group: int, found: int, variables: int) -> int:
+def _equal(statistics: JoinStatistics, group: int, found: int, variables: int) -> int:
     """Return the mask of the variables that equalities of one group connect to those of `found`.
 
     Only equalities among `variables` count.
@@ -203,7 +203,7 @@ def _in_window(variables: int, share: float) -> float:
     return (size - 1) * math.log2(share) + math.log2(size - (size - 1) * share) if size else 0.0
 
 
-def _out_of_order(statistics: Statistics, variables: int, v: int) -> float:
+def _out_of_order(statistics: JoinStatistics, variables: int, v: int) -> float:
     """Return by how much v lowers the share of combinations in order, as a binary logarithm (positive).
 
     That share is 1 over the product of all 1 + p, where p variables precede one.
@@ -224,7 +224,7 @@ def members(variables: int) -> Iterator[int]:
         variables &= variables - 1
 
 
-def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, judged: int) -> float:
+def join_cost(left: RowEstimate, right: RowEstimate, joined: RowEstimate, orders: bool, judged: int) -> float:
     """Return the cost of a join.
 
     If `orders`, the right side is sorted first. Each row of the result judges `judged` negations,
@@ -235,13 +235,13 @@ def join_cost(left: Estimate, right: Estimate, joined: Estimate, orders: bool, j
     return LOOKUP * _number(left.rows) + LOOK * _pairs(left, right, joined) + writing + ordering
 
 
-def _pairs(left: Estimate, right: Estimate, joined: Estimate) -> float:
+def _pairs(left: RowEstimate, right: RowEstimate, joined: RowEstimate) -> float:
     """Return the number of pairs of rows that a join tests."""
     fitting, hashed = joined.fitting - left.fitting - right.fitting, joined.hashed - left.hashed - right.hashed
     return _number(left.rows + right.rows + fitting + hashed)
 
 
-def tree_cost(statistics: Statistics, tree: Tree) -> tuple[float, float, float]:
+def tree_cost(statistics: JoinStatistics, tree: Tree) -> tuple[float, float, float]:
     """Return the cost of all joins of a tree, the pairs of rows that they test, and the rows that result."""
     cost, pairs, pending = 0.0, 0.0, [tree]
     while pending:
@@ -264,7 +264,7 @@ def _number(logarithm: float) -> float:
     return math.pow(2.0, min(logarithm, _MOST))
 
 
-def _orders(left: Estimate, right: Estimate, joined: Estimate, size: int) -> bool:
+def _orders(left: RowEstimate, right: RowEstimate, joined: RowEstimate, size: int) -> bool:
     """Return whether the right side of a join, of `size` variables, must be sorted first.
 
     Events of one variable are in order, but rows of several are not. For a hash even events are sorted.
@@ -272,10 +272,10 @@ def _orders(left: Estimate, right: Estimate, joined: Estimate, size: int) -> boo
     return size > 1 or joined.hashed < left.hashed + right.hashed
 
 
-def _compare_trees(statistics: Statistics) -> Tree:
+def _compare_trees(statistics: JoinStatistics) -> Tree:
     """Return the cheapest of all trees."""
     full = (1 << len(statistics.counts)) - 1
-    estimates, costs = [Estimate()], [0.0]
+    estimates, costs = [RowEstimate()], [0.0]
     trees: list[Tree] = [Leaf(0)]  # stands for the empty set; never used
     for variables in range(1, full + 1):
         highest = variables.bit_length() - 1
@@ -296,7 +296,7 @@ def _compare_trees(statistics: Statistics) -> Tree:
     return trees[full]
 
 
-def grow_tree(statistics: Statistics) -> Tree:
+def grow_tree(statistics: JoinStatistics) -> Tree:
     """Return a tree that starts with the rarest variable and each time joins the cheapest next one."""
     remaining = set(range(len(statistics.counts)))
     first = min(remaining, key=lambda v: statistics.counts[v])

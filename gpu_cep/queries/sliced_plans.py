@@ -15,7 +15,7 @@ from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.times import lacks_times
-from gpu_cep.engine.slices.budget import AT_ONCE, Choice, bring_into_slices, bytes_of, choose_cut, mebibytes
+from gpu_cep.engine.slices.budget import AT_ONCE, FileReading, bring_into_slices, bytes_of, choose_cut, mebibytes
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, SlicedRun, added_fields, reason_against, slice_settings, sliced_plan
 from gpu_cep.engine.slices.untimed import refuse_known_missing
 from gpu_cep.errors import Diagnostic, UnsupportedError
@@ -41,7 +41,7 @@ class DecidedReading:
     whole: AnyPlan
     settings: Settings
     files: GroupedFiles
-    choice: Choice | None
+    choice: FileReading | None
     reason: str | None = None
 
     @property

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from gpu_cep.plan.join_trees import (
     MOST_COMPARED,
     Join,
+    JoinStatistics,
     Leaf,
     Relation,
-    Statistics,
     cheapest_tree,
     estimate,
     extend_estimate,
@@ -44,12 +44,12 @@ def test_estimated_rows_are_those_of_random_events(before, share):
     for v, mask in enumerate(before):
         for u in range(3):
             true &= times[u] < times[v] if mask >> u & 1 else True
-    assert rows(Statistics(counts, before, share, ()), 0b111) == pytest.approx(true.sum() / 20, rel=0.1)
+    assert rows(JoinStatistics(counts, before, share, ()), 0b111) == pytest.approx(true.sum() / 20, rel=0.1)
 
 
 def test_conditions_count_once_their_variables_are_there():
     relations = (Relation(0b011, 0.25, group=0), Relation(0b110, 0.5))
-    plain, related = (Statistics((8, 8, 8), SET, 1.0, each) for each in ((), relations))
+    plain, related = (JoinStatistics((8, 8, 8), SET, 1.0, each) for each in ((), relations))
     assert rows(related, 0b101) == rows(plain, 0b101) == 64
     assert [rows(related, variables) for variables in (0b011, 0b110, 0b111)] == [16, 32, 64]
     assert estimate(related, 0b111).hashed == -2
@@ -59,7 +59,7 @@ def test_equalities_that_follow_from_others_count_once():
     chain, ring = (0b0011, 0b0110, 0b1100), (0b0011, 0b0110, 0b1100, 0b1001, 0b0101)
 
     def related(pairs, group):
-        return Statistics((8,) * 4, (0,) * 4, 1.0, tuple(Relation(pair, 0.25, group) for pair in pairs))
+        return JoinStatistics((8,) * 4, (0,) * 4, 1.0, tuple(Relation(pair, 0.25, group) for pair in pairs))
 
     assert [rows(related(pairs, group=-1), 0b1111) for pairs in (chain, ring)] == [64, 4]
     assert [rows(related(pairs, group=0), 0b1111) for pairs in (chain, ring)] == [64, 64]
@@ -70,7 +70,7 @@ def test_equalities_that_follow_from_others_count_once():
 @given(st.permutations(range(4)))
 def test_what_follows_does_not_depend_on_the_order_of_variables(order):
     pairs = [1 << order[u] | 1 << order[v] for u, v in ((0, 1), (1, 2), (2, 3), (0, 2))]
-    assert rows(Statistics((8,) * 4, (0,) * 4, 1.0, tuple(Relation(pair, 0.25, 0) for pair in pairs)), 0b1111) == 64
+    assert rows(JoinStatistics((8,) * 4, (0,) * 4, 1.0, tuple(Relation(pair, 0.25, 0) for pair in pairs)), 0b1111) == 64
 
 
 def all_trees(variables):
@@ -102,7 +102,7 @@ def statistics(draw, most=4):
     relations = draw(st.lists(st.sampled_from(relations), unique=True)) if relations else []
     counts = draw(st.lists(st.integers(0, 10**6), min_size=size, max_size=size))
     judged = draw(st.lists(st.integers(1, (1 << size) - 1), max_size=2))
-    return Statistics(tuple(counts), before, draw(st.sampled_from([1e-5, 0.01, 1.0])), tuple(relations), tuple(judged))
+    return JoinStatistics(tuple(counts), before, draw(st.sampled_from([1e-5, 0.01, 1.0])), tuple(relations), tuple(judged))
 
 
 @given(statistics())
@@ -129,39 +129,39 @@ def test_many_variables_are_joined_one_after_the_other_from_the_rarest_on(given)
 
 
 def test_a_negation_is_judged_by_the_join_that_is_the_first_to_bind_all_that_it_needs():
-    given = Statistics((10,) * 3, (0,) * 3, 1.0, (), judged=(0b011, 0b001))
+    given = JoinStatistics((10,) * 3, (0,) * 3, 1.0, (), judged=(0b011, 0b001))
     assert [given.count_judged(0b001, 0b010), given.count_judged(0b011, 0b100), given.count_judged(0b101, 0b010)] == [1, 0, 1]
 
 
 @pytest.mark.parametrize("needed", [0b011, 0b101, 0b110])
 def test_many_rows_are_not_judged_where_few_may_be(needed):
-    tree = cheapest_tree(Statistics((100,) * 3, (0,) * 3, 1.0, (Relation(0b111, 1e-4),), judged=(needed,)))
+    tree = cheapest_tree(JoinStatistics((100,) * 3, (0,) * 3, 1.0, (Relation(0b111, 1e-4),), judged=(needed,)))
     assert needed not in (mask(tree.left), mask(tree.right))
 
 
 def test_of_many_variables_no_trees_are_compared():
     size = 4 * MOST_COMPARED
-    many = Statistics(tuple(range(size, 0, -1)), (0,) * size, 0.5, ())
+    many = JoinStatistics(tuple(range(size, 0, -1)), (0,) * size, 0.5, ())
     assert tuple(leaves(cheapest_tree(many))) == tuple(range(size))[::-1]
 
 
 def test_rare_events_are_joined_first():
     for rare in range(3):
         counts = tuple(10 if v == rare else 10_000 for v in range(3))
-        tree = cheapest_tree(Statistics(counts, SEQUENCE, 0.001, ()))
+        tree = cheapest_tree(JoinStatistics(counts, SEQUENCE, 0.001, ()))
         inner = [each for each in (tree.left, tree.right) if isinstance(each, Join)]
         assert [rare in leaves(each) for each in inner] == [True]
 
 
 def test_selective_pairs_are_joined_before_they_meet():
     keyed = tuple(Relation(pair, 0.001, group=pair) for pair in (0b0011, 0b1100))
-    tree = cheapest_tree(Statistics((1_000,) * 4, (0, 1, 3, 7), 0.1, keyed))
+    tree = cheapest_tree(JoinStatistics((1_000,) * 4, (0, 1, 3, 7), 0.1, keyed))
     assert {mask(tree.left), mask(tree.right)} == {0b0011, 0b1100}
 
 
 def test_statistics_of_one_magnitude_are_rounded_to_one():
     def rounded(count, share, selectivity):
-        return Statistics((count, 0), (0, 1), share, (Relation(3, selectivity),)).round_down()
+        return JoinStatistics((count, 0), (0, 1), share, (Relation(3, selectivity),)).round_down()
 
     assert rounded(1_024, 0.25, 0.5) == rounded(2_047, 0.3, 0.4)
     assert rounded(1_024, 0.25, 0.5) != rounded(2_048, 0.25, 0.5)

@@ -21,7 +21,7 @@ from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 
 
 @dataclass
-class Account:
+class StepBudget:
     """The steps of all threads so far, and whether the search has ended.
 
     `STEPS`: those between two looks at whether the user has interrupted the call, which take some tens of milliseconds.
@@ -58,7 +58,7 @@ class Search:
     tables: SearchTables
     bank: ColumnBank
     lengths: Lengths
-    account: Account
+    account: StepBudget
     threads: int
 
 

@@ -14,7 +14,7 @@ from gpu_cep.engine.row_patterns.condition_tables import search_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
 from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, matches_of
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
-from gpu_cep.engine.row_patterns.search_parts import Account, Search, failure_at, lengths_of, room_for
+from gpu_cep.engine.row_patterns.search_parts import Search, StepBudget, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.engine.row_patterns.walking import walk_matches
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -51,7 +51,7 @@ def search_matches(
     bank = ordered_bank(plan, columns, ordered, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
     whole = begun is None
     begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
-    search = Search(plan, conditions, ordered, begun, automaton, reach, tables, bank, lengths, Account(max_steps), threads)
+    search = Search(plan, conditions, ordered, begun, automaton, reach, tables, bank, lengths, StepBudget(max_steps), threads)
     if whole and plan.automaton.leaves_no_choice and not _memo(search).useful.any():
         return walk_matches(search, columns)
     try:

@@ -32,7 +32,7 @@ class Rewrite(NamedTuple):
     spans: int
 
 
-class Choice(NamedTuple):
+class FileReading(NamedTuple):
     """How files are read: in the slices of `cut`, or at once (None). `needed`: the bytes that this takes at the peak.
 
     `files` are the files, or others that hold the same events in order.
@@ -68,7 +68,7 @@ class Choice(NamedTuple):
         return f"files are read in {slices}: {at_once}, {allowed}"
 
 
-def choose_cut(files: GroupedFiles, plan: AnyPlan, memory: int | None) -> Choice:
+def choose_cut(files: GroupedFiles, plan: AnyPlan, memory: int | None) -> FileReading:
     """Return how files are to be read within `memory` bytes; None stands for a share of what is free.
 
     Files that lie in no order of time must be written in order first if they do not fit.
@@ -81,17 +81,17 @@ def choose_cut(files: GroupedFiles, plan: AnyPlan, memory: int | None) -> Choice
     needed, free = AT_ONCE * bytes_of(files.groups), free_memory()
     allowed = _allowed(memory, free)
     if needed <= allowed:
-        return Choice(files, None, needed, allowed)
+        return FileReading(files, None, needed, allowed)
     reach, most = reach_of(plan), allowed // IN_SLICES
     cut = _quick_cut(files.groups, reach, most)
     if cut.overlap <= MOST_OVERLAP and cut.largest <= most:
-        return Choice(files, cut, IN_SLICES * cut.largest, allowed)
+        return FileReading(files, cut, IN_SLICES * cut.largest, allowed)
     if memory is None and needed <= LAST_SHARE * free:
-        return Choice(files, None, needed, int(LAST_SHARE * free))
+        return FileReading(files, None, needed, int(LAST_SHARE * free))
     return _in_order(files, plan, allowed, needed)
 
 
-def _in_order(files: GroupedFiles, plan: AnyPlan, allowed: int, needed: int) -> Choice:
+def _in_order(files: GroupedFiles, plan: AnyPlan, allowed: int, needed: int) -> FileReading:
     """Return the choice for files that must be written in order first; they are read at once if windows are too long for that."""
     query, reach, most = plan.query, reach_of(plan), allowed // IN_SLICES
     timestamp, size, rows = query.column_name(query.timestamp), bytes_of(files.groups), int(files.groups.rows.sum())
@@ -99,11 +99,11 @@ def _in_order(files: GroupedFiles, plan: AnyPlan, allowed: int, needed: int) -> 
     # a slice has a window and at least a span
     least = sample.most_within(reach) * size // max(1, rows) + most // SPANS_PER_SLICE
     if least > most or int(files.groups.size.max(initial=0)) > allowed // 2:
-        return Choice(files, None, needed, allowed)
-    return Choice(files, None, IN_SLICES * least, allowed, Rewrite(sample, spans_for(size, most, rows)))
+        return FileReading(files, None, needed, allowed)
+    return FileReading(files, None, IN_SLICES * least, allowed, Rewrite(sample, spans_for(size, most, rows)))
 
 
-def bring_into_slices(choice: Choice, plan: AnyPlan) -> Choice:
+def bring_into_slices(choice: FileReading, plan: AnyPlan) -> FileReading:
     """Return the choice with its slices; files that must be are written in order for it, to temporary files.
 
     Raises
@@ -116,7 +116,7 @@ def bring_into_slices(choice: Choice, plan: AnyPlan) -> Choice:
     sample, spans = choice.rewrite
     ordered = bring_in_order(choice.files, plan, sample, choice.allowed, spans)
     cut = _quick_cut(ordered.groups, reach_of(plan), choice.allowed // IN_SLICES)
-    return Choice(ordered, cut, IN_SLICES * cut.largest, choice.allowed)
+    return FileReading(ordered, cut, IN_SLICES * cut.largest, choice.allowed)
 
 
 def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:

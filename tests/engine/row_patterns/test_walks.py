@@ -44,7 +44,7 @@ def test_patterns_with_a_choice(pattern: str) -> None:
 def test_walks_find_what_the_standard_says(drawn: Drawn) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # short walks, and no dead ends that would be worth a search
-        patch.setattr(search_parts.Account, "STEPS", 2)
+        patch.setattr(search_parts.StepBudget, "STEPS", 2)
         patch.setattr(dead_ends, "may_be_met_again", lambda automaton: np.zeros(len(automaton.moves), np.bool_))
         patch.setattr(searching, "search_row_matches", None)
         check(drawn, threads=2)

@@ -101,8 +101,8 @@ GROWTH = {
 @pytest.mark.parametrize("kind", GROWTH)
 def test_steps_grow_no_faster_than_what_conditions_read(kind, monkeypatch):
     spent = []
-    spend = search_parts.Account.spend
-    monkeypatch.setattr(search_parts.Account, "spend", lambda account, steps: (spent.append(steps), spend(account, steps)))
+    spend = search_parts.StepBudget.spend
+    monkeypatch.setattr(search_parts.StepBudget, "spend", lambda account, steps: (spent.append(steps), spend(account, steps)))
     clauses, most = GROWTH[kind]
     counts = []
     for rows in (150, 600):
@@ -168,7 +168,7 @@ def test_a_pattern_that_maps_no_row_reads_no_states(monkeypatch):
 @given(clauses(ALONE + BESIDE + READING))
 def test_pauses_blocks_and_parts_change_nothing(drawn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_parts.Account, "STEPS", 3)
+        patch.setattr(search_parts.StepBudget, "STEPS", 3)
         patch.setattr(dead_ends, "_DEAD_ENDS", 2)
         patch.setattr(searching, "_FOUND", 1)
         patch.setattr(labels, "BLOCK", 2)

@@ -24,7 +24,7 @@ from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.sources import Source
 from gpu_cep.engine.input.time_cut import cut_by_number
 from gpu_cep.engine.slices import in_order
-from gpu_cep.engine.slices.budget import Choice
+from gpu_cep.engine.slices.budget import FileReading
 from gpu_cep.engine.slices.in_order import bring_in_order, sample_times
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.engine.slices.sliced_plan import reach_of
@@ -48,13 +48,13 @@ def in_slices(number: int, rows: int = 3, *, sorts: bool = False) -> Iterator[li
     """
     taken: list[int] = []
 
-    def chosen(files: Any, plan: Any, memory: Any) -> Choice:
+    def chosen(files: Any, plan: Any, memory: Any) -> FileReading:
         if sorts:
             timestamp = plan.query.column_name(plan.query.timestamp)
             files = bring_in_order(files, plan, sample_times(files, timestamp), 400, 5)
         cut = cut_by_number(files.groups, reach_of(plan), number)
         taken.append(len(cut.slices))
-        return Choice(files, cut, 0)
+        return FileReading(files, cut, 0)
 
     with (
         patch.object(sliced_plans, "choose_cut", chosen),

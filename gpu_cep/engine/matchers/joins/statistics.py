@@ -11,7 +11,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.window_share import _SAMPLE, measure_window_share, sample_places
-from gpu_cep.plan.join_trees import Relation, Statistics
+from gpu_cep.plan.join_trees import JoinStatistics, Relation
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, ConditionTable, Flags
@@ -24,7 +24,7 @@ _UNKNOWN = 0.5
 _COMPARE = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
 
 
-def join_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams, needs: Flags) -> Statistics:
+def join_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams: Streams, needs: Flags) -> JoinStatistics:
     """Return the statistics of a batch by which its joins are ordered.
 
     All variables must have events. ``needs[n, v]``: negation n cannot be judged
@@ -41,7 +41,7 @@ def join_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams
         if max(condition.variables) < len(branch.before)
     )
     judged = tuple(sum(1 << int(v) for v in np.flatnonzero(needed)) for needed in needs)
-    return Statistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations), judged)
+    return JoinStatistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations), judged)
 
 
 def equality_groups(table: ConditionTable, positives: int) -> list[int]:
