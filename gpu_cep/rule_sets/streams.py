@@ -25,10 +25,10 @@ from gpu_cep.engine.streaming.state import (
     as_saved,
     first_state,
     read_about,
+    read_saved,
     read_state,
     refuse_other_plan,
     refuse_unknown,
-    saving_release,
     write_state,
 )
 from gpu_cep.errors import CepError, EventError, PatternError
@@ -234,7 +234,8 @@ class RuleStream:
     @classmethod
     def load(cls, state: bytes, *, functions: Functions = None) -> RuleStream:
         """Return the stream that :meth:`save` wrote; arguments and errors are those of :meth:`gpu_cep.Stream.load`."""
-        told, saved = _read_saved(state)
+        told, table, _ = read_saved(state, _MARK, _FORMAT, "save() of stream_all()")
+        saved = table.column("state").to_pylist()
         schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(told["schema"])))
         rules = {name: Rule(text, options) for name, (text, options) in told["rules"].items()}
         keywords = told["keywords"] | ({} if functions is None else {"functions": functions})
@@ -336,23 +337,6 @@ def _with_late_of_no_pattern(table: pa.Table, late: pa.Table) -> pa.Table:
 def _time_of(live: LiveQuery) -> str:
     """Return the name of the column of timestamps."""
     return live.plan.query.schema.names[live.plan.query.timestamp]
-
-
-def _read_saved(state: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """Return what was told about a stream of rules, and the state of each rule."""
-    try:
-        with pa.ipc.open_stream(pa.BufferReader(state)) as reader:
-            table = reader.read_all()
-    except (pa.ArrowException, OSError, TypeError) as fault:
-        raise EventError(f"state: these bytes are no state that save() made: {fault}") from fault
-    told = (table.schema.metadata or {}).get(_MARK)
-    if told is None:
-        raise EventError("state: these bytes are an Arrow stream, but not one that save() of stream_all() made")
-    about: dict[str, Any] = json.loads(told)
-    if about["format"] != _FORMAT:
-        told_format = f"state: it has format {about['format']}, and this release reads {_FORMAT}"
-        raise EventError(f"{told_format}; load it with {saving_release(about)}")
-    return about, table.column("state").to_pylist()
 
 
 stream_all = RuleStream

@@ -206,19 +206,40 @@ def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
 
 def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
     """Return the header of a saved state, its events, and the bytes behind them."""
+    about, table, rest = read_saved(saved, _MARK, FORMAT, "save()")
+    refuse_unknown("whose clock has", about["clock"], [each.name for each in fields(Clock)], about)
+    return about, table, rest
+
+
+def read_saved(saved: bytes, mark: bytes, known: int, by: str) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
+    """Return the header of a saved stream, the first table, and the bytes behind it.
+
+    Parameters
+    ----------
+    saved
+        What a `save()` gave.
+    mark, known
+        The key of the header among the table's metadata, and the format that this release reads.
+    by
+        What wrote such streams, for errors.
+
+    Raises
+    ------
+    EventError
+        The bytes are no such stream, or one of another format.
+    """
     try:
         rest = pa.BufferReader(saved)
     except TypeError as fault:
         raise EventError(f"state: load() takes the bytes that save() gave, not {type(saved).__name__}") from fault
     table = _read_table(rest)
-    told = (table.schema.metadata or {}).get(_MARK)
+    told = (table.schema.metadata or {}).get(mark)
     if told is None:
-        raise EventError("state: these bytes are an Arrow stream, but not one that save() made")
+        raise EventError(f"state: these bytes are an Arrow stream, but not one that {by} made")
     about: dict[str, Any] = json.loads(told)
-    if about["format"] != FORMAT:
-        told_format = f"state: it has format {about['format']}, and this release reads {FORMAT}"
+    if about["format"] != known:
+        told_format = f"state: it has format {about['format']}, and this release reads {known}"
         raise EventError(f"{told_format}; load it with {saving_release(about)}")
-    refuse_unknown("whose clock has", about["clock"], [each.name for each in fields(Clock)], about)
     return about, table, rest
 
 

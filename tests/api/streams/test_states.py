@@ -13,14 +13,15 @@ import gpu_cep as cep
 from tests.api.streams.test_stream import EVENTS, PAIRS, SITUATIONS, TRADES
 
 
-def test_only_saved_streams_are_loaded():
+@pytest.mark.parametrize("load", [cep.stream.load, cep.stream_all.load])
+def test_only_saved_streams_are_loaded(load):
     other = pa.BufferOutputStream()
     with pa.ipc.new_stream(other, EVENTS) as writer:
         writer.write_table(TRADES)
     stream = other.getvalue().to_pybytes()
     for wrong, message in [(b"nothing", "no state that save"), (stream, "not one that save"), ("text", "takes the bytes")]:
         with pytest.raises(cep.EventError, match=message):
-            cep.stream.load(wrong)
+            load(wrong)
 
 
 @pytest.mark.parametrize(
