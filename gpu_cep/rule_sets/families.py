@@ -103,22 +103,10 @@ def run_family(
     CepError
         What all rules read is at fault.
     """
-    columns = events.shared
-    assert columns is not None, "rules of a family share columns"
-    given = family_rows(own.family, columns, lists, own.groups)
-    counts = given.counts()
-    # where no row has two rules, a pass for all of them drops few
-    if counts.sum() > len(given.rows) and may_drop_rows(own.family):
-        given = keep_near_candidates(given, threads, profile or UNREAD)
-        counts = given.counts()
+    given, counts = _needed_rows(own, events, lists, threads, profile or UNREAD)
     if counts.sum() > _MOST_PAIRS * len(counts):
         return None
-    query = paired_query(own.family, by_member=True)
-    planned = plan(query, _paired_settings(own.family))
-    if own.family.plan.settings.output in ("events", "indices"):
-        # their rows have no stream keys
-        planned = replace(planned, ends=(query.partition_by[0],))
-    parts = _cut(counts)
+    planned, parts = _paired_plan(own.family), _cut(counts)
     beside = min(at_once, len(parts))
 
     def run(members: range) -> dict[str, pa.Table]:
@@ -133,6 +121,31 @@ def run_family(
         return {}
 
     return {name: table for part in spread(run, parts, beside) for name, table in part.items()}
+
+
+def _needed_rows(
+    own: RuleFamily, events: InputEvents, lists: RowLists, threads: int, profile: Profile
+) -> tuple[FamilyRows, npt.NDArray[np.int64]]:
+    """Return the rows of a family, and how many each rule has.
+
+    Rows that can be in no match are left out where finding them pays.
+    """
+    assert events.shared is not None, "rules of a family share columns"
+    given = family_rows(own.family, events.shared, lists, own.groups)
+    counts = given.counts()
+    # where no row has two rules, a pass for all of them drops few
+    if counts.sum() <= len(given.rows) or not may_drop_rows(own.family):
+        return given, counts
+    kept = keep_near_candidates(given, threads, profile)
+    return kept, kept.counts()
+
+
+def _paired_plan(family: Family) -> EventPlan:
+    """Return the plan of a family's query over pairs of a rule and a row."""
+    query = paired_query(family, by_member=True)
+    planned = plan(query, _paired_settings(family))
+    # rows of events and indices have no stream keys
+    return replace(planned, ends=(query.partition_by[0],)) if family.plan.settings.output in ("events", "indices") else planned
 
 
 def _paired_settings(family: Family) -> Settings:
