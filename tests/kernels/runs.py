@@ -52,6 +52,34 @@ def in_python(case, size):
     return returned, image(written(case, call))
 
 
+class FromStart(np.ndarray):
+    """An array whose elements and rows are counted from its start: no index of one is negative."""
+
+    def __getitem__(self, index):
+        refuse_negative(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index, value):
+        refuse_negative(index)
+        super().__setitem__(index, value)
+
+
+def refuse_negative(index):
+    """Fail on an index that counts from an array's end."""
+    numbers = index if isinstance(index, tuple) else (index,)
+    assert not any(isinstance(each, int | np.integer) and each < 0 for each in numbers), f"index {index}"
+
+
+def counted_from_start(value):
+    """The same arguments with arrays that refuse negative indexes."""
+    if isinstance(value, np.ndarray):
+        return value.view(FromStart)
+    if not isinstance(value, tuple):
+        return value
+    parts = map(counted_from_start, value)
+    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+
+
 def compiled(case, size):
     """What the compiled kernel returns and writes."""
     call = made(case, size)

@@ -237,6 +237,13 @@ KERNELS = (
         ("tests/engine/matchers/automaton/test_chains.py", CONFORMANCE),
     ),
     Fault(
+        "chain-looks-in-front-of-its-tables-before-a-run-has-begun",
+        "kernels/gpu_cep_kernels/automaton/chain_runs.py",
+        "unjudged = v >= 0 and grows_unjudged(",
+        "unjudged = grows_unjudged(",
+        ("tests/engine/matchers/automaton/test_chains.py",),
+    ),
+    Fault(
         "chain-sifts-more-than-it-may",
         "kernels/gpu_cep_kernels/automaton/chain_runs.py",
         "next_sifted(v + 1, following, min(stop, own + 1)",

@@ -70,7 +70,9 @@ def _find_follower(
     behind v if it may bind that one, the run's last event, how many v binds, and how many looks took none.
     """
     occurrence, after, first, base, kept = events.occurrence, events.after, 2 * v + 2, conditions.base, conditions.aggregates.first
-    found, grown, passed, going, unjudged = _NONE, 0, 0, True, grows_unjudged(v, conditions, chain.sieve, path)
+    found, grown, passed, going = _NONE, 0, 0, True
+    # before a run has begun, no variable binds further events
+    unjudged = v >= 0 and grows_unjudged(v, conditions, chain.sieve, path)
     while going and min(own, following) < stop:
         # the group of judgements of `event` that are made next; none where it is −1
         group, event = 2 * v + 1, own

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.engine.matchers.match_tables import new_match_table
+from gpu_cep_kernels.automaton.chain_runs import walk_chains
+from gpu_cep_kernels.compile.jit import plain
 from gpu_cep_kernels.rules.tables import Status
 from tests.effort import examples
+from tests.kernels.runs import counted_from_start
 from tests.results import matches_of
 
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
@@ -107,6 +110,21 @@ def test_all_ways_find_the_same_matches(monkeypatch, walked, text, window):
     without_chains(monkeypatch, walked)
     assert [found(events, query, **form) for form in forms] == chains
     assert not walked
+
+
+def test_no_index_of_a_walk_is_negative(monkeypatch):
+    """Also before a run has begun, where no variable binds an event."""
+    events, texts, walked = drawn_events(np.random.default_rng(7), 60), QUERIES[1::6], []
+
+    def walk(*arguments):
+        with np.errstate(all="ignore"):
+            walked.append(plain(walk_chains)(*counted_from_start(arguments)))
+        return walked[-1]
+
+    wanted = [found(events, f"PATTERN {text} WITHIN 9") for text in texts]
+    monkeypatch.setattr(ses_automaton, "walk_chains", walk)
+    assert [found(events, f"PATTERN {text} WITHIN 9") for text in texts] == wanted
+    assert len(walked) >= len(texts)
 
 
 @pytest.mark.parametrize("window", [8, 60, 600])
