@@ -1,4 +1,25 @@
-"""Give the public names of gpu_cep, which finds patterns of events in columns of data."""
+"""Find patterns of events in tables: which events, in what order, under which conditions, within what time.
+
+>>> import pyarrow as pa
+>>> import gpu_cep as cep
+>>> trades = pa.table({"ts": [1, 2, 3, 4], "type": ["Buy", "Quote", "Buy", "Sell"], "price": [10, 12, 8, 9]})
+>>> pattern = "PATTERN SEQ(Buy b, Sell s) WHERE s.price < b.price WITHIN 5 RETURN b.price AS bought, s.price AS sold"
+>>> cep.match(trades, pattern).to_pylist()
+[{'match_start': 1, 'match_end': 4, 'bought': 10, 'sold': 9}]
+
+====================  ==============================================================================
+to ask                call
+====================  ==============================================================================
+tables and files      ``match``; ``progress`` tells how far each start came; ``sql`` a statement
+several questions     ``events`` says once what columns are; ``match_all`` answers many patterns at once
+Spark                 ``gpu_match``, ``gpu_progress``, ``gpu_match_all``; ``register`` for Spark's SQL
+events that come      ``stream``, ``stream_all``
+what happens inside   ``explain``, ``plot``, ``report``, ``Profile``
+patterns in Python    ``var``, ``seq``, ``all_of``, ``any_of``, ``not_`` and others
+====================  ==============================================================================
+
+All errors are a ``CepError``, and show their place in the query.
+"""
 
 from __future__ import annotations
 
