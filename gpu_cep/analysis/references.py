@@ -171,18 +171,19 @@ def text_hint(name: str) -> str:
 
 
 def _bare(node: Reference, scope: Scope) -> Bound:
-    name = node.variable or node.attribute or ""
-    if scope.clause is Clause.RETURN and name in scope.names:
+    name, written = node.variable or node.attribute or "", format_expression(node)
+    if scope.clause is Clause.RETURN and name in scope.names and node.index is None:
         variable = scope.names.index(name)
         return _refuse_unbound(node, variable, scope) if scope.variables[variable].negated else Binding(variable, None, EVENT)
     if name in scope.names:
-        hint = f"write {name}.attribute"
+        hint = f"write {written}.attribute"
     elif name in scope.schema.names:
         hint = f"write {scope.names[0]}.{name}"
     else:
         near = nearest(name, (*scope.names, *scope.schema.names))
         hint = " ".join(filter(None, [near, text_hint(name)]))
-    scope.faults.error(f"{name!r} stands alone: an attribute belongs to a variable", node.span, hint)
+    shown = repr(name) if node.index is None else written
+    scope.faults.error(f"{shown} stands alone: an attribute belongs to a variable", node.span, hint)
     return FAULTY
 
 

@@ -79,6 +79,7 @@ def test_a_name_that_the_result_has_already() -> None:
         ("prev(b.n)", "prev(b.n) has no place in RETURN; return the whole binding or an aggregate of it"),
         ("avg(b[..i-1].n)", "avg(b[..i-1].n) has no place in RETURN; return the whole binding or an aggregate of it"),
         ("b.n + 1", "b.n is a list: b is bound to several events; write first(b.n), last(b.n) or another aggregate"),
+        ("b[1]", "b[1] stands alone: an attribute belongs to a variable; write b[1].attribute"),
         ("a + 1", "a is an event, not a value; write a.attribute"),
         ("lower(b.s)", "b.s is a list: b is bound to several events; write first(b.s), last(b.s) or another aggregate"),
         ("collect_list(b.n)", "unknown function 'collect_list'; RETURN b.n is the list of its values, if the variable has a quantifier"),
