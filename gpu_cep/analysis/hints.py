@@ -25,7 +25,7 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     kinds = {left.type.kind, right.type.kind}
     if Kind.BOOLEAN in kinds:
         return _truth_value(name, left, right, written)
-    if Kind.STRING in kinds and kinds & INSTANT:
+    if kinds & INSTANT and kinds & (NUMERIC | {Kind.STRING}):
         return "write DATE '…' or TIMESTAMP '…'"
     if Kind.STRING in kinds and kinds & NUMERIC:
         return _quotes(left) or _quotes(right)

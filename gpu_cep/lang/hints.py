@@ -96,7 +96,7 @@ _NESTED = "nested fields are not read: make the field a column first, as table.f
 NO_CASTS = "there are no casts: cast the column before it is matched"
 _SELECT = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
-_INTERVAL = "a length of time is 5 minutes, or INTERVAL '5' MINUTE"
+INTERVAL = "a length of time is 5 minutes, or INTERVAL '5' MINUTE"
 _PER_STEP = "WITHIN holds for the whole match; the time between two events is a condition: WHERE b.ts - a.ts <= 5 minutes"
 _PAIR = "a constraint relates two situations: A before B; for one kind alone see docs/intervals.md (One kind of situation)"
 _AT_END = f"what a match returns stands at its end: {_RETURNED}"
@@ -119,7 +119,7 @@ _FORMS = (
     _form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
     _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
     _form(r"within\s+[\d.]+\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
-    _form(r"interval\s+['\d]", _INTERVAL, ""),
+    _form(r"interval\s+['\d]", INTERVAL, ""),
     _form(r"//", "a comment is written -- … or /* … */"),
     _form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
     _form(r"(none|nil|nan)\b", "write IS NULL", "NULL"),
@@ -273,7 +273,8 @@ def _dot_behind_attribute(mistake: Mistake) -> str:
     behind = re.compile(r"\.\s*(\w+)(\s*\()?").match(mistake.text, mistake.found.start_pos or 0)
     if behind and behind[1].lower() in AGGREGATES:
         return f"an aggregate stands before its brackets: {behind[1].lower()}(v.attr)"
-    return "a function stands before its brackets: lower(v.name)" if behind and behind[2] else _NESTED
+    called = behind and (behind[2] or behind[1].lower() in ("year", "month", "day", "hour", "minute", "second"))
+    return f"a function stands before its brackets: {behind[1].lower()}(v.attr)" if behind and called else _NESTED
 
 
 # The first that fits, and has a hint, is taken.
@@ -307,7 +308,7 @@ _PLACES = (
     _place("_WITHIN _RETURN", "a condition is missing before it", "NAME", before="_WHERE AND OR"),
     _place(" ".join(CLAUSES), not_closed, "_RPAR", unexpected="NAME"),
     _place("TEXT NAME UNIT WORD MINUS _LBRACE", _LENGTH, "INT", before="_WITHIN"),
-    _place("COMPARISON PLUS MINUS AND OR _RPAR _WITHIN _RETURN $END", _INTERVAL, "UNIT", before="TEXT"),
+    _place("COMPARISON PLUS MINUS AND OR _RPAR _WITHIN _RETURN $END", INTERVAL, "UNIT", before="TEXT"),
     _place("_WITHIN _RETURN AND $END", _lone_situation, "NAME", unexpected="QUESTION", before="NAME"),
     _place("STAR", "write power(v.attr, 2)", "TEXT", before="STAR"),
     _place("_DOT", "a unit has no dot: WITHIN 5 min", "_RETURN", before="UNIT"),
@@ -336,6 +337,7 @@ _PLACES = (
     _place("NAME", "a column of the result is named with AS: v.price AS price", "_AS", unexpected="QUESTION"),
     _place("_DOT", _dot_behind_attribute, "PLUS", before="WORD NAME QUOTED"),
     _place("TEXT", _attribute_in_quotes, "WORD", before="_DOT"),
+    _place("TEXT", "a name has no quotes, or double ones: v.price AS price", "NAME", before="_AS"),
     _place("_AS", _cast, "_COMMA _RPAR"),
     _place("INT", _second_length, before="UNIT"),
     _place("INT", 'an event type that is no word is quoted: "404" a', "SEQ NAME"),

@@ -63,8 +63,9 @@ def unit(token: Token, keywords: tuple[str, ...], number: str = "") -> str:
     """Return the unit that a token names; `number` is what stands before it, and `keywords` are what may be meant as well."""
     found = read(literals.read_unit, token, span_of(token))
     if found is None:
+        counted = "a window of events is written WITHIN 10 EVENTS" if "EVENTS" in keywords and token.lower() in ("row", "rows") else None
         choices = (*literals.UNIT_SPELLINGS, *keywords)
-        hint = _in_one_unit(f"{number}{token}") or nearest(token, choices) or f"units are {', '.join(UNITS)}"
+        hint = counted or _in_one_unit(f"{number}{token}") or nearest(token, choices) or f"units are {', '.join(UNITS)}"
         raise fault(f"'{token}' is no unit of time", span_of(token), hint)
     return found
 

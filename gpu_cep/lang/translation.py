@@ -219,7 +219,7 @@ def _bounds(span: Span, children: list[Any]) -> tuple[int, int | None]:
 def check_bounds(minimum: int, maximum: int | None, bound: str, span: Span) -> tuple[int, int | None]:
     """Return the bounds of a quantifier; raise a fault if nothing lies between them but none. `bound` is what it counts."""
     if maximum == 0:
-        raise fault(f"a quantifier must allow at least one {bound}", span, "NOT(A a) forbids an event")
+        raise fault(f"a quantifier must allow at least one {bound}", span, "NOT(A a) forbids an event" if bound == "event" else None)
     if maximum is not None and maximum < minimum:
         raise fault(f"the quantifier's maximum {maximum} is below its minimum {minimum}", span)
     return minimum, maximum

@@ -239,6 +239,7 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("lag() > 1", "unknown function 'lag'; write prev(v.attr), the value of the event bound just before"),
         ("a.s > 0.5", "cannot compare string with number"),
         ("a.day = '2020-01-31'", "cannot compare date with string; write DATE '…' or TIMESTAMP '…'"),
+        ("a.ts > 5", "cannot compare timestamp[us] with integer; write DATE '…' or TIMESTAMP '…'"),
         ("a.took < 3", f"cannot compare duration[ms] with integer; {DURATIONS}"),
         ("a.zoned > TIMESTAMP '2020-01-31 10:00:00'", f"cannot compare timestamp[us, UTC] with timestamp[s]; {ZONES}"),
         ("a.at > TIMESTAMP '2020-01-31 10:00:00Z'", f"cannot compare timestamp[ms] with timestamp[s, UTC]; {ZONES}"),

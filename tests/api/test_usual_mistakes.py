@@ -100,7 +100,7 @@ QUERIES = {
     "SEQ(view v, cart c) WHERE v.page IN ['/a', '/b']": "IN ('a', 'b')",
     "SEQ(view v, cart c) WHERE v.page CONTAINS 'a'": "LIKE '%text%'",
     "SEQ(view v, cart c) WHERE v.page MATCHES 'a.*'": "regexp_like(v.attr, 'pattern')",
-    "SEQ(view v, cart c) WHERE v.page.lower() = 'a'": "lower(v.name)",
+    "SEQ(view v, cart c) WHERE v.page.lower() = 'a'": "lower(v.attr)",
     "SEQ(view v, cart c) WHERE v['page'] = 'a'": "v.price",
     "SEQ(view v, cart c) WHERE v[0].page = 'a'": "v[1]",
 }

@@ -208,7 +208,7 @@ line 1, column 20: found '.', expected an operator, AND, OR, WITHIN, RETURN or t
 line 1, column 20: found '.', expected an operator, AND, OR, WITHIN, RETURN or the end of the query
   PATTERN a WHERE a.x.lower() = 'a'
                      ^
-  hint: a function stands before its brackets: lower(v.name)
+  hint: a function stands before its brackets: lower(v.attr)
 """
 
 

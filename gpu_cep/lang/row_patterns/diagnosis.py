@@ -7,7 +7,7 @@ from itertools import chain
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
-from gpu_cep.lang.hints import Mistake, not_closed, show_text
+from gpu_cep.lang.hints import INTERVAL, Mistake, not_closed, show_text
 
 # The clauses by their first words, in the order in which they stand.
 _CLAUSES = {
@@ -35,13 +35,14 @@ _FUNCTIONS = {
 }
 _FUNCTIONS["try_cast"] = _FUNCTIONS["cast"]
 
+_SEQUENCE = "rows one after the other are written one after the other: PATTERN (A B+)"
 # Text of other languages, or of later parts of SQL, and what to write instead.
 _FORMS = (
     (r"rows\s+between\b", "frames are for row patterns in windows; in FROM every match is sought"),
     (r"(where|having)\b", "conditions on rows stand in DEFINE: DEFINE A AS x > 1"),
     (r"return\b", "what a match returns stands in MEASURES: MEASURES A.x AS x"),
-    (r"(seq|every)\s*\(", "rows one after the other are written one after the other: PATTERN (A B+)"),
-    (r"->", "rows one after the other are written one after the other: PATTERN (A B+)"),
+    (r"(seq|every)\s*\(", _SEQUENCE),
+    (r"->", _SEQUENCE),
     (r"filter\s*\(", "an aggregate passes over NULL: sum(CASE WHEN x > 2 THEN x END)"),
     (r"(ignore|respect)\s+nulls\b", "FIRST and LAST take the row, also one with NULL; min, max and other aggregates pass over NULL"),
     (r"over\s*\(", "aggregates cover rows of the match; functions over windows stand in a relation before or around MATCH_RECOGNIZE"),
@@ -51,6 +52,7 @@ _FORMS = (
     (r"select\b", "here stands MATCH_RECOGNIZE (…) alone, without the statement around it"),
 )
 # Matched from the word before the mistake: IS NOT is known.
+_LENGTH = re.compile(r"interval\s*['\d]", re.IGNORECASE)
 _NOT_DISTINCT = re.compile(r"not\s+distinct\s+from\b", re.IGNORECASE)
 
 # A word that stands as the name of a column or variable would.
@@ -121,11 +123,20 @@ def _function(mistake: Mistake) -> str:
     return before[-1].lower() if before else ""
 
 
+def _clause(mistake: Mistake) -> str | None:
+    """Return the clause in which a mistake is, by its first word."""
+    return next((token.type for token in reversed(mistake.read) if token.type in _CLAUSES), None)
+
+
 def _hint(mistake: Mistake) -> str | None:
     if mistake.found.type == "$END" and mistake.opened:
         return not_closed(mistake)
     if mistake.begins(_NOT_DISTINCT):
         return "ask for NULL by itself: x = y OR x IS NULL AND y IS NULL"
+    if mistake.begins(_LENGTH) or mistake.expected == {"UNIT"}:
+        return INTERVAL
+    if _clause(mistake) == "_PATTERN" and (mistake.found.type == "_COMMA" or mistake.read[-1].type == "_PATTERN"):
+        return _SEQUENCE
     start = mistake.found.start_pos or 0
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
     if foreign is not None:
