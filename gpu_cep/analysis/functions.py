@@ -319,6 +319,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length(v.attr) counts the characters of a text, count(v) events"),
     **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek(v.attr): 1 for Sunday to 7 for Saturday"),
     **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
+    **dict.fromkeys(("start", "duration"), "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"),
     "log": "write ln(v.attr), log2(v.attr) or log10(v.attr)",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",

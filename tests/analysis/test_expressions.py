@@ -264,6 +264,10 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         ("if(a.n > 1, 1, 2) = 1", "unknown function 'if'; write CASE WHEN c THEN x ELSE y END"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(x, y)"),
+        (
+            "duration(b.ts) > 1 hour",
+            "unknown function 'duration'; start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)",
+        ),
         ("stddev(b.n) > 1", "unknown function 'stddev'; return the values of each match, and compute it from them"),
         ("next(a.n) > 1", "unknown function 'next'; an event behind it has a variable of its own: SEQ(a, b), and b.attr"),
         (
