@@ -27,7 +27,10 @@ Items = list[tuple[Constant, Expression]]
 def membership(node: In, value: Bound, items: Sequence[Bound], scope: Scope) -> Bound:
     """Return ``value IN (items)``: a disjunction of one operation for the constants of each type, and of comparisons."""
     if value.type.kind is Kind.NULL:
-        return compare("eq", value, items[0], scope, node.span)  # NULL, whatever the items are
+        # NULL, whatever the items are; it speaks of their variables
+        read = [item for item in items if not isinstance(item, Constant)] or items[:1]
+        found = [compare("eq", value, item, scope, node.span) for item in read]
+        return found[0] if len(found) == 1 else Operation("or", tuple(found), BOOLEAN)
     found = [_among(node, value, meeting, constants, scope) for meeting, constants in _by_meeting(node, value, items, scope).items()]
     found += [compare("eq", value, item, scope, node.span) for item in items if not isinstance(item, Constant)]
     return found[0] if len(found) == 1 else Operation("or", tuple(found) or (FAULTY,), BOOLEAN)

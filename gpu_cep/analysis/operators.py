@@ -27,7 +27,7 @@ from gpu_cep.analysis.coercion import (
 from gpu_cep.analysis.hints import Written, comparison_hint, shift_hint
 from gpu_cep.analysis.literals import INT32_MAX, INT64_MAX, INT64_MIN
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import BOOLEAN, FLOAT, DataType, Kind, decimal, duration, timestamp
+from gpu_cep.analysis.types import BOOLEAN, FLOAT, NULL, DataType, Kind, decimal, duration, timestamp
 from gpu_cep.lang.ast import Span
 
 COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
@@ -151,8 +151,13 @@ def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Spa
     if kinds <= NUMERIC | {Kind.NULL}:
         return _numbers(operator, left, right, scope, span)
     if Kind.NULL in kinds:
-        return left if left.type.kind is Kind.NULL else right
+        return _null_of(*((right, left) if left.type.kind is Kind.NULL else (left, right)))
     return _times(operator, left, right, scope, span, written)
+
+
+def _null_of(value: Bound, null: Bound) -> Bound:
+    """Return NULL for an operation on a time or a duration and `null`, which speaks of the same variables as the operands."""
+    return null if isinstance(value, Constant) else Operation("case", (is_null(value), null, Constant(None, NULL)), NULL)
 
 
 def describe(bound: Bound) -> str:

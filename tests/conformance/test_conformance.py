@@ -176,6 +176,7 @@ SPECIAL = pa.table(
         "k": [1, 1, 1, 1, 2, 1],
         "x": [1, 2**60, None, 2**60, 1, 5],
         "y": [math.inf, 1.0, math.nan, -0.0, 0.0, 1e308],
+        "u": [timedelta(1)] * 6,
     }
 )
 
@@ -221,6 +222,8 @@ SPECIAL = pa.table(
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE count(c) = count(b) + 1",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE count(c) = b.x",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE c.type LIKE NULL",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL IN (1, c.x)",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL - c.u < 1 seconds",
         "PATTERN SEQ(A a, NOT(B b), C c?) WHERE count(b) > 1 AND count(c) = 1 WITHIN 5",
     ],
 )
