@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 
 LENGTH = "gpu_cep.length"
-# Stands for intervals of months, which Spark does not send to Python, so that other columns can be read beside them.
+# Stands for intervals of months, which Spark does not send to Python.
 _NOT_SENT = pa.month_day_nano_interval()
 
 
@@ -40,7 +40,7 @@ def arrow_schema(schema: StructType, zone: str) -> pa.Schema:
 
 
 def refuse_unsent(schema: pa.Schema) -> None:
-    """Raise UnsupportedError if Spark does not send a column to Python; the message names all such columns."""
+    """Raise UnsupportedError that names the columns of `schema` which Spark does not send to Python."""
     names = [field.name for field in schema if _is_unsent(field.type)]
     if names:
         hint = "leave them out by RETURN, by columns=, or by drop() of the DataFrame"

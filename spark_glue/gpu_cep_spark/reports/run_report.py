@@ -41,8 +41,9 @@ _SPARK = StructType([*(StructField(name, LongType()) for name in _WHOLE), *(Stru
 
 # The most seconds to wait, after the end of an action, until its observation reaches the driver, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
-# Adaptive execution drops a stage from its plan if no row comes of it and what follows groups, sorts or joins rows.
-_NO_FIGURES = "no figures: no action on the result has finished, or no row came of its tasks and Spark dropped their stage"
+# A task tells its figures at its end. Adaptive execution drops a stage of which no row comes
+# if what follows groups, sorts or joins rows.
+_NO_FIGURES = "no figures: no action on the result has come to the end of its tasks, or no row came of them and Spark dropped their stage"
 
 
 @dataclass
@@ -53,9 +54,10 @@ class RunReport:
     tasks. Reading them before that action has finished waits for it. A task
     that Spark retried or ran speculatively counts once. A stage that ran
     again because its shuffle files were lost counts as often as it ran. So
-    Spark treats observations; it is not tested here. There are no figures if
-    no row comes of the tasks and the action groups, sorts or joins rows:
-    adaptive execution then drops their stage from its plan.
+    Spark treats observations; it is not tested here. A task that an action
+    leaves before its end, as ``take()`` and ``show()`` do, has no figures. Nor
+    are there any if no row comes of the tasks and the action groups, sorts or
+    joins rows: adaptive execution then drops their stage from its plan.
     """
 
     _name: str = field(default_factory=lambda: f"gpu_cep {uuid4()}", repr=False)

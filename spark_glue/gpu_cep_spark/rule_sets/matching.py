@@ -141,7 +141,7 @@ def gpu_match_all(
 
 
 def refuse_output(output: object, where: str) -> None:
-    """Raise UnsupportedError for an output that only a call from Python with one pattern, or a table, has."""
+    """Raise UnsupportedError for an output that calls in SQL, or with many patterns, cannot give."""
     if output in ("compressed", "indices"):
         raise UnsupportedError(f"output={output!r} is not supported {where}; supported: matches, events, count")
 
