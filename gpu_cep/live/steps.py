@@ -121,8 +121,10 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
         whole = _holds_all(value, plain)
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
-        zone = "; text has its zone, as in '2026-01-31 08:00:00Z'" if isinstance(plain, str) and getattr(field.type, "tz", None) else ""
-        raise EventError(f"{told}{zone}") from fault
+        zone = "Z" if getattr(field.type, "tz", None) else ""
+        form = isinstance(plain, str) and pa.types.is_timestamp(field.type)
+        remedy = f"; text is written as in '2026-01-31 08:00:00{zone}'" if form else ""
+        raise EventError(f"{told}{remedy}") from fault
     if not whole:
         raise EventError(f"{told}, which holds a part of it")
     columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
