@@ -90,8 +90,12 @@ class Search(NamedTuple):
         return Conditions(tables.conditions, tables.aggregates, tables.programs, self.ordered.bank, batch.low)
 
     def event_table(self, batch: Batch, windows: BatchWindows) -> EventTable:
-        """Return what follows each event of a batch; events are numbered from the batch's first."""
-        return EventTable(*windows.next_events, self.successor[batch.low : batch.high] - batch.low)
+        """Return what follows each event of a batch; events are numbered from the batch's first.
+
+        What follows in a later batch is out of reach of all windows, and has the number of events of this one.
+        """
+        successors = np.minimum(self.successor[batch.low : batch.high], batch.high) - batch.low
+        return EventTable(*windows.next_events, successors)
 
     def streams(self, batch: Batch) -> Streams:
         """Return the streams with the times of a batch's events."""

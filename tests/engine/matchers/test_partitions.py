@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.engine.events.batches import cut_batches
+from gpu_cep.engine.matchers.search import Search
 
 PARTITION, STRICT = "partition_contiguity", "strict_contiguity"
 
@@ -88,3 +92,14 @@ def test_events_that_no_variable_fits_end_a_run():
     assert found(events("AXB"), "PATTERN SEQ(A a, B b)", STRICT) == []
     assert found(events("AXB"), "PATTERN SEQ(A a, B b)") == []
     assert found(events("AB"), "PATTERN SEQ(A a, B b)") == [(0, 1)]
+
+
+def test_events_of_later_batches_are_not_looked_up(monkeypatch):
+    tables = []
+    make = Search.event_table
+    monkeypatch.setattr(Search, "event_table", lambda *given: tables.append(make(*given)) or tables[-1])
+    table = events("ABABAXXXAB", y=[0.0, 0.0, 1.5, 1.5, 9.0, 8.0, 8.0, 8.0, 9.0, 9.0])
+    with patch("gpu_cep.engine.run.cut_batches", partial(cut_batches, size=1)):
+        assert found(table, "PATTERN SEQ(A a, B b) WHERE a.y = b.y WITHIN 3", algorithm="ses_automaton") == [(0, 1), (2, 3), (8, 9)]
+    # a kernel looks up what occurs from a successor on
+    assert max(each.successor.max() - each.occurrence.shape[1] for each in tables) < 0
