@@ -21,7 +21,7 @@ def killed(target: Path, at: int) -> int | None:
     """The exit code of a process that is killed at step `at`."""
     # children of a server that has loaded all and has no threads
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.faults.operations"])
+    context.set_forkserver_preload(["tests.faults.preloaded"])
     process = context.Process(target=run_killed, args=(target, at))
     process.start()
     process.join(timeout=120)
