@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpu_cep_kernels.compile import kernel_cache, notices
 from gpu_cep_kernels.compile.jit import _source_of
 from gpu_cep_kernels.compile.source_keys import _descriptions
 from tests.kernel_cases import kernels
+from tests.kernels.compile.forked import ForkServer
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = '''"""Rules."""
@@ -99,8 +101,8 @@ class Checkout:
         """The files of compiled forms in the cache."""
         return sorted((self.cache / "gpu_cep").glob("*.kernel"))
 
-    def call(self, before: str = "", **environment: str) -> tuple[str, str, str]:
-        """In a new process: what the kernels return, which of them were compiled, and what was said on stderr."""
+    def call(self, before: str = "", forked: bool = True, **environment: str) -> tuple[str, str, str]:
+        """In another process: what the kernels return, which of them were compiled, and what was said on stderr."""
         variables = os.environ | {
             "PYTHONPATH": str(self.folder),
             "NUMBA_CACHE_DIR": str(self.cache),
@@ -108,17 +110,34 @@ class Checkout:
             "GPU_CEP_QUIET": "1",
         }
         code, variables = before + CALL, variables | environment
-        run = subprocess.run([sys.executable, "-c", code], env=variables, cwd=self.folder, capture_output=True, text=True, check=True)
-        results, compiled = run.stdout.splitlines()
-        return results, compiled, run.stderr
+        if forked and hasattr(os, "fork"):
+            printed, said = server().run(code, self.folder, variables)
+        else:
+            run = subprocess.run([sys.executable, "-c", code], env=variables, cwd=self.folder, capture_output=True, text=True, check=True)
+            printed, said = run.stdout, run.stderr
+        results, compiled = printed.splitlines()
+        return results, compiled, said
+
+
+@cache
+def server() -> ForkServer:
+    return ForkServer()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended_server():
+    yield
+    if server.cache_info().currsize:
+        server().close()
+        server.cache_clear()
 
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
-    """A checkout whose kernels are compiled."""
+    """A checkout whose kernels are compiled, by a process that has forked from none."""
     folder = tmp_path_factory.mktemp("warm")
     checkout = Checkout(folder / "checkout", folder / "cache")
-    assert checkout.call() == ("11 2", "first second", "")
+    assert checkout.call(forked=False) == ("11 2", "first second", "")
     return checkout
 
 
