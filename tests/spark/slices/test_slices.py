@@ -59,12 +59,12 @@ def streams(rows: int, seed: int) -> pa.Table:
 
 def assert_same(spark: SparkSession, table: pa.Table, query: str, **options: Any) -> pa.Table:
     """The matches, which are the same in slices of any length and in whole streams."""
-    return assert_same_of(spread(spark, table, 3), query, **options)
+    return assert_same_of(spread(spark, table, 3), query, rows=table, **options)
 
 
-def assert_same_of(frame: DataFrame, query: str, slices: Any = WINDOW, **options: Any) -> pa.Table:
-    """The same of a DataFrame's rows."""
-    expected = cep.match(frame.toArrow(), query, order_by="n", **options)
+def assert_same_of(frame: DataFrame, query: str, slices: Any = WINDOW, rows: pa.Table | None = None, **options: Any) -> pa.Table:
+    """The same of a DataFrame, whose rows need not be collected if they are given."""
+    expected = cep.match(frame.toArrow() if rows is None else rows, query, order_by="n", **options)
     found = cep.gpu_match(frame, query, order_by="n", slices=slices, **options)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
@@ -79,10 +79,11 @@ def test_slices_have_the_matches_of_streams(spark: SparkSession, name: str) -> N
 @pytest.mark.parametrize("order", [None, "a.n - c.n desc", "c.s", "a.k"])
 def test_some_matches_of_each_first_event(spark: SparkSession, order: str | None) -> None:
     query, options = "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { } WITHIN 6", {"limit_per_start": 2, "order_matches_by": order}
+    table = streams(200, seed=5)
     for slices in (WINDOW, None):
-        kept = assert_same_of(spark.createDataFrame(streams(200, seed=5)), query, slices=slices, output="events", **options)
-        assert 0 < kept.num_rows < cep.match(streams(200, seed=5), query, order_by="n", output="events").num_rows
-        assert_same_of(spark.createDataFrame(streams(200, seed=5)), query, slices=slices, output="count", **options)
+        kept = assert_same_of(spark.createDataFrame(table), query, slices=slices, rows=table, output="events", **options)
+        assert 0 < kept.num_rows < cep.match(table, query, order_by="n", output="events").num_rows
+        assert_same_of(spark.createDataFrame(table), query, slices=slices, rows=table, output="count", **options)
 
 
 @pytest.mark.parametrize("name", ["any", "returned"])

@@ -48,7 +48,7 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
     spark: SparkSession, tmp_path: Path, query: str, options: dict[str, Any]
 ) -> None:
     told = events(300, seed=5)
-    write(tmp_path / "in", told.slice(0, 150), 2)
+    write(tmp_path / "in", told.slice(0, 150), 1)
     found = cep.gpu_match(source(spark, tmp_path / "in"), query, **options)
     progress = run(found, tmp_path)
     write(tmp_path / "in", told.slice(150), 2)
