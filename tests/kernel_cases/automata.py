@@ -195,6 +195,16 @@ AUTOMATON_CASES: tuple[KernelCase, ...] = (
         },
     ),
     *cases(
+        chain_runs.walk_compared_chains,
+        walking_chain,
+        {
+            "next": {},
+            "float64": {"time": np.float64},
+            "disjoint": {"kept": KEEP_DISJOINT},
+            "robust": {"robust": True, "exclusive": False},
+        },
+    ),
+    *cases(
         enumeration.enumerate_matches,
         automaton,
         {

@@ -9,15 +9,15 @@ WALKS = "tests/engine/phase_one/test_chain_walks.py"
 DEVICE_WALKS = (
     Fault(
         "a-walk-compares-what-programs-compute",
-        "gpu_cep/engine/phase_one/device/chain_walks.py",
-        "bool((tables.conditions.means[judged] != BY_PROGRAM).all())",
+        "gpu_cep/engine/lowering/pattern_tables.py",
+        "bool((self.conditions.means[judged] != BY_PROGRAM).all())",
         "True",
         (WALKS,),
     ),
     Fault(
         "a-walk-that-only-compares-aggregates",
-        "gpu_cep/engine/phase_one/device/chain_walks.py",
-        "if chain is None or len(tables.aggregates.step):",
+        "gpu_cep/engine/lowering/pattern_tables.py",
+        "if chain is None or len(self.aggregates.step):",
         "if chain is None:",
         (WALKS,),
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.matchers.automaton.ses_automaton import restricts_walks, walks, walks_chains
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.automaton.chain_runs import walk_chains
+from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.automaton.enumeration import enumerate_matches
 from gpu_cep_kernels.automaton.single_runs import walk_restricted_windows, walk_windows
 from gpu_cep_kernels.compile.jit import Kernel
@@ -48,7 +48,7 @@ def _first_search(plan: EventPlan, tables: MatcherTables) -> _AnyKernel:
     if not walks(plan, tables):
         return enumerate_matches
     if walks_chains(plan, tables):
-        return walk_chains
+        return walk_compared_chains if tables.only_compares else walk_chains
     return walk_restricted_windows if restricts_walks(plan, tables) else walk_windows
 
 

@@ -82,6 +82,16 @@ class MatcherTables:
         """Return what runs of a chain without negations judge; None if the branch is none."""
         return None if self.branch.negations else self.walked_chain
 
+    @property
+    def only_compares(self) -> bool:
+        """Return whether runs of a chain are judged by comparisons of columns alone, and nothing is aggregated while they grow."""
+        chain = self.walked_chain
+        if chain is None or len(self.aggregates.step):
+            return False
+        # the groups of negations are behind those of the variables
+        judged = chain.condition[: chain.first[2 * len(self.pattern.order)]]
+        return bool((self.conditions.means[judged] != BY_PROGRAM).all())
+
 
 def matcher_tables(plan: EventPlan, columns: EventColumns) -> tuple[MatcherTables, ...]:
     """Return the tables of each of the plan's branches."""

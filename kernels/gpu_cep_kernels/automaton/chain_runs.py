@@ -24,7 +24,7 @@ from gpu_cep_kernels.automaton.chain_judgements import Chain, all_hold, is_sifte
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.automaton.lookahead import SHORT
 from gpu_cep_kernels.automaton.single_runs import Walk
-from gpu_cep_kernels.compile.jit import rule, sequential
+from gpu_cep_kernels.compile.jit import inline_rule, rule, sequential
 from gpu_cep_kernels.rules.cut import CutState, begin_cut, cuts_searches, is_ruled_out_by
 from gpu_cep_kernels.rules.running import accumulate
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -211,7 +211,7 @@ def follow_run(
 @rule
 def _walk_window(
     start: int, end: int, counting: bool, limit: int, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints, path: EventPath,
-    matches: MatchTable,
+    judging: EventPath | None, matches: MatchTable,
 ) -> tuple[int, Status]:  # fmt: skip
     """Follow the only run of a window, and write its events and counts; return how many events it binds, and why it stops.
 
@@ -224,7 +224,7 @@ def _walk_window(
     if events.occurrence[0, start] == start:
         task = WalkTask(start, end, cut[CutState.FIRST], cut[CutState.LAST], room, limit, m, place)
         v, bound, depth, _, steps, rejected, complete, status = follow_run(
-            -1, 0, 0, start, task, counting, events, criteria, chain, slots, path, matches
+            -1, 0, 0, start, task, counting, events, criteria, chain, slots, judging, matches
         )
         if complete and not counting:
             matches.counts[m, v] = bound
@@ -244,7 +244,8 @@ def follow_singles(
 
     Return the variable that is to be bound next, the event that is looked at next, the steps, and
     how many of them rejected an event. The variable is the number of variables where a match ends
-    the run, and −1 where none does. Else more than `limit` steps were made, and the run can go on.
+    the run, and negative where none does: −1 minus the one for which no event was found, or −1 in a `robust` run.
+    Else more than `limit` steps were made, and the run can go on.
     """
     conditions, variables, current = criteria.conditions, criteria.pattern.minimum.size, slots.size - 1
     kept, steps, rejected = conditions.aggregates.first, 0, 0
@@ -267,16 +268,14 @@ def follow_singles(
             v -= 1
             event = slots[2 * v] - conditions.base + 1 if v >= 0 else stop
         else:
-            if path is not None:
-                path.state[PathState.WASTED] += max(v + 1 - SHORT, 0)
-            v = _NONE
+            v = -1 - v
     return v, event, steps, rejected
 
 
 @rule
 def _walk_singles(
     start: int, end: int, robust: bool, counting: bool, events: EventTable, criteria: Criteria, chain: Chain, slots: Ints,
-    path: EventPath, matches: MatchTable,
+    path: EventPath, judging: EventPath | None, matches: MatchTable,
 ) -> tuple[int, Status]:  # fmt: skip
     """Find the first match of a window, and write its events and counts; return how many events it binds, and why it stops.
 
@@ -294,7 +293,7 @@ def _walk_singles(
         status = Status.OUTPUT_FULL
     else:
         event, limit = int(events.occurrence[0, start]), ROBUST_STEPS if robust else UNBOUNDED
-        v, _, steps, rejected = follow_singles(v, event, start, stop, robust, limit, events, criteria, chain, slots, path)
+        v, _, steps, rejected = follow_singles(v, event, start, stop, robust, limit, events, criteria, chain, slots, judging)
         status = Status.CHOICE if robust and steps > ROBUST_STEPS else status
     depth = variables if v == variables and status == Status.FINISHED else 0
     if not counting:
@@ -303,6 +302,7 @@ def _walk_singles(
             matches.counts[m, u] = 1
     state[PathState.STEPS] += steps
     state[PathState.REJECTED] += rejected
+    state[PathState.WASTED] += 0 if robust else max(-v - SHORT, 0)
     return depth, status
 
 
@@ -330,6 +330,41 @@ def _are_singles(maximum: Ints) -> bool:
     return singles
 
 
+@inline_rule
+def _walk(
+    windows: CandidateWindows, events: EventTable, criteria: Criteria, chain: Chain, walk: Walk, slots: Ints, path: EventPath,
+    judging: EventPath | None, matches: MatchTable,
+) -> Status:  # fmt: skip
+    """Do what :func:`walk_chains` says; conditions are judged in `judging`, which is None where all are comparisons of columns."""
+    candidates, ends = windows
+    state, counting = path.state, walk.counting
+    limit = state[PathState.STEPS] + walk.step_limit
+    robust = walk.strategy == Strategy.ROBUST
+    singles = _are_singles(criteria.pattern.maximum)
+    status = Status.FINISHED
+    w = state[PathState.CANDIDATE]
+    while w < candidates.size and status == Status.FINISHED:
+        begin_cut(candidates[w], path.cut)
+        depth = 0
+        start, end = int(candidates[w]), int(ends[w])
+        if not counting and state[PathState.MATCHES] >= matches.starts.size:
+            status = Status.OUTPUT_FULL
+        elif singles:
+            depth, status = _walk_singles(start, end, robust, counting, events, criteria, chain, slots, path, judging, matches)
+        else:
+            depth, status = _walk_window(start, end, counting, UNBOUNDED, events, criteria, chain, slots, path, judging, matches)
+        if state[PathState.ERROR_CONDITION] != 0:
+            status = Status.OVERFLOWED
+        elif status == Status.FINISHED:
+            if depth > 0:
+                _take_match(w, depth, slots[slots.size - 2] - criteria.conditions.base, counting, windows, path, matches)
+            w += 1
+            if state[PathState.STEPS] > limit and w < candidates.size:
+                status = Status.STEPS_SPENT
+    state[PathState.CANDIDATE] = w
+    return status
+
+
 @sequential(writes=("path", "matches"), scratch=("slots",))
 def walk_chains(
     windows: CandidateWindows,
@@ -346,30 +381,13 @@ def walk_chains(
     On OUTPUT_FULL, PATH_FULL, STEPS_SPENT and CHOICE the current window is still
     to be walked or searched from its start. The path stays empty.
     """
-    candidates, ends = windows
-    state, counting = path.state, walk.counting
-    limit = state[PathState.STEPS] + walk.step_limit
-    robust = walk.strategy == Strategy.ROBUST
-    singles = _are_singles(criteria.pattern.maximum)
-    status = Status.FINISHED
-    w = state[PathState.CANDIDATE]
-    while w < candidates.size and status == Status.FINISHED:
-        begin_cut(candidates[w], path.cut)
-        depth = 0
-        start, end = int(candidates[w]), int(ends[w])
-        if not counting and state[PathState.MATCHES] >= matches.starts.size:
-            status = Status.OUTPUT_FULL
-        elif singles:
-            depth, status = _walk_singles(start, end, robust, counting, events, criteria, chain, slots, path, matches)
-        else:
-            depth, status = _walk_window(start, end, counting, UNBOUNDED, events, criteria, chain, slots, path, matches)
-        if state[PathState.ERROR_CONDITION] != 0:
-            status = Status.OVERFLOWED
-        elif status == Status.FINISHED:
-            if depth > 0:
-                _take_match(w, depth, slots[slots.size - 2] - criteria.conditions.base, counting, windows, path, matches)
-            w += 1
-            if state[PathState.STEPS] > limit and w < candidates.size:
-                status = Status.STEPS_SPENT
-    state[PathState.CANDIDATE] = w
-    return status
+    return _walk(windows, events, criteria, chain, walk, slots, path, path, matches)
+
+
+@sequential(writes=("path", "matches"), scratch=("slots",))
+def walk_compared_chains(
+    windows: CandidateWindows, events: EventTable, criteria: Criteria, chain: Chain, walk: Walk, slots: Ints, path: EventPath,
+    matches: MatchTable,
+) -> Status:  # fmt: skip
+    """Do as :func:`walk_chains`, but only where all conditions are comparisons of columns, which never overflow."""
+    return _walk(windows, events, criteria, chain, walk, slots, path, None, matches)

@@ -18,12 +18,14 @@ PLAIN = "PATTERN SEQ(A a, B b) WITHIN 100"
 ROWS = "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES last(b.price) AS p PATTERN {}"
 SEARCHED = ROWS.format("(a b+ c) DEFINE b AS b.price >= avg(b.price), c AS c.price < a.price)")
 WALKED = ROWS.format("(a b+) DEFINE b AS b.price > a.price)")
+MEAN = "PATTERN SEQ(A a, B b+, C c) WHERE avg(b.price) > a.price WITHIN 300"
 ANY = {"strategy": "skip_till_any_match"}
 QUERIES = [
-    (RISING, {}, ["walk_chains"]),
+    (RISING, {}, ["walk_compared_chains"]),
+    (MEAN, {}, ["walk_chains"]),
     (SETS, {}, ["walk_windows"]),
     (SETS, {"after_match": "skip_past_last"}, ["walk_restricted_windows"]),
-    (PAIR, {"strategy": "robust_skip_till_next_match"}, ["walk_chains"]),
+    (PAIR, {"strategy": "robust_skip_till_next_match"}, ["walk_compared_chains"]),
     (RISING, {"strategy": "robust_skip_till_next_match"}, ["enumerate_matches"]),
     (PAIR, ANY, ["enumerate_chain"]),
     (NEGATED, ANY, ["enumerate_negated_chain"]),

@@ -43,6 +43,7 @@ SEARCHES = {
     "search_windows",
     "walk_chain_windows",
     "walk_chains",
+    "walk_compared_chains",
     "walk_compared_windows",
     "walk_negated_robust_windows",
     "walk_restricted_windows",

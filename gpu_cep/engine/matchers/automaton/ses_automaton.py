@@ -25,7 +25,7 @@ from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.automaton.chain_judgements import Chain
-from gpu_cep_kernels.automaton.chain_runs import walk_chains
+from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
@@ -288,7 +288,8 @@ class _Enumeration:
         walk = Walk(strategy, counting, limit)
         if self.walks and self.chain is not None:
             slots = np.empty(2 * search.variable_count + 1, np.int64)
-            status = walk_chains(windows, self.events, criteria, self.chain, walk, slots, run, output)
+            follow_chain = walk_compared_chains if tables.only_compares else walk_chains
+            status = follow_chain(windows, self.events, criteria, self.chain, walk, slots, run, output)
             self.walks = status != Status.CHOICE
         elif self.walks and tables.judgements is not None:
             follow = walk_restricted_windows if restricts_walks(search.plan, tables) else walk_windows

@@ -38,7 +38,7 @@ from gpu_cep_kernels.automaton.robust_windows import (
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, to_device
 from gpu_cep_kernels.device.primitives import sum_as
-from gpu_cep_kernels.rules.tables import BY_PROGRAM, ColumnBank, Conditions, PathState, Status
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
 STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
@@ -108,19 +108,9 @@ def _walk_of(tables: MatcherTables, robust: bool) -> Kernel[..., Any]:
     """Return the kernel that follows runs; it has no code for programs, or for negations, where none are needed."""
     if robust and tables.branch.negations:
         return walk_negated_robust_windows
-    if only_compares(tables):
+    if tables.only_compares:
         return walk_robust_compared_windows if robust else walk_compared_windows
     return walk_robust_windows if robust else walk_chain_windows
-
-
-def only_compares(tables: MatcherTables) -> bool:
-    """Return whether runs are judged by comparisons of columns alone, and nothing is aggregated while they grow."""
-    chain = tables.walked_chain
-    if chain is None or len(tables.aggregates.step):
-        return False
-    # the groups of negations are behind those of the variables
-    judged = chain.condition[: chain.first[2 * len(tables.pattern.order)]]
-    return bool((tables.conditions.means[judged] != BY_PROGRAM).all())
 
 
 def bytes_of_walk(tables: MatcherTables, plan: EventPlan) -> WindowBytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.engine.matchers.match_tables import new_match_table
-from gpu_cep_kernels.automaton.chain_runs import walk_chains
+from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.compile.jit import plain
 from gpu_cep_kernels.rules.tables import Status
 from tests.effort import examples
@@ -25,13 +27,13 @@ AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
 def walked(monkeypatch):
     """Why each call of the walk over chains stopped."""
     statuses = []
-    walk_chains = ses_automaton.walk_chains
 
-    def walk(*arguments):
-        statuses.append(walk_chains(*arguments))
+    def noting(walk, *arguments):
+        statuses.append(walk(*arguments))
         return statuses[-1]
 
-    monkeypatch.setattr(ses_automaton, "walk_chains", walk)
+    for walk in (walk_chains, walk_compared_chains):
+        monkeypatch.setattr(ses_automaton, walk.__name__, partial(noting, walk))
     return statuses
 
 
@@ -116,13 +118,14 @@ def test_no_index_of_a_walk_is_negative(monkeypatch):
     """Also before a run has begun, where no variable binds an event."""
     events, texts, walked = drawn_events(np.random.default_rng(7), 60), QUERIES[1::6], []
 
-    def walk(*arguments):
+    def strictly(walk, *arguments):
         with np.errstate(all="ignore"):
-            walked.append(plain(walk_chains)(*counted_from_start(arguments)))
+            walked.append(plain(walk)(*counted_from_start(arguments)))
         return walked[-1]
 
     wanted = [found(events, f"PATTERN {text} WITHIN 9") for text in texts]
-    monkeypatch.setattr(ses_automaton, "walk_chains", walk)
+    for walk in (walk_chains, walk_compared_chains):
+        monkeypatch.setattr(ses_automaton, walk.__name__, partial(strictly, walk))
     assert [found(events, f"PATTERN {text} WITHIN 9") for text in texts] == wanted
     assert len(walked) >= len(texts)
 
