@@ -44,40 +44,39 @@ def leading(case, low, high, slot):
     return (low, high, slot)[: 2 + case.kernel.slotted] if case.kernel.parallel else ()
 
 
+class FromStart(np.ndarray):
+    """An array that no index counts from its end, as none does in a compiled kernel: it would read memory before the array."""
+
+    def __getitem__(self, index):
+        check_index(index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index, value):
+        check_index(index)
+        super().__setitem__(index, value)
+
+
+def check_index(index):
+    """Raise IndexError if a number of an index is negative."""
+    for number in index if isinstance(index, tuple) else (index,):
+        if not isinstance(number, slice) and number < 0:
+            raise IndexError(f"{number} counts from no array's end")
+
+
+def from_start(argument):
+    """An argument of a kernel with all its arrays as such."""
+    if isinstance(argument, tuple):
+        parts = map(from_start, argument)
+        return argument._make(parts) if hasattr(argument, "_make") else tuple(parts)
+    return argument.view(FromStart) if isinstance(argument, np.ndarray) else argument
+
+
 def in_python(case, size):
     """What the kernel returns and writes, uncompiled."""
     call = made(case, size)
     with np.errstate(all="ignore"):
-        returned = plain(case.kernel)(*leading(case, 0, call.size, 0), *call.arguments)
+        returned = plain(case.kernel)(*leading(case, 0, call.size, 0), *map(from_start, call.arguments))
     return returned, image(written(case, call))
-
-
-class FromStart(np.ndarray):
-    """An array whose elements and rows are counted from its start: no index of one is negative."""
-
-    def __getitem__(self, index):
-        refuse_negative(index)
-        return super().__getitem__(index)
-
-    def __setitem__(self, index, value):
-        refuse_negative(index)
-        super().__setitem__(index, value)
-
-
-def refuse_negative(index):
-    """Fail on an index that counts from an array's end."""
-    numbers = index if isinstance(index, tuple) else (index,)
-    assert not any(isinstance(each, int | np.integer) and each < 0 for each in numbers), f"index {index}"
-
-
-def counted_from_start(value):
-    """The same arguments with arrays that refuse negative indexes."""
-    if isinstance(value, np.ndarray):
-        return value.view(FromStart)
-    if not isinstance(value, tuple):
-        return value
-    parts = map(counted_from_start, value)
-    return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
 
 
 def compiled(case, size):

@@ -17,7 +17,7 @@ from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chai
 from gpu_cep_kernels.compile.jit import plain
 from gpu_cep_kernels.rules.tables import Status
 from tests.effort import examples
-from tests.kernels.runs import counted_from_start
+from tests.kernels.runs import from_start
 from tests.results import matches_of
 
 AFTER_MATCH = ("all", "skip_past_last", "skip_to_next")
@@ -120,7 +120,7 @@ def test_no_index_of_a_walk_is_negative(monkeypatch):
 
     def strictly(walk, *arguments):
         with np.errstate(all="ignore"):
-            walked.append(plain(walk)(*counted_from_start(arguments)))
+            walked.append(plain(walk)(*map(from_start, arguments)))
         return walked[-1]
 
     wanted = [found(events, f"PATTERN {text} WITHIN 9") for text in texts]
@@ -279,3 +279,11 @@ def test_other_patterns_are_walked_in_the_general_way(walked, text):
     """Sets, options, negations, conditions that the end of a match decides or that read several events at once; labels that decide."""
     assert found(drawn_events(np.random.default_rng(3), 300), f"PATTERN {text} WITHIN 20")
     assert not walked
+
+
+def test_a_run_without_events_reads_nothing_of_a_variable(monkeypatch):
+    walk = plain(ses_automaton.walk_chains)
+    monkeypatch.setattr(ses_automaton, "walk_chains", lambda *arguments: walk(*map(from_start, arguments)))
+    events = pa.table({"ts": range(5), "type": list("AABAB"), "x": [-1, 1, 2, 3, 4], "y": [0, 1, 2, 3, 4]})
+    query = "PATTERN SEQ(A a+, B b) WHERE a[1].x + a[1].y > 0 AND a.y * 2 > a[1].x WITHIN 9"
+    assert found(events, query, partition_by=None) == [{"a": (1,), "b": (2,)}, {"a": (3,), "b": (4,)}]
