@@ -207,7 +207,7 @@ def test_every_operation_is_tested():
 def test_constants_and_null():
     rows = [(1, 2), (3, 4)]
     code = [("const_int", 0, 1, 0), ("const_float", 1, 0, 0), ("null", 2, 0, 0), ("load_int", 3, 0, 0), ("add_int", 4, 0, 3)]
-    assert run(code, 4, rows, False, int_constants=[7, 8])[0].tolist() == [9, 11]
+    assert run(code, 4, rows, False, [7, 8], [0.5])[0].tolist() == [9, 11]
     assert run(code[:3], 1, rows, False, [7, 8], [0.5])[1].tolist() == [0.5, 0.5]
     assert run(code[:3], 2, rows, False, [7, 8], [0.5])[2].all()
 
