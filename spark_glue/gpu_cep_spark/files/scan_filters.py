@@ -32,7 +32,7 @@ class NoFilterError(Exception):
 def arrow_filter(conditions: Sequence[Any], known: Mapping[int, str]) -> tuple[Expression, tuple[str, ...]]:
     """Return an Arrow expression that is true where all conditions of Spark's are, and the columns that it reads.
 
-    Floats are not compared, since Spark has an order of its own for NaN.
+    Neither floats are compared, since Spark has an order of its own for NaN, nor text under a collation.
 
     Raises
     ------
@@ -83,8 +83,11 @@ class _Reader:
             from pyarrow.dataset import scalar
 
             return scalar(_literal(expression))
-        if expression.dataType().simpleString() in ("float", "double"):
+        kind = expression.dataType().simpleString()
+        if kind in ("float", "double"):
             raise NoFilterError("its filter compares floats, of which Spark has an order of its own")
+        if kind.startswith("string collate"):
+            raise NoFilterError("its filter compares text under a collation, which only Spark does")
         return self._column(expression)
 
     def _column(self, expression: Any) -> Any:

@@ -177,6 +177,9 @@ def test_what_is_no_scan_is_spark_s(spark: SparkSession, tmp_path: Path) -> None
     assert "is computed" in reason(frame.withColumn("n", F.col("n") + 1), "PATTERN SEQ(A a, B b) WHERE a.n < b.n WITHIN 6")
     assert "only Spark computes" in reason(frame.where("n % 2 = 0"))
     assert "floats" in reason(frame.where("ts < 7.5D"))
+    columns = "ts long, n long, type string collate UTF8_LCASE, other string collate UTF8_LCASE"
+    collated = spark.read.schema(columns).parquet(str(tmp_path / "t")).where("type < other")
+    assert "under a collation" in reason(collated, "PATTERN SEQ(a, b) WHERE a.n < b.n WITHIN 6 RETURN a.n AS n")
     assert "node Join" in reason(frame.join(frame.select("n").distinct(), "n"))
     assert "a window of events" in reason(frame, "PATTERN SEQ(A a, B b) WITHIN 4 EVENTS", worker_memory=400)
     assert "without a window" in reason(frame, "PATTERN SEQ(A a, B b)", worker_memory=400)
