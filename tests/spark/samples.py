@@ -66,8 +66,13 @@ def as_set(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
-def matched_here(frame: DataFrame, query: str, slices: Any = None, worker_memory: Any = None, **options: Any) -> pa.Table:
-    """Return what this process finds in the rows that Spark reads; how tasks share them changes nothing."""
+def matched_here(
+    frame: DataFrame, query: str, slices: Any = None, worker_memory: Any = None, rows: pa.Table | None = None, **options: Any
+) -> pa.Table:
+    """Return what this process finds in the rows that Spark reads, which it need not read if they are given.
+
+    How tasks share them changes nothing.
+    """
     narrow = NarrowQuery.of(query, arrow_schema(frame.schema, "UTC"), *read_keywords(options))
-    rows = frame.select(*(f"`{name}`" for name in narrow.events.names)).toArrow()
+    rows = frame.select(*(f"`{name}`" for name in narrow.events.names)).toArrow() if rows is None else rows.select(narrow.events.names)
     return cep.match(rows, query, **{**options, "order_by": list(narrow.options.order_by)})
