@@ -132,17 +132,19 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows
     `plan` asks for them (:func:`gpu_cep.plan.timeouts.of_open_runs`).
     The rows ascend. None if an event which begins a match is among them.
     """
-    columns = event_columns(plan, table)
+    used = threads or available_threads()
+    columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         tables = matcher_tables(plan, columns)
-        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, threads or available_threads(), UNREAD))
+        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, used, UNREAD))
 
 
 def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None) -> Rows:
     """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
-    columns = event_columns(plan, table)
+    used = threads or available_threads()
+    columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
-        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, threads or available_threads(), UNREAD), contacts)
+        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, used, UNREAD), contacts)
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

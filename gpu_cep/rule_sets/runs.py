@@ -164,7 +164,7 @@ def run_shared(
     small = [group for group in left if group.rows < _MANY_ROWS]
 
     def run(group: RuleGroup, threads: int, beside: int) -> list[tuple[str, pa.Table | CepError]]:
-        events, starts = _events_of(group, sharing, own)
+        events, starts = _events_of(group, sharing, own, threads)
         return [(each.name, answer_rule(each, events, starts, threads, beside)) for each in group.rules]
 
     def answer_rule(rule: PlannedRule, events: InputEvents, starts: Own, threads: int, beside: int) -> pa.Table | CepError:
@@ -208,15 +208,16 @@ def _without(group: RuleGroup, found: Mapping[str, object]) -> Iterator[RuleGrou
         yield replace(group, rules=left)
 
 
-def _events_of(group: RuleGroup, sharing: Sharing, own: Own) -> tuple[InputEvents, Own]:
-    """Return the events of a group of rules, and which of them are own."""
+def _events_of(group: RuleGroup, sharing: Sharing, own: Own, threads: int) -> tuple[InputEvents, Own]:
+    """Return the events of a group of rules, whose text so many threads encode, and which of them are own."""
     events = sharing.events
     if group.column is None or sharing.columns is None:
         return InputEvents(events.table, events.origin, shared=sharing.columns), own
     rows = sharing.lists[group.column].of(group.groups)
     picked = PickedRows(sharing.columns, rows)
     origin = Origin(events.origin.schema, events.origin.numbers_of(rows.astype("int64")))
-    shared = EventColumns(picked, group.rules[0].plan.query, (), origin.numbers, origin.schema) if len(group.rules) > 1 else None
+    query = group.rules[0].plan.query
+    shared = EventColumns(picked, query, (), origin.numbers, origin.schema, threads=threads) if len(group.rules) > 1 else None
     return InputEvents(picked, origin, shared=shared), OwnRows(own.marks[rows]) if isinstance(own, OwnRows) else own
 
 

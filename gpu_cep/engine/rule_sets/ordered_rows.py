@@ -38,7 +38,7 @@ def order_rows(
 
     `labels` and `times` are those of the ascending `rows`. An event's row is its number among them.
     """
-    columns = EventColumns(PickedRows(whole, rows), planned.query)
+    columns = EventColumns(PickedRows(whole, rows), planned.query, threads=threads)
     with profile.stage("keys"):
         keys = _stream_keys(whole, rows, columns, planned.stream_keys)
     with profile.stage("order"):

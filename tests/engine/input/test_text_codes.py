@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.input import text_codes, text_columns
 from gpu_cep.engine.input.text_codes import dictionaries_of, encode_text
+from gpu_cep.rule_sets import runs
 
 VALUES = pa.array(["A", "B", "A", "B", None, "C"])
 
@@ -53,13 +54,13 @@ def test_threads_make_the_codes_of_one(texts, kind, first, threads, most):
     assert [[*found.values.to_pylist(), None][code] for code in found.codes] == array.to_pylist()
 
 
-@pytest.mark.parametrize("rules", [1, 2])
-def test_the_threads_of_a_run_encode_text(rules):
-    """Also where several rules share the columns."""
-    size = 1 << 14
-    events = pa.table({"ts": range(size), "type": ["A", "B"] * (size // 2), "k": [str(e % 3) for e in range(size)]})
-    queries = {str(number): "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 2" for number in range(rules)}
-    with patch.object(text_columns, "encode_text", wraps=encode_text) as encoded:
+@pytest.mark.parametrize(("rules", "kinds"), [(1, "AB"), (2, "AB"), (2, "ABCDEFGH")])
+def test_the_threads_of_a_run_encode_text(rules, kinds):
+    """Also where several rules share the columns, or those of the rows that they all read."""
+    size = len(kinds) << 13
+    events = pa.table({"ts": range(size), "type": list(kinds) * (1 << 13), "k": [str(e % 3) for e in range(size)]})
+    queries = {str(number): f"PARTITION BY k PATTERN SEQ(A a, B b) WITHIN {len(kinds)}" for number in range(rules)}
+    with patch.object(text_columns, "encode_text", wraps=encode_text) as encoded, patch.object(runs, "_MANY_ROWS", 1):
         if rules == 1:
             cep.match(events, queries["0"], threads=3)
         else:
