@@ -12,9 +12,8 @@ from itertools import chain, count
 
 from gpu_cep.analysis.bound import Branch, EventVariable
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.lang import ast
 from gpu_cep.lang.ast import And, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
-from gpu_cep.lang.format import format_query
+from gpu_cep.lang.format import format_element
 from gpu_cep.lang.walks import declared
 
 Gaps = dict[str, tuple[Span | None, str]]
@@ -64,7 +63,8 @@ def may_move(branch: Branch, gap: int, variables: tuple[EventVariable, ...]) -> 
 def _without_next(node: PatternNode, query: _Query) -> PatternNode:
     match node:
         case Next(element):
-            query.faults.error(f"{_text(node)} follows nothing", node.span, "NEXT stands in a SEQ, behind another element: SEQ(a, NEXT(b))")
+            hint = "NEXT stands in a SEQ, behind another element: SEQ(a, NEXT(b))"
+            query.faults.error(f"{format_element(node)} follows nothing", node.span, hint)
             return _without_next(element, query)
         case Seq((first, *others)):
             opened = chain.from_iterable(_opened(each, query) for each in others)
@@ -82,10 +82,10 @@ def _opened(node: PatternNode, query: _Query) -> Iterator[PatternNode]:
         element = node.element
         if _may_be_absent(element):
             hint = "NEXT takes what binds an event in any case; write the alternatives as OR(SEQ(…), SEQ(…))"
-            query.faults.error(f"{_text(element)} in {_text(node)} may bind nothing", node.span, hint)
+            query.faults.error(f"{format_element(element)} in {format_element(node)} may bind nothing", node.span, hint)
         numbered = (f"{_SHOWN} {number}" for number in count(2))
         name = next(each for each in chain([_SHOWN], numbered) if each not in query.taken and each not in query.gaps)
-        query.gaps[name] = (node.span, _text(node))
+        query.gaps[name] = (node.span, format_element(node))
         yield Not(Variable(name, span=node.span), span=node.span)
         node = element
     yield _without_next(node, query)
@@ -105,7 +105,3 @@ def _may_be_absent(node: PatternNode) -> bool:
         case Next(element):
             return _may_be_absent(element)
     return False
-
-
-def _text(node: PatternNode) -> str:
-    return format_query(ast.Query(node)).removeprefix("PATTERN ")

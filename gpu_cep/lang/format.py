@@ -63,6 +63,14 @@ def format_pattern(query: Query | IntervalQuery) -> str:
         raise PatternError(str(error)) from None
 
 
+def format_element(element: PatternNode) -> str:
+    """Return a pattern, or an element of one, in canonical form; raises as :func:`format_query`."""
+    try:
+        return _pattern(element)
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
 def format_definition(situation: Situation) -> str:
     """Return the condition of a situation and the bounds of its duration; raises as :func:`format_query`."""
     try:
