@@ -18,6 +18,7 @@ from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import And, Expression, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.format import format_element
 from gpu_cep.lang.walks import declared
 
 MAX_VARIABLES = 1024
@@ -129,11 +130,22 @@ def _(node: Not, faults: Faults) -> Iterator[Primitive]:
 
 def _negated(element: PatternNode) -> str | None:
     """Return how what stands inside NOT is forbidden; None if it cannot be."""
+    if (events := _alternatives(element)) is None:
+        return None
+    written = list(dict.fromkeys(format_element(Not(event)) for event in events))
+    return f"each has a NOT of its own: {', '.join(written)}" if len(written) > 1 else f"{written[0]} forbids every such event"
+
+
+def _alternatives(element: PatternNode) -> list[Variable] | None:
+    """Return the variables of which any one matches `element`; None if it takes several of them together."""
     match element:
-        case Repeat(element=Variable(name=name)):
-            return f"NOT({name}) forbids every such event"
-        case Or(elements=(Variable(name=left), Variable(name=right), *_)):
-            return f"each has a NOT of its own: NOT({left}), NOT({right})"
+        case Variable():
+            return [element]
+        case Repeat(element=Variable() as event):
+            return [event]
+        case Or(elements):
+            found = [_alternatives(each) for each in elements]
+            return None if None in found else [event for events in found if events for event in events]
     return None
 
 

@@ -211,6 +211,7 @@ def test_reluctant_and_composite_quantifiers_are_refused() -> None:
 
 
 UNLIKE = "stands in the pattern with different types, quantifiers, ends or negations; write it alike everywhere, or give each its own name"
+EACH_NOT = "NOT takes a single variable without a quantifier; each has a NOT of its own"
 NOTHING = "the pattern binds no event; NOT needs a variable beside it that is not negated"
 
 
@@ -229,8 +230,9 @@ NOTHING = "the pattern binds no event; NOT needs a variable beside it that is no
         ("NOT(a)", [NOTHING]),
         ("OR(NOT(a), SEQ(NOT(b), NOT(c)))", [NOTHING]),
         ("SEQ(a, NOT(SEQ(b, c)))", ["NOT takes a single variable without a quantifier"]),
-        ("SEQ(a, NOT(b+))", ["NOT takes a single variable without a quantifier; NOT(b) forbids every such event"]),
-        ("SEQ(a, NOT(OR(b, c)))", ["NOT takes a single variable without a quantifier; each has a NOT of its own: NOT(b), NOT(c)"]),
+        ("SEQ(a, NOT(B b+))", ["NOT takes a single variable without a quantifier; NOT(B b) forbids every such event"]),
+        ("SEQ(a, NOT(OR(B b, OR(c+, D d))))", [f"{EACH_NOT}: NOT(B b), NOT(c), NOT(D d)"]),
+        ("SEQ(a, NOT(OR(b, SEQ(c, d))))", ["NOT takes a single variable without a quantifier"]),
     ],
 )
 def test_errors(pattern: str, expected: list[str]) -> None:
