@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals
 from gpu_cep.analysis.scope import Clause, Scope
@@ -20,8 +22,10 @@ EVENT = DataType(Kind.OTHER, name="event")
 _OF_ANY_LENGTH = "cast the column to a fixed-size list; under Spark, which has none, give the length in the column's metadata"
 
 _NAMED = "SEQ(v){3} names its events v1, v2, v3"
-_IN_WHERE = f"WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}"
-_IN_RETURN = f"RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}"
+_READABLE = {
+    Clause.WHERE: f"WHERE reads v.attr, v[i].attr, v[i-1].attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}",
+    Clause.RETURN: f"RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; {_NAMED}",
+}
 
 
 def reference(node: Reference, scope: Scope) -> Bound:
@@ -160,8 +164,8 @@ def _refuse_in_condition(node: Aggregate, scope: Scope) -> Bound:
     return FAULTY
 
 
-def _refuse_place(node: Expression, scope: Scope) -> Bound:
-    scope.faults.error(f"{format_expression(node)} has no place in RETURN", node.span, "return the whole binding or an aggregate of it")
+def _refuse_place(node: Expression, scope: Scope, hint: str = "return the whole binding or an aggregate of it") -> Bound:
+    scope.faults.error(f"{format_expression(node)} has no place in RETURN", node.span, hint)
     return FAULTY
 
 
@@ -172,17 +176,43 @@ def text_hint(name: str) -> str:
 
 def _bare(node: Reference, scope: Scope) -> Bound:
     name, written = node.variable or node.attribute or "", format_expression(node)
-    if scope.clause is Clause.RETURN and name in scope.names and node.index is None:
-        variable = scope.names.index(name)
-        return _refuse_unbound(node, variable, scope) if scope.variables[variable].negated else Binding(variable, None, EVENT)
+    if scope.clause is Clause.RETURN and name in scope.names:
+        return _returned(node, scope.names.index(name), scope)
     if name in scope.names:
-        hint = f"write {written}.attribute"
+        hint = _one_event(node, scope)
     elif name in scope.schema.names:
         hint = f"write {scope.names[0]}.{name}"
+    elif node.index is not None:
+        scope.variable(name, node.span)
+        return FAULTY
     else:
         near = nearest(name, (*scope.names, *scope.schema.names))
         hint = " ".join(filter(None, [near, text_hint(name)]))
     shown = repr(name) if node.index is None else written
+    return _refuse_alone(node, shown, hint, scope)
+
+
+def _returned(node: Reference, variable: int, scope: Scope) -> Bound:
+    """Return the events bound to a variable; without an attribute there is no single one of them."""
+    if scope.variables[variable].negated:
+        return _refuse_unbound(node, variable, scope)
+    match node.index:
+        case None:
+            return Binding(variable, None, EVENT)
+        case EachIndex() | PreviousIndex():
+            return _refuse_place(node, scope, f"write {format_expression(replace(node, index=None))}")
+    return _refuse_alone(node, format_expression(node), _one_event(node, scope), scope)
+
+
+def _one_event(node: Reference, scope: Scope) -> str:
+    """Return how an attribute of one event of a binding is written."""
+    match node.index:
+        case NumberIndex(number=number) if number > 1:
+            return _READABLE[scope.clause]
+    return f"write {format_expression(node)}.attribute"
+
+
+def _refuse_alone(node: Reference, shown: str, hint: str, scope: Scope) -> Bound:
     scope.faults.error(f"{shown} stands alone: an attribute belongs to a variable", node.span, hint)
     return FAULTY
 
@@ -221,8 +251,7 @@ def _previous(node: Expression, variable: str, attribute: str, scope: Scope) -> 
 
 def _unsupported_index(node: Reference, variable: str, attribute: str, scope: Scope) -> Bound:
     if isinstance(_field(variable, attribute, Place.EACH, scope, node.span), Field):
-        supported = _IN_WHERE if scope.clause is Clause.WHERE else _IN_RETURN
-        scope.faults.refuse(f"{format_expression(node)} in {scope.clause.value}", supported, node.span)
+        scope.faults.refuse(f"{format_expression(node)} in {scope.clause.value}", _READABLE[scope.clause], node.span)
     return FAULTY
 
 

@@ -19,6 +19,7 @@ from tests.analysis.rendering import render
         ("a[1].id", ["first_a_id: first(a.id)"]),
         ("b[b.LEN].id", ["last_b_id: last(b.id)"]),
         ("avg(b.n), count(b), count(b.n)", ["avg_b_n: avg(b.n)", "count_b: count(b)", "count_b_n: count(b.n)"]),
+        ("count(b[i]), avg(b[i].n)", ["count_b: count(b)", "avg_b_n: avg(b.n)"]),
         ("first(a.id)", ["first_a_id: first(a.id)"]),
         ("a, b", ["a: a", "b: b"]),
         ("a.n + 1, max(b.n) - min(b.n) AS spread", ["column_1: a.n + 1", "spread: max(b.n) - min(b.n)"]),
@@ -71,6 +72,9 @@ def test_a_name_that_the_result_has_already() -> None:
     assert errors("PATTERN SEQ(a, b) RETURN a.n, a.n") == [f"two columns of the result are called 'a_n'; {hint}"]
 
 
+READABLE = "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; SEQ(v){3} names its events v1, v2, v3"
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
@@ -80,6 +84,10 @@ def test_a_name_that_the_result_has_already() -> None:
         ("avg(b[..i-1].n)", "avg(b[..i-1].n) has no place in RETURN; return the whole binding or an aggregate of it"),
         ("b.n + 1", "b.n is a list: b is bound to several events; write first(b.n), last(b.n) or another aggregate"),
         ("b[1]", "b[1] stands alone: an attribute belongs to a variable; write b[1].attribute"),
+        ("b[2]", f"b[2] stands alone: an attribute belongs to a variable; {READABLE}"),
+        ("b[i]", "b[i] has no place in RETURN; write b"),
+        ("b[i-1]", "b[i-1] has no place in RETURN; write b"),
+        ("zz[1]", "unknown variable 'zz'; there are a, b"),
         ("a + 1", "a is an event, not a value; write a.attribute"),
         ("lower(b.s)", "b.s is a list: b is bound to several events; write first(b.s), last(b.s) or another aggregate"),
         ("collect_list(b.n)", "unknown function 'collect_list'; RETURN b.n is the list of its values, if the variable has a quantifier"),
@@ -97,7 +105,7 @@ def test_errors(item: str, expected: str) -> None:
     assert errors(f"PATTERN SEQ(a, b+) RETURN {item}") == [expected]
 
 
-@pytest.mark.parametrize("item", ["b", "b.n", "count(b)", "max(b.n)", "last(b.n)", "a.n + b.n"])
+@pytest.mark.parametrize("item", ["b", "b[1]", "b.n", "count(b)", "max(b.n)", "last(b.n)", "a.n + b.n"])
 def test_a_negated_variable_has_no_value(item: str) -> None:
     (fault,) = errors(f"PATTERN SEQ(a, NOT(b), c) RETURN {item}")
     assert fault.endswith("has no value: b is negated, and no event is bound to it")

@@ -194,6 +194,7 @@ def test_duration(text: str, amount: int | Decimal, unit: str) -> None:
         ("max(b.x)", Aggregate("max", "b", "x")),
         ("count(b.x)", Aggregate("count", "b", "x")),
         ("count(b)", Aggregate("count", "b", None)),
+        ("count(b[i])", Aggregate("count", "b", None)),
         ("avg(b[..i-1].x)", Aggregate("avg", "b", "x", running=True)),
         ("count(b[..i-1])", Aggregate("count", "b", None, running=True)),
         ("ABS(b.x)", Call("abs", (BX,))),
