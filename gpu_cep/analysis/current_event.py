@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from gpu_cep.analysis.references import text_hint
+from gpu_cep.analysis.hints import name_hint
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Aggregate, Equivalence, Expression, Literal, PrevBound, Reference
@@ -28,7 +28,7 @@ def of_event(node: Expression, variable: str, qualifiers: Sequence[str], where: 
             # a bare name is an attribute, even if a variable or a situation has the same name
             if attribute in scope.schema.names:
                 return Reference(variable, attribute, span=node.span)
-            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=text_hint(attribute))
+            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=name_hint(attribute))
             return Literal(None, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(variable, attribute, span=node.span)

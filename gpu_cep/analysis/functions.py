@@ -14,6 +14,7 @@ from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.computed_columns import ComputedColumn
+from gpu_cep.analysis.hints import CLOCKS, NOW
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
@@ -298,7 +299,7 @@ _CHOICE, _NULLS = "write CASE WHEN c THEN x ELSE y END", "write coalesce(x, y)"
 _OF_VALUES = "return the values of each match, and compute it from them"
 _COLUMN = "compute it as a column of the events before they are matched"
 _LENGTH = "the difference of two times is a length of time: b.ts - a.ts > 5 minutes"
-_NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
+_SITUATIONS = "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"
 _EACH = "a condition holds for every event of a quantified variable, v.attr > 1; for one of them write max(v.attr) > 1"
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
 # A function of other languages -> what to write here; {} is its first argument.
@@ -308,18 +309,20 @@ _ELSEWHERE = {
     "isnull": "write v.attr IS NULL, or coalesce(x, y)",
     "mean": "write avg(v.attr)",
     **dict.fromkeys(("std", "stddev", "stddev_samp", "stddev_pop", "variance", "percentile", "quantile"), _OF_VALUES),
-    **dict.fromkeys(("now", "current_timestamp", "current_date", "getdate"), _NOW),
+    **dict.fromkeys(CLOCKS, NOW),
     **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "unix_timestamp", "epoch", "age"), _LENGTH),
     **dict.fromkeys(("dateadd", "date_add", "timestampadd"), "a time and a length of time are added: a.ts + 5 minutes"),
     **dict.fromkeys(("date", "to_date", "to_timestamp", "date_trunc", "date_format", "strftime", "strptime"), _COLUMN),
     **dict.fromkeys(("concat", "replace", "split", "split_part", "regexp_extract", "get_json_object", "json_extract"), _COLUMN),
     **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile"), _COLUMN),
-    **dict.fromkeys(("contains", "startswith", "starts_with", "endswith", "ends_with", "instr"), "write v.attr LIKE '%text%'"),
+    **dict.fromkeys(("contains", "instr"), "write {0} LIKE '%text%'"),
+    **dict.fromkeys(("startswith", "starts_with"), "write {0} LIKE 'text%'"),
+    **dict.fromkeys(("endswith", "ends_with"), "write {0} LIKE '%text'"),
     **dict.fromkeys(("regexp", "rlike", "regexp_matches", "regexp_instr"), "write regexp_like(v.attr, 'pattern')"),
     **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length(v.attr) counts the characters of a text, count(v) events"),
     **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek(v.attr): 1 for Sunday to 7 for Saturday"),
     **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
-    **dict.fromkeys(("start", "duration"), "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"),
+    **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
     "log": "write ln(v.attr), log2(v.attr) or log10(v.attr)",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",

@@ -18,6 +18,19 @@ Written = tuple[Expression, Expression]
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*", re.ASCII)
 _FALSE = frozenset({"0", "false", "f", "no", "n"})
 _ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
+NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
+CLOCKS = frozenset({"now", "current_timestamp", "current_date", "getdate"})
+"""What other languages call the time at which a query runs, with brackets or without."""
+
+
+def text_hint(text: str) -> str:
+    """Return how `text` is written in quotes."""
+    return f"a text stands in single quotes: {write_text(text)}"
+
+
+def name_hint(name: str) -> str:
+    """Return what an unknown name that stands alone may mean: the time of now, or a text."""
+    return NOW if name.lower() in CLOCKS else text_hint(name)
 
 
 def comparison_hint(name: str, left: Bound, right: Bound, written: Written | None) -> str | None:
@@ -50,7 +63,7 @@ def _quotes(constant: Bound) -> str | None:
         case Constant(value=str(text)) if number := _NUMBER.fullmatch(text):
             return f"leave the quotes out: {number[1]}"
         case Constant(value=int(value), type=DataType(kind=Kind.INTEGER)):
-            return f"a text stands in single quotes: {write_text(str(value))}"
+            return text_hint(str(value))
     return None
 
 

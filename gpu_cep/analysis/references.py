@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals
+from gpu_cep.analysis.hints import name_hint
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
-from gpu_cep.lang.literals import write_text
 from gpu_cep.lang.row_patterns.ast import RowAggregate
 
 # Functions of a situation as a whole.
@@ -169,11 +169,6 @@ def _refuse_place(node: Expression, scope: Scope, hint: str = "return the whole 
     return FAULTY
 
 
-def text_hint(name: str) -> str:
-    """Return a hint to quote `name`, for an unknown name that may be meant as text."""
-    return f"a text stands in single quotes: {write_text(name)}"
-
-
 def _bare(node: Reference, scope: Scope) -> Bound:
     name, written = node.variable or node.attribute or "", format_expression(node)
     if scope.clause is Clause.RETURN and name in scope.names:
@@ -187,7 +182,7 @@ def _bare(node: Reference, scope: Scope) -> Bound:
         return FAULTY
     else:
         near = nearest(name, (*scope.names, *scope.schema.names))
-        hint = " ".join(filter(None, [near, text_hint(name)]))
+        hint = " ".join(filter(None, [near, name_hint(name)]))
     shown = repr(name) if node.index is None else written
     return _refuse_alone(node, shown, hint, scope)
 

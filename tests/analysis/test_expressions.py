@@ -17,6 +17,7 @@ from tests.analysis.queries import bound, errors, refusals
 from tests.analysis.rendering import render
 
 ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
+NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
 RETURNED = "return it and filter the result; conditions read count, sum, avg, min, max, first and last"
 DURATIONS = "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
 
@@ -196,6 +197,7 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("c.id = 1", "unknown variable 'c'; there are a, b"),
         ("id = 1", "'id' stands alone: an attribute belongs to a variable; write a.id"),
         ('a.s = "fr"', "'fr' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'fr'"),
+        ("a.ts > Current_Date", f"'Current_Date' stands alone: an attribute belongs to a variable; {NOW}"),
         ("a.s = dy", "'dy' stands alone: an attribute belongs to a variable; did you mean 'day'? a text stands in single quotes: 'dy'"),
         ("prev(a.x) > 1", "prev(a.x): a is bound to one event, which has none before it; a+ is bound to several"),
         ("a[i-1].x > 1", "a[i-1].x: a is bound to one event, which has none before it; a+ is bound to several"),
@@ -263,10 +265,13 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("[blob]", "[blob] is of type binary, which cannot be compared or computed with"),
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         ("if(a.n > 1, 1, 2) = 1", "unknown function 'if'; write CASE WHEN c THEN x ELSE y END"),
+        ("startswith(a.s, 'x')", "unknown function 'startswith'; write a.s LIKE 'text%'"),
+        ("ends_with(lower(a.s), 'x')", "unknown function 'ends_with'; write lower(a.s) LIKE '%text'"),
+        ("now() > a.ts", f"unknown function 'now'; {NOW}"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(x, y)"),
         (
-            "duration(b.ts) > 1 hour",
-            "unknown function 'duration'; start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)",
+            "end(b.ts) > b.ts",
+            "unknown function 'end'; start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)",
         ),
         ("stddev(b.n) > 1", "unknown function 'stddev'; return the values of each match, and compute it from them"),
         ("next(a.n) > 1", "unknown function 'next'; an event behind it has a variable of its own: SEQ(a, b), and b.attr"),

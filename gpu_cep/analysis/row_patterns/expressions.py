@@ -5,7 +5,8 @@ from __future__ import annotations
 from gpu_cep.analysis.bound_expressions import Binding, Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.expressions import bind_expression, bind_operand
-from gpu_cep.analysis.references import EVENT, aggregate_type, text_hint
+from gpu_cep.analysis.hints import CLOCKS, name_hint, text_hint
+from gpu_cep.analysis.references import EVENT, aggregate_type
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import INTEGER, STRING
 from gpu_cep.errors import nearest
@@ -30,7 +31,7 @@ def column_number(identifier: str, span: Span | None, scope: Scope, *, alone: bo
         choices = " or ".join(f'"{name}"' for name in alike)
         scope.faults.error(f"{identifier} may be any of {', '.join(alike)}", span, f"write it in quotes: {choices}")
     else:
-        also = _as_variable(identifier, scope) or _as_text(identifier, span, scope, alone=alone)
+        also = _as_variable(identifier, scope) or _as_no_column(identifier, span, scope, alone=alone)
         scope.faults.unknown("column", spelling(identifier), scope.schema.names, span, also=also)
     return None
 
@@ -42,10 +43,15 @@ def _as_variable(identifier: str, scope: Scope) -> str | None:
     return f"{identifier} is a variable: {identifier}.x is a column of its last row, and count({identifier}.*) the number of its rows"
 
 
-def _as_text(identifier: str, span: Span | None, scope: Scope, *, alone: bool) -> str | None:
-    """Return a hint that a name in the text may be meant as text: it is quoted, or stands alone and is like no column."""
-    likely = is_quoted(identifier) or (alone and nearest(spelling(identifier), scope.schema.names) is None)
-    return text_hint(spelling(identifier)) if likely and span is not None else None
+def _as_no_column(identifier: str, span: Span | None, scope: Scope, *, alone: bool) -> str | None:
+    """Return what a name in the query's text may mean: it is quoted, or stands alone and is like no column."""
+    if span is None:
+        return None
+    name = spelling(identifier)
+    if is_quoted(identifier):
+        return text_hint(name)
+    likely = alone and (name.lower() in CLOCKS or nearest(name, scope.schema.names) is None)
+    return name_hint(name) if likely else None
 
 
 def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> int | None:

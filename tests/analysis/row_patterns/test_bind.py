@@ -108,6 +108,7 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("PARTITION BY A.k PATTERN (A)", "A.k", "A.k has no place in PARTITION BY: rows are mapped to variables later; write k"),
         ("PARTITION BY k ORDER BY A.ts PATTERN (A)", "A.ts", "A.ts has no place in ORDER BY"),
         ("MEASURES x AS m PATTERN (A) DEFINE A AS k = purchase", "purchase", "; a text stands in single quotes: 'purchase'"),
+        ("MEASURES x AS m PATTERN (A) DEFINE A AS ts > now", "now", "; a query means the same whenever it runs: write the time"),
         ("PARTITION BY kk PATTERN (A)", "kk", "unknown column 'kk'; did you mean 'k'?"),
         ("PARTITION BY k, K PATTERN (A)", "K", "PARTITION BY names K twice"),
         ("PARTITION BY list PATTERN (A)", "list", "PARTITION BY list of type list<int64> is not supported"),
