@@ -31,6 +31,7 @@ class Scope:
     `hidden`: the names of variables that the query does not write.
     `timestamp`: the column of occurrence times, None if there is none of that name.
     `functions`, `result_type`, `regexp_fault`: those of the options.
+    `texts`: the names of a row pattern that are compared with texts, and may be texts themselves.
     `time`: the type of starts and ends, if the variables are situations.
     """
 
@@ -44,6 +45,7 @@ class Scope:
     regexp_fault: RegexpFault = no_fault
     time: DataType | None = None
     hidden: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
     timestamp: int | None = None
 
     @classmethod

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from gpu_cep.analysis.bound import CountWindow, EventVariable, TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
@@ -15,7 +16,7 @@ from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, MeasureColumn, SortColumn
-from gpu_cep.analysis.row_patterns.expressions import ANY_ROW, column_number, variable_number
+from gpu_cep.analysis.row_patterns.expressions import ANY_ROW, column_number, names_beside_texts, variable_number
 from gpu_cep.analysis.row_patterns.rules import check_expression
 from gpu_cep.analysis.row_patterns.variables import check_names
 from gpu_cep.analysis.scope import Scope
@@ -55,7 +56,7 @@ def bind_row_pattern(query: RowPatternQuery, schema: Schema, options: Options, t
     query = _with_keywords(query, schema, options, faults)
     declared = spellings(query.pattern)
     check_names(query, faults)
-    scope = Scope.of_query(schema, _variables(query), options, faults)
+    scope = _with_texts(Scope.of_query(schema, _variables(query), options, faults), query)
     partition_by = _partition_columns(query.partition_by, scope)
     order_by = tuple(filter(None, (_sort_column(key, scope) for key in query.order_by)))
     measures = tuple(_measure(each, scope) for each in query.measures)
@@ -98,6 +99,12 @@ def _with_keywords(query: RowPatternQuery, schema: Schema, options: Options, fau
     if query.order_by and sort and [_sorted(each, schema) for each in query.order_by] != [_sorted(each, schema) for each in sort]:
         faults.error(f"order_by={list(options.order_by)} contradicts ORDER BY", query.order_by[0].span, "leave one of them out")
     return replace(query, partition_by=query.partition_by or keys, order_by=query.order_by or sort)
+
+
+def _with_texts(scope: Scope, query: RowPatternQuery) -> Scope:
+    """Return `scope` with the names in the query's expressions that may be texts."""
+    expressions = (*(each.expression for each in query.measures), *(each.condition for each in query.definitions))
+    return replace(scope, texts=frozenset(chain.from_iterable(names_beside_texts(each, scope) for each in expressions)))
 
 
 def _place(column: Column, schema: Schema) -> str | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpu_cep.analysis.bound_expressions import Binding, Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.expressions import bind_expression, bind_operand
-from gpu_cep.analysis.hints import CLOCKS, name_hint, text_hint
+from gpu_cep.analysis.hints import CLOCKS, NOW, text_hint
 from gpu_cep.analysis.references import EVENT, aggregate_type
 from gpu_cep.analysis.scope import Scope
-from gpu_cep.analysis.types import INTEGER, STRING
+from gpu_cep.analysis.types import INTEGER, STRING, Kind
 from gpu_cep.errors import nearest
-from gpu_cep.lang.ast import Span
+from gpu_cep.lang.ast import Binary, Call, Case, Expression, In, Like, Literal, Node, Span
 from gpu_cep.lang.row_patterns.ast import PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.names import column_named, folded, is_quoted, spelling
+from gpu_cep.lang.walks import children
 
 ANY_ROW = ""
 """The name of the variable for every row of a match."""
@@ -21,7 +24,7 @@ ANY_ROW = ""
 def column_number(identifier: str, span: Span | None, scope: Scope, *, alone: bool = False) -> int | None:
     """Return the column that an identifier names; record a fault and return None if there is none, or more than one.
 
-    `alone`: whether it is an operand without a variable, where a text may be meant.
+    `alone`: whether it is an operand without a variable, where a text or the time of now may be meant.
     """
     found = column_named(identifier, scope.schema.names)
     if found is not None:
@@ -44,14 +47,47 @@ def _as_variable(identifier: str, scope: Scope) -> str | None:
 
 
 def _as_no_column(identifier: str, span: Span | None, scope: Scope, *, alone: bool) -> str | None:
-    """Return what a name in the query's text may mean: it is quoted, or stands alone and is like no column."""
+    """Return what a name in the query's text may mean beside a column."""
     if span is None:
         return None
     name = spelling(identifier)
     if is_quoted(identifier):
         return text_hint(name)
-    likely = alone and (name.lower() in CLOCKS or nearest(name, scope.schema.names) is None)
-    return name_hint(name) if likely else None
+    if alone and name.lower() in CLOCKS:
+        return NOW
+    return text_hint(name) if alone and identifier in scope.texts and nearest(name, scope.schema.names) is None else None
+
+
+def names_beside_texts(node: Node, scope: Scope) -> Iterator[str]:
+    """Yield the names that an expression compares with what may be a text: each may be a text itself."""
+    for operand, other in _compared(node):
+        if isinstance(operand, Column) and operand.variable is None and _may_be_text(other, scope):
+            yield operand.name
+    for child in children(node):
+        if not isinstance(child, Literal):  # lists of values may be long
+            yield from names_beside_texts(child, scope)
+
+
+def _compared(node: Node) -> Iterator[tuple[Expression, Expression]]:
+    """Yield each operand that a node tests for equality, with what it is to be equal to."""
+    match node:
+        case Binary(operator="=" | "<>", left=left, right=right):
+            yield from ((left, right), (right, left))
+        case In(operand=operand, items=items):
+            yield from ((item, operand) for item in items)
+        case Like(operand=operand, pattern=pattern):
+            yield pattern, operand
+
+
+def _may_be_text(node: Expression, scope: Scope) -> bool:
+    """Return whether values that an expression reads may be texts."""
+    match node:
+        case Column(name=name):
+            column = column_named(name, scope.schema.names)
+            return column is None or scope.column(scope.schema.index(column)).type.kind is Kind.STRING
+        case Navigation(argument=argument):
+            return _may_be_text(argument, scope)
+    return isinstance(node, Call | Case | Classifier | RowAggregate)
 
 
 def variable_number(identifier: str | None, span: Span | None, scope: Scope) -> int | None:

@@ -130,6 +130,26 @@ def test_the_rules(clauses, place, message):
     assert message in said
 
 
+@pytest.mark.parametrize(
+    ("condition", "meant"),
+    [
+        ("k = purchase", True),
+        ("purchase <> lower(k)", True),
+        ("PREV(A.k) IN ('a', purchase)", True),
+        ("k LIKE purchase", True),
+        ("purchase > 1", False),
+        ("x = purchase", False),
+        ("purchase = 'a'", False),
+        ("A.purchase = k", False),
+        ("lower(purchase) = k", False),
+    ],
+)
+def test_a_name_that_is_compared_with_texts_may_be_one(condition, meant):
+    ((place, said),) = faults(f"MEASURES x AS m PATTERN (A) DEFINE A AS {condition}")
+    assert place.endswith("purchase")
+    assert ("a text stands in single quotes: 'purchase'" in said) == meant
+
+
 def test_all_faults_are_told_at_once():
     found = faults("PARTITION BY kk ORDER BY A.ts MEASURES sum(k) AS m, Q.x AS m PATTERN (A) SUBSET A = (B) DEFINE C AS MATCH_NUMBER() > k")
     assert len(found) == 10
