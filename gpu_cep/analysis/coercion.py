@@ -11,9 +11,9 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.literals import SECONDS_PER_DAY, approximate
-from gpu_cep.analysis.types import FLOAT, INTEGER, NULL, TICKS_PER_SECOND, DataType, Kind, decimal, duration, timestamp
+from gpu_cep.analysis.types import FLOAT, INTEGER, TICKS_PER_SECOND, DataType, Kind, decimal, duration, timestamp
 
 MAX_DIGITS = 18
 
@@ -22,8 +22,11 @@ INSTANT = frozenset({Kind.DATE, Kind.TIMESTAMP})
 # The types whose values are whole numbers of a unit.
 EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.DURATION})
 
-FAULTY = Constant(None, NULL)
-"""What a faulty expression is bound to: NULL meets every type, so one fault causes no others."""
+FAULTY = Constant(None, DataType(Kind.NULL, name="faulty"))
+"""What a faulty expression is bound to: NULL meets every type, so one fault causes no others.
+
+It equals no NULL of a query.
+"""
 
 
 def common_type(operands: Sequence[Bound]) -> DataType | None:
@@ -40,6 +43,11 @@ def common_type(operands: Sequence[Bound]) -> DataType | None:
     if meeting is None or not fractions:
         return meeting
     return _join_all([meeting, *fractions]) if meeting.kind is Kind.DECIMAL else join(meeting, FLOAT)
+
+
+def is_written_null(bound: Bound) -> bool:
+    """Return whether the query itself makes `bound` NULL, and not the type of its column."""
+    return bound.type.kind is Kind.NULL and not isinstance(bound, Field)
 
 
 def is_fraction(bound: Bound) -> bool:

@@ -6,6 +6,7 @@ A fault is recorded in the scope, and NULL stands in its place.
 from __future__ import annotations
 
 import operator as python_operator
+from collections.abc import Sequence
 from decimal import Context, Decimal
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation
@@ -151,13 +152,20 @@ def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Spa
     if kinds <= NUMERIC | {Kind.NULL}:
         return _numbers(operator, left, right, scope, span)
     if Kind.NULL in kinds:
-        return _null_of(*((right, left) if left.type.kind is Kind.NULL else (left, right)))
+        return null_of((left, right))
     return _times(operator, left, right, scope, span, written)
 
 
-def _null_of(value: Bound, null: Bound) -> Bound:
-    """Return NULL for an operation on a time or a duration and `null`, which speaks of the same variables as the operands."""
-    return null if isinstance(value, Constant) else Operation("case", (is_null(value), null, Constant(None, NULL)), NULL)
+def null_of(operands: Sequence[Bound]) -> Bound:
+    """Return NULL for an operation on `operands`, one of which is NULL.
+
+    It speaks of the same variables as they do, so that branches without these drop its condition.
+    """
+    null = next(operand for operand in operands if operand.type.kind is Kind.NULL)
+    for value in operands:
+        if value is not null and not isinstance(value, Constant):
+            null = Operation("case", (apply_to_branches(value, is_null), null, Constant(None, NULL)), NULL)
+    return null
 
 
 def describe(bound: Bound) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
-from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals
+from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals, is_written_null
 from gpu_cep.analysis.hints import name_hint
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
@@ -149,9 +149,9 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
 
 
 def fixed_list(bound: Bound, node: Expression, scope: Scope) -> Bound:
-    """Return `bound`; record a fault unless it is a list of numbers whose type tells its length."""
+    """Return `bound`; record a fault unless it is NULL, or a list of numbers whose type tells its length."""
     bound = single_value(bound, node, scope)
-    if bound == FAULTY or bound.type.length:
+    if is_written_null(bound) or bound.type.length:
         return bound
     hint = _OF_ANY_LENGTH if str(bound.type).startswith(("list", "large_list")) else None
     scope.faults.error(f"{format_expression(node)} is of type {bound.type}, not a fixed-size list of numbers", node.span, hint)

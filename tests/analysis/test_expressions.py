@@ -164,6 +164,8 @@ CONDITIONS = [
     ("substring(a.s, 2) = 'x'", "substring(a.s, 2) = 'x'"),
     ("power(a.n, 2) < 9", "power(a.n, 2.0) < 9.0"),
     ("exp(a.x) < 9", "exp(a.x) < 9.0"),
+    ("power(a.n, NULL) IS NULL", "CASE WHEN a.n IS NULL THEN NULL ELSE NULL END IS NULL"),
+    ("year(a.day + NULL) IS NULL", "CASE WHEN a.day IS NULL THEN NULL ELSE NULL END IS NULL"),
     ("year(a.day) = 2020 OR hour(a.at) < 3", "year(a.day) = 2020 OR hour(a.at) < 3"),
 ]
 

@@ -93,6 +93,7 @@ QUERIES = {
     "events of one binding": "SEQ(A a, B b+) WHERE skip_till_any_match { near(b[i].n, b[i-1].n) <= 3 AND near(first(b.n), a.n) < 6 }",
     "aggregates": "SEQ(A a, B b+, C c) WHERE skip_till_any_match { near(sum(b.n), count(b)) > 9 AND low(b.x - avg(b[..i-1].x)) }",
     "a negated variable": "SEQ(A a, ~B h, C c) WHERE near(h.x, c.x) < 2 WITHIN 9",
+    "NULL and a negated variable": "SEQ(A a, ~B h, C c) WHERE near(h.x, NULL) < 2 WITHIN 9",
     "a constant": "SEQ(A a, B b) WHERE near(a.x, 0.5) < near(b.x, 2)",
     "no value for some": "SEQ(A a, B b) WHERE known(a.x) IS NULL OR known(b.x - a.x) IS NOT NULL",
     "a function of a function": "SEQ(A a, B b) WHERE shifted(a.x) > 5",

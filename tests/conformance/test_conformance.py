@@ -177,6 +177,7 @@ SPECIAL = pa.table(
         "x": [1, 2**60, None, 2**60, 1, 5],
         "y": [math.inf, 1.0, math.nan, -0.0, 0.0, 1e308],
         "u": [timedelta(1)] * 6,
+        "l": pa.array([[1.0, 2.0]] * 6, pa.list_(pa.float64(), 2)),
     }
 )
 
@@ -224,6 +225,8 @@ SPECIAL = pa.table(
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE c.type LIKE NULL",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL IN (1, c.x)",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL - c.u < 1 seconds",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE NOT regexp_like(c.type, NULL)",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE corr(NULL, c.l) > 0",
         "PATTERN SEQ(A a, NOT(B b), C c?) WHERE count(b) > 1 AND count(c) = 1 WITHIN 5",
     ],
 )

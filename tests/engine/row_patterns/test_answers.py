@@ -92,6 +92,7 @@ def test_each_column_orders_what_those_before_it_leave_equal():
 def test_values_are_counted_and_rows_even_where_their_number_is_fixed(rows):
     table = pa.table({"n": range(7), "x": [None, 1, None, 4, 2, None, 0]})
     counts = "count(D.x) AS a, count(D.n) AS b, count(D.*) AS c, FINAL count(D.n) AS d, FINAL count(U.x) AS e, count(S.n) AS f"
+    counts += ", count(NULL) AS g"
     check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S D+ U) DEFINE U AS n % 4 = 3", table))
     check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S? D* U?) DEFINE S AS n = 2, D AS x > 1, U AS n = 0", table))
 
