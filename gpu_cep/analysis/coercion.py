@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
-from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
+from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation, split_case
 from gpu_cep.analysis.literals import SECONDS_PER_DAY, approximate
 from gpu_cep.analysis.types import FLOAT, INTEGER, TICKS_PER_SECOND, DataType, Kind, decimal, duration, timestamp
 
@@ -75,12 +75,17 @@ def finer(left: str, right: str) -> str:
 def cast(bound: Bound, target: DataType) -> Bound:
     """Return `bound` as a `target`: as it is, as a converted constant, or as a cast.
 
-    If the machine representation stays the same, or `bound` is NULL, only its type is replaced.
+    If the machine representation stays the same, or `bound` is NULL, only its type is replaced;
+    that of a CASE which is NULL in its branches.
     """
     if isinstance(bound, Constant):
         return bound if bound.type == target else Constant(_convert(bound, target), target)
     if _same_machine_type(bound.type, target):
         return replace(bound, type=target)
+    if isinstance(bound, Operation) and bound.name == "case" and is_written_null(bound):
+        # tests of a text go into the branches of a CASE, not into a cast
+        conditions, values = split_case(bound)
+        return Operation("case", (*conditions, *cast_all(values, target)), target)
     return Operation("cast", (bound,), target)
 
 

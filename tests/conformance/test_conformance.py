@@ -226,6 +226,7 @@ SPECIAL = pa.table(
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL IN (1, c.x)",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE NULL - c.u < 1 seconds",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE NOT regexp_like(c.type, NULL)",
+        "PATTERN SEQ(A a, OR(B b, C c)) WHERE coalesce(c.u + NULL, c.type) = 'C'",
         "PATTERN SEQ(A a, OR(B b, C c)) WHERE corr(NULL, c.l) > 0",
         "PATTERN SEQ(A a, NOT(B b), C c?) WHERE count(b) > 1 AND count(c) = 1 WITHIN 5",
     ],
