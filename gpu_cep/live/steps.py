@@ -21,6 +21,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import DROP, load_times
@@ -91,9 +92,9 @@ def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> N
 
 
 def _written(live: LiveQuery, tick: Tick | None) -> str:
-    """Return a time as its column writes it: a timestamp as such, any other as a number of ticks."""
+    """Return a time as text: a timestamp in the zone of its column, in UTC if that cannot tell it, any other as a number of ticks."""
     kind = live.schema.field(live.plan.query.timestamp).type
-    return str(pa.scalar(tick).cast(kind).cast(pa.string())) if pa.types.is_timestamp(kind) else f"{tick} ticks"
+    return str(readable_value(pa.scalar(tick).cast(kind))) if pa.types.is_timestamp(kind) else f"{tick} ticks"
 
 
 def times_of(live: LiveQuery, events: pa.Table) -> Times:

@@ -63,7 +63,7 @@ def test_times_are_given_as_values_of_the_column():
     first = pa.table({"ts": [1_000, 2_000], "type": ["A", "B"]}).cast(schema)
     strict = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 seconds", schema, late="error")
     strict.push(first)
-    with pytest.raises(cep.EventError, match=r"the watermark is at 1970-01-01 00:00:02\.000; give"):
+    with pytest.raises(cep.EventError, match=r"the watermark is at 1970-01-01 00:00:02; give"):
         strict.push(first)
     live.push(first)
     assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
@@ -89,6 +89,23 @@ def test_late_events_are_an_error_if_that_is_asked_for():
         live.push(TRADES.take([4, 1, 2]))
     # nothing of it was taken
     assert live.clock.pushed == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "tick", "told"),
+    [
+        (pa.timestamp("us", "Europe/Berlin"), 1_500_000, "1970-01-01 01:00:01.500000+01:00;"),
+        # a zone that is unknown here, and a year that Python cannot hold
+        (pa.timestamp("us", "Foo/Bar"), 1_500_000, "1970-01-01 00:00:01.500000Z;"),
+        (pa.timestamp("s"), 10**12, "33658-09-27 01:46:40;"),
+    ],
+)
+def test_late_events_show_the_watermark_as_a_time(kind, tick, told):
+    events = TRADES.slice(0, 1).set_column(EVENTS.names.index("ts"), "ts", pa.array([tick], kind))
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 1 s", events.schema, late="error")
+    live.push(events)
+    with pytest.raises(cep.EventError, match=re.escape(f"the watermark is at {told}")):
+        live.push(events)
 
 
 HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
