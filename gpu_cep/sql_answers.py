@@ -226,8 +226,12 @@ def _told(fault: Exception, tables: Collection[str]) -> str:
     Of a table that is not there it says which of the given `tables` has the nearest name.
     """
     said = f"DuckDB: {str(fault).partition(_EXCERPT)[0].strip()}"
-    given = f"given are {', '.join(tables)}" if tables else "no table is given: tables are given by name, {}=…"
-    return _ABSENT.sub(lambda absent: f"{absent[1]}{absent[2]}; {nearest(absent[1], tables) or given.format(absent[1])}", said)
+    return _ABSENT.sub(lambda absent: f"{absent[1]}{absent[2]}; {nearest(absent[1], tables) or _given(absent[1], tables)}", said)
+
+
+def _given(absent: str, tables: Collection[str]) -> str:
+    """Return which tables are given, or how one of the name `absent` would be."""
+    return f"given are {', '.join(tables)}" if tables else f"no table is given: tables are given by name, {absent}=…"
 
 
 def _read(name: str, table: Any) -> pa.Table:

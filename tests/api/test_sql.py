@@ -82,6 +82,8 @@ def test_variables_of_python_are_no_tables() -> None:
     clause = name = TICKS  # noqa: F841
     with pytest.raises(PatternError, match=r"Table with name clause does not exist; given are ticks$"):
         rows("SELECT * FROM clause")
+    with pytest.raises(PatternError, match=r"given are a{b}, {}$"):
+        cep.sql("SELECT * FROM nope", {"a{b}": TICKS, "{}": TICKS})
     with pytest.raises(PatternError, match=r"Table with name name does not exist; no table is given: tables are given by name, name=…$"):
         cep.sql("SELECT * FROM name")
 
