@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation, Place, ScalarFunction
-from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction, is_written_null
+from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction
 from gpu_cep.analysis.computed_columns import ComputedExpression
-from gpu_cep.analysis.operators import describe, null_of
+from gpu_cep.analysis.operators import describe, without_value
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import FLOAT, Kind
 from gpu_cep.lang.ast import Call, Expression
@@ -21,10 +21,8 @@ _OF_OTHER_ROWS = ("prev", "next", "running ", "final ", "classifier")
 
 def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     """Return a call of the caller's function; the number of arguments has been checked."""
-    if FAULTY in arguments:
-        return FAULTY
-    if any(map(is_written_null, arguments)):
-        return null_of(arguments)
+    if (valueless := without_value(arguments)) is not None:
+        return valueless
     arguments = tuple(cast(argument, FLOAT) if is_fraction(argument) else argument for argument in arguments)
     for argument in arguments:
         if argument.type.kind not in PARAMETERS:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
-from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, is_written_null
+from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type
 from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.hints import CLOCKS, NOW
-from gpu_cep.analysis.operators import arithmetic, compare, describe, null_of, operation
+from gpu_cep.analysis.operators import arithmetic, compare, describe, operation, without_value
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
 from gpu_cep.lang.ast import AGGREGATES, Call, Span
@@ -233,10 +233,8 @@ def _correlation(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Boun
     It is the inner product of the centred lists over the root of the product of their sums of squares.
     """
     left, right = arguments
-    if FAULTY in arguments:
-        return FAULTY
-    if any(map(is_written_null, arguments)):
-        return null_of(arguments)
+    if (valueless := without_value(arguments)) is not None:
+        return valueless
     assert isinstance(left, Field | Aggregation), "no operation makes a list"
     assert isinstance(right, Field | Aggregation), "no operation makes a list"
     if left.type.length != right.type.length:
@@ -259,10 +257,8 @@ def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
 
 def _compute_column(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     subject, *parameters = arguments
-    if FAULTY in arguments:
-        return FAULTY
-    if any(map(is_written_null, arguments)):
-        return null_of(arguments)
+    if (valueless := without_value(arguments)) is not None:
+        return valueless
     if isinstance(subject, Operation) and subject.name in _NAVIGATIONS:
         # a function of a value at another row is the value of the function there
         inner = _compute_column(name, function, call, (subject.arguments[0], *parameters), scope)

@@ -22,6 +22,7 @@ from gpu_cep.analysis.coercion import (
     digits,
     finer,
     is_fraction,
+    is_written_null,
     join,
     units_in_one,
 )
@@ -166,6 +167,16 @@ def null_of(operands: Sequence[Bound]) -> Bound:
         if value is not null and not isinstance(value, Constant):
             null = Operation("case", (apply_to_branches(value, is_null), null, Constant(None, NULL)), NULL)
     return null
+
+
+def without_value(arguments: Sequence[Bound]) -> Bound | None:
+    """Return what stands for a call that has no value; None if it may have one.
+
+    That is FAULTY if an argument is, and NULL if the query makes an argument NULL.
+    """
+    if FAULTY in arguments:
+        return FAULTY
+    return null_of(arguments) if any(map(is_written_null, arguments)) else None
 
 
 def describe(bound: Bound) -> str:
