@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -9,14 +10,14 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
-from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
+from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.shown import ShownRows, covered_rows, shown_rows, with_unmatched
 from gpu_cep.engine.row_patterns.totals import with_fixed_counts
 from gpu_cep.errors import MatchLimitExceeded, ending_in
@@ -71,34 +72,32 @@ def answer_row_pattern(
         columns = row_columns(plan, table)
     with profile.stage("order"):
         ordered = order_rows(plan.bound, columns, threads, ties)
-    matches = find_matches(plan, columns, ordered, threads, max_steps, profile)
+    run = RowRun(plan, columns, ordered, threads)
+    matches = find_matches(run, max_steps, profile)
     for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
         profile.add(name, count)
     if plan.search is not None:
         profile.add("steps", matches.steps)
     with profile.stage("results"):
         unmatched = np.flatnonzero(~covered_rows(matches, len(ordered))) if plan.bound.query.rows == "with unmatched" else None
-        return returned_rows(plan, columns, ordered, matches, unmatched, table, threads)
+        return returned_rows(run, matches, unmatched)
 
 
-def returned_rows(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, matches: RowMatches, unmatched: Indices | None, table: pa.Table,
-    threads: int,
-) -> pa.Table:  # fmt: skip
+def returned_rows(run: RowRun, matches: RowMatches, unmatched: Indices | None = None) -> pa.Table:
     """Return the rows of the result that matches show, and those of no match (None: these are not asked for)."""
-    plan = with_fixed_counts(plan, columns)
+    run = replace(run, plan=with_fixed_counts(run.plan, run.columns))
+    plan = run.plan
     if unmatched is not None:
-        return _rows_of(plan, columns, ordered, with_unmatched(shown_rows(plan, matches), unmatched), table, threads)
+        return _rows_of(run, with_unmatched(shown_rows(plan, matches), unmatched))
     parts = matches.parts(_MOST_ROWS) if reads_all_rows(plan, matches) else [matches]
-    found = [_rows_of(plan, columns, ordered, shown_rows(plan, part), table, threads) for part in parts]
-    return pa.concat_tables(found) if found else row_pattern_schema(plan.bound, table.schema).empty_table()
+    found = [_rows_of(run, shown_rows(plan, part)) for part in parts]
+    return pa.concat_tables(found) if found else row_pattern_schema(plan.bound, run.columns.schema).empty_table()
 
 
-def _rows_of(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, shown: ShownRows, table: pa.Table, threads: int
-) -> pa.Table:  # fmt: skip
+def _rows_of(run: RowRun, shown: ShownRows) -> pa.Table:
     """Return the rows of the result that some matches show."""
-    schema = row_pattern_schema(plan.bound, table.schema)
+    plan, columns, ordered, threads = run.plan, run.columns, run.ordered, run.threads
+    schema = row_pattern_schema(plan.bound, columns.schema)
     source = MeasureSource(columns, ordered, PlaceFinder(plan, shown, threads))
     source.finder.prepare()
     numbers = pa.array(ordered.numbers(shown.rows))

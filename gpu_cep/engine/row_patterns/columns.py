@@ -11,7 +11,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.computed_columns import expression_values
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.rules.tables import ColumnBank
@@ -41,24 +41,23 @@ def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:
     return np.arange(plan.variables) if places is None else places[: plan.variables]
 
 
-def ordered_bank(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, layout: BankLayout, null_row: bool = True) -> ColumnBank:
+def ordered_bank(run: RowRun, layout: BankLayout, *, null_row: bool = True) -> ColumnBank:
     """Return the columns of `layout` as the bank that is read: one row for each ordered row.
 
     With `null_row` a row of NULLs stands behind them, which programs read where a place leads nowhere.
     """
     return ColumnBank(
-        ints=_matrix(plan, columns, ordered, layout.ints, np.int64, null_row),
-        floats=_matrix(plan, columns, ordered, layout.floats, np.float64, null_row),
-        int_nulls=_null_words(plan, columns, ordered, layout.ints, null_row),
-        float_nulls=_null_words(plan, columns, ordered, layout.floats, null_row),
+        ints=_matrix(run, layout.ints, np.int64, null_row=null_row),
+        floats=_matrix(run, layout.floats, np.float64, null_row=null_row),
+        int_nulls=_null_words(run, layout.ints, null_row=null_row),
+        float_nulls=_null_words(run, layout.floats, null_row=null_row),
         vectors=np.empty((0, 0, 0), np.float64),
     )
 
 
-def _matrix(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], kind: npt.DTypeLike, null_row: bool
-) -> Array:  # fmt: skip
-    length = len(ordered)
+def _matrix(run: RowRun, wanted: tuple[int, ...], kind: npt.DTypeLike, *, null_row: bool) -> Array:
+    """Return some columns of the ordered rows as the rows of one array."""
+    plan, columns, ordered, length = run.plan, run.columns, run.ordered, len(run.ordered)
     if len(wanted) == 1 and wanted[0] < plan.columns.classifier and not null_row:
         return ordered.take(columns.values(wanted[0])).astype(kind, copy=False).reshape(1, length)
     matrix = np.zeros((len(wanted), length + null_row), kind)
@@ -74,15 +73,15 @@ def _matrix(
     return matrix
 
 
-def _null_words(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, wanted: tuple[int, ...], null_row: bool) -> Array:
+def _null_words(run: RowRun, wanted: tuple[int, ...], *, null_row: bool) -> Array:
     """Return the words that mark NULLs; none if there are none."""
-    masks = [columns.null_mask(column) if column < plan.columns.classifier else None for column in wanted]
+    masks = [run.columns.null_mask(column) if column < run.plan.columns.classifier else None for column in wanted]
     if not wanted or (not null_row and all(mask is None for mask in masks)):
         return np.empty(0, np.uint64)
-    length = len(ordered)
+    length = len(run.ordered)
     words = np.zeros(length + null_row, np.uint64)
     for place, mask in enumerate(masks):
         if mask is not None:
-            words[:length] |= ordered.take(mask).astype(np.uint64) << np.uint64(place)
+            words[:length] |= run.ordered.take(mask).astype(np.uint64) << np.uint64(place)
     words[length:] = np.iinfo(np.uint64).max
     return words

@@ -15,11 +15,11 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.lowering.programs import assemble, run_program, tabulator
 from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
 from gpu_cep.engine.row_patterns.operands import Operands
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.programs import compile_program, is_float, leaves
 from gpu_cep.plan.properties import place_leaves
 from gpu_cep.plan.row_patterns.places import Total
-from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, PRESENT, Arguments, MatchConditionTable
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import ProgramTable
@@ -45,8 +45,9 @@ class _Argument(NamedTuple):
     variable: int | None
 
 
-def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns, ordered: OrderedRows) -> SearchTables:
+def search_tables(run: RowRun, search: MatchConditions) -> SearchTables:
     """Return the tables of the conditions that read the match."""
+    plan, columns = run.plan, run.columns
     programs, spans = assemble([each.program for each in search.conditions], tabulator(columns))
     reads = [list(_places_read(each.program.code)) for each in search.conditions]
     sets = list(dict.fromkeys(place.members for place in search.places if place.members is not None))
@@ -54,7 +55,7 @@ def search_tables(plan: RowPlan, search: MatchConditions, columns: EventColumns,
     operands = Operands()
     compared = np.array([operands.compared(each.program) for each in search.conditions], np.int64).reshape(-1, 6)
     means, comparison, left, right, left_column, right_column = compared.T.copy()
-    rows, arguments, codes = _arguments(plan, search.totals, columns, ordered)
+    rows, arguments, codes = _arguments(run, search.totals)
     classifier = plan.columns.classifier
     table = MatchConditionTable(
         condition_first=np.searchsorted(owners, np.arange(plan.variables + 1)),
@@ -115,8 +116,9 @@ def reads_classifier(total: Total, classifier: int) -> bool:
     return total.argument is not None and any(leaf.column == classifier for leaf in leaves(total.argument))
 
 
-def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, ordered: OrderedRows) -> tuple[Array, Arguments, int]:
+def _arguments(run: RowRun, totals: Sequence[Total]) -> tuple[Array, Arguments, int]:
     """Return for each total and variable the row of arguments that it reads, the arguments, and how many codes one has at most."""
+    plan, length = run.plan, len(run.ordered)
     rows = np.full((len(totals), plan.variables), -1, np.int64)
     # an argument that reads CLASSIFIER() is another one for each variable, and of values that are counted apart there are codes
     known: dict[_Argument, int] = {}
@@ -128,13 +130,12 @@ def _arguments(plan: RowPlan, totals: Sequence[Total], columns: EventColumns, or
                 rows[t, variable] = known.setdefault(argument, len(known))
     only = _plain_column(next(iter(known))) if len(known) == 1 else None
     if only is not None:
-        return rows, _column(only, columns, ordered), 0
-    length = len(ordered)
+        return rows, _column(run, only), 0
     ints, floats = np.zeros((len(known), length), np.int64), np.zeros((len(known), length), np.float64)
     arguments = Arguments(ints, floats, np.zeros((len(known), length), np.uint8))
     for (expression, _, each), row in known.items():
         if expression is not None:
-            _compute(plan, expression, each, columns, ordered, row, arguments)
+            _compute(run, expression, each, row, arguments)
     codes = 0
     for coded in dict.fromkeys(each.expression for each in known if each.coded):
         codes = max(codes, _encode(coded, [row for each, row in known.items() if each.coded and each.expression == coded], arguments))
@@ -147,9 +148,10 @@ def _plain_column(argument: _Argument) -> Field | None:
     return expression if isinstance(expression, Field) and argument.variable is None and not argument.coded else None
 
 
-def _column(field: Field, columns: EventColumns, ordered: OrderedRows) -> Arguments:
+def _column(run: RowRun, field: Field) -> Arguments:
     """Return a column as the only argument; nothing is copied if its rows are in order."""
-    length, nulls = len(ordered), columns.null_mask(field.column)
+    columns, ordered, length = run.columns, run.ordered, len(run.ordered)
+    nulls = columns.null_mask(field.column)
     values = ordered.take(columns.values(field.column))
     states = np.zeros((1, length), np.uint8) if nulls is None else ordered.take(nulls).view(np.uint8).reshape(1, length)
     ints, floats = np.empty((1, 0), np.int64), np.empty((1, 0), np.float64)
@@ -176,10 +178,9 @@ def _encode(argument: Bound | None, rows: list[int], arguments: Arguments) -> in
     return len(different)
 
 
-def _compute(
-    plan: RowPlan, argument: Bound, variable: int | None, columns: EventColumns, ordered: OrderedRows, row: int, arguments: Arguments
-) -> None:  # fmt: skip
+def _compute(run: RowRun, argument: Bound, variable: int | None, row: int, arguments: Arguments) -> None:
     """Write the values of an expression over one row, at all rows, as if each were mapped to `variable`."""
+    plan, columns, ordered = run.plan, run.columns, run.ordered
     if isinstance(argument, Field) and variable is None:
         nulls = columns.null_mask(argument.column)
         (arguments.floats if is_float(argument.type) else arguments.ints)[row] = ordered.take(columns.values(argument.column))
@@ -188,7 +189,7 @@ def _compute(
     layout, slots = place_leaves(leaves(argument))
     program = compile_program(argument, slots.__getitem__)
     table, _ = assemble([program], tabulator(columns))
-    bank = ordered_bank(plan, columns, ordered, layout)
+    bank = ordered_bank(run, layout)
     if variable is not None:
         bank.ints[layout.ints.index(plan.columns.classifier), :-1] = classifier_codes(plan, columns)[variable]
     results = run_program(program, table, bank)

@@ -53,7 +53,7 @@ def label_rows_on_device(beside: RowsBeside) -> Labels:
     """
     with telling_why():
         device = require_device()
-        return in_smaller_pieces(device, memory_of(device, beside.plan.labels), lambda memory: _label_rows(beside, device, memory))
+        return in_smaller_pieces(device, memory_of(device, beside.run.plan.labels), lambda memory: _label_rows(beside, device, memory))
 
 
 def _label_rows(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:
@@ -71,7 +71,7 @@ def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> 
         `memory` does not hold the smallest pieces.
     """
     own = _own_labels(beside, device, memory)
-    conditions = [condition for condition in beside.plan.neighbours if runs_on_device(condition)]
+    conditions = [condition for condition in beside.run.plan.neighbours if runs_on_device(condition)]
     if conditions and own.size:
         given = _GivenLabels(beside, device, _rows_at_a_time(beside, conditions, memory), own)
         for condition in conditions:
@@ -81,16 +81,17 @@ def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> 
 
 def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Array:
     """Return the labels of the ordered rows by the conditions on one row, on the card."""
-    plan, columns, ordered = beside.plan.labels, DeviceColumns(beside.columns, device), beside.ordered.rows is None
+    run = beside.run
+    plan, columns, ordered = run.plan.labels, DeviceColumns(run.columns, device), run.ordered.rows is None
     labelling, sources = plan_labelling(plan, columns), Sources(columns)
     # the host puts in order what comes by the rows of the table
-    found = (device.xp if ordered else np).empty(len(beside.columns), labelling.steps.words[0].kind)
-    for low, high in blocks(0, len(beside.columns), memory.chunk_rows(labelling.takes)):
+    found = (device.xp if ordered else np).empty(len(run.columns), labelling.steps.words[0].kind)
+    for low, high in blocks(0, len(run.columns), memory.chunk_rows(labelling.takes)):
         labels = labelling.steps.room(device.xp, high - low)
         labelling.steps.fill(Chunk(sources, low, high), labels)
         filled = labels[0, : high - low]
         found[low:high] = filled if ordered else device.download(filled)
-    return found if ordered else device.upload(beside.ordered.take(found))
+    return found if ordered else device.upload(run.ordered.take(found))
 
 
 def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], memory: DeviceMemory) -> int:
@@ -101,7 +102,7 @@ def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], me
     TooLittleMemory
         They are fewer than a batch of the smallest size.
     """
-    layout, length = beside.plan.layout, len(beside.ordered)
+    layout, length = beside.run.plan.layout, len(beside.run.ordered)
     columns = len(layout.ints) + len(layout.floats) + _COMPUTED
     registers = max(each.program.registers for each in conditions)
     rows = memory.lifted_events(length, _ROW + 8 * columns + 17 * registers)
@@ -121,7 +122,7 @@ class _GivenLabels:
 
     def judge(self, condition: NeighbourCondition) -> None:
         """Clear the bit of a condition's variable where the condition does not hold."""
-        others, offsets = others_than(condition, self.labels), self.beside.ordered.offsets
+        others, offsets = others_than(condition, self.labels), self.beside.run.ordered.offsets
         by_columns = is_column_program(condition.program)
         for low, high in blocks(0, int(self.labels.size), self.rows):
             if not by_columns or not self._judge_columns(condition, low, high, others):
@@ -146,9 +147,9 @@ class _GivenLabels:
         """Judge the rows [low, high) by the condition's program."""
         device, length = self.device, int(self.labels.size)
         begin, end = max(0, low + min(0, *condition.distances)), min(length, high + max(0, *condition.distances))
-        pieces = _short_pieces(self.beside.ordered.offsets, low, high, begin)
+        pieces = _short_pieces(self.beside.run.ordered.offsets, low, high, begin)
         size = len(pieces.begins)
-        table, _ = assemble([condition.program], tabulator(self.beside.columns))
+        table, _ = assemble([condition.program], tabulator(self.beside.run.columns))
         program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
         registers = program_registers(device.xp, table, device.slots(size), max(1, len(condition.distances)))
         bank = self._part(self.beside.by_row, begin, end, null_row=True)

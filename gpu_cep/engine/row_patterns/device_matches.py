@@ -22,7 +22,7 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import taken_apart
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
-from gpu_cep.engine.row_patterns.automaton_tables import automaton_table, bytes_of_word
+from gpu_cep.engine.row_patterns.automaton_tables import bytes_of_word
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
 from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
@@ -77,7 +77,7 @@ class LeftRows(NamedTuple):
     labels: Labels | None
 
 
-def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundRows | LeftRows:
+def find_on_device(beside: RowsBeside, profile: Profile) -> FoundRows | LeftRows:
     """Label rows, one at least, and find their matches.
 
     They are left where the card has no room for that, or threads are to follow matches that are too long, or have no row to skip to.
@@ -91,22 +91,23 @@ def find_on_device(beside: RowsBeside, threads: int, profile: Profile) -> FoundR
     """
     with telling_why():
         device = require_device()
-        memory = memory_of(device, beside.plan.labels)
-        return in_smaller_pieces(device, memory, lambda memory: _find(beside, device, memory, threads, profile))
+        memory = memory_of(device, beside.run.plan.labels)
+        return in_smaller_pieces(device, memory, lambda memory: _find(beside, device, memory, profile))
 
 
-def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int, profile: Profile) -> FoundRows | LeftRows:
+def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Profile) -> FoundRows | LeftRows:
     """Return the matches, if `memory` holds what finding them takes."""
-    pieces = short_pieces(beside.ordered.offsets, _ROWS)
+    plan, ordered = beside.run.plan, beside.run.ordered
+    pieces = short_pieces(ordered.offsets, _ROWS)
     cut = cut_pieces(pieces)
-    if len(beside.ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(beside.plan, pieces, cut), len(beside.ordered)):
+    if len(ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(plan, pieces, cut), len(ordered)):
         return LeftRows(None)
     with profile.stage("labels"):
-        search = CardSearch.over(beside, labels_on_card(beside, device, memory), pieces, cut, device)
+        search = CardSearch.over(beside.run, labels_on_card(beside, device, memory), pieces, cut, device)
     with profile.stage("reach"):
-        reach = reach_on_card(search, beside)
+        reach = reach_on_card(search, beside.run)
     with profile.stage("matching"):
-        to = skip_to(beside.plan)
+        to = skip_to(plan)
         followed = bool(reach.limits.size) or to in (SkipTo.FIRST, SkipTo.LAST)
         found = _followed(search, reach, to) if followed else _read_off(search, reach)
         if found is None:
@@ -115,7 +116,7 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, threads: int
         if to != SkipTo.NEXT_ROW and firsts.size:
             taken = taken_apart(device, firsts, last.astype(np.int32))
             firsts, lengths = firsts[taken], lengths[taken]
-        return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside, threads))
+        return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside))
 
 
 def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
@@ -129,7 +130,7 @@ def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
     return rows * row + len(pieces.begins) * piece + len(cut.numbers) * (_BORDER + states * (word + _STATE))
 
 
-def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads: int) -> Callable[[], Reach]:
+def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside) -> Callable[[], Reach]:
     """Return a function that returns the reach on the host.
 
     That of windows has a number for each row and state: in place of them labels come back, from which the host finds it if it is asked for.
@@ -137,8 +138,7 @@ def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside, threads:
     download = search.device.download
     if not reach.limits.size:
         return partial(reach_of, download(reach.words))
-    plan, columns, ordered, pieces = beside.plan, beside.columns, beside.ordered, beside.pieces
-    return partial(find_reach, plan, columns, ordered, pieces, download(search.labels), automaton_table(plan), threads)
+    return partial(find_reach, beside.run, beside.pieces, download(search.labels))
 
 
 def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, Array] | None:

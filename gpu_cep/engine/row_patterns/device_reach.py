@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow
-from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, automaton_table, reach_tables
+from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, reach_tables
 from gpu_cep.engine.row_patterns.pieces import CutPieces
 from gpu_cep.engine.row_patterns.reach import starting_label, window_clock
-from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
 from gpu_cep_kernels.row_patterns.reach import (
@@ -45,10 +45,9 @@ class CardSearch:
     tables: ReachTables
 
     @classmethod
-    def over(cls, beside: RowsBeside, labels: Array, pieces: Pieces, cut: CutPieces, device: Device) -> CardSearch:
+    def over(cls, run: RowRun, labels: Array, pieces: Pieces, cut: CutPieces, device: Device) -> CardSearch:
         """Return a search over rows whose `labels` the card has."""
-        plan = beside.plan
-        given = pieces, cut, automaton_table(plan), reach_tables(plan.automaton, labels.dtype)
+        given = pieces, cut, run.automaton, reach_tables(run.plan.automaton, labels.dtype)
         held, held_cut, automaton, tables = to_device(device, given)
         return cls(device, pieces, held, cut, held_cut, labels, automaton, tables)
 
@@ -74,12 +73,12 @@ class CardSearch:
         return found
 
 
-def reach_on_card(search: CardSearch, beside: RowsBeside) -> Reach:
+def reach_on_card(search: CardSearch, run: RowRun) -> Reach:
     """Return from which states a match can still end, in arrays on the card, and with a window in which row."""
     xp = search.device.xp
-    if beside.plan.bound.window is None:
+    if run.plan.bound.window is None:
         return reach_of(_words(search), xp)
-    return Reach(xp.empty((0, 0), np.uint8), _earliest_ends(search), _limits(search, beside))
+    return Reach(xp.empty((0, 0), np.uint8), _earliest_ends(search), _limits(search, run))
 
 
 def reach_of(words: Any, xp: Any = np) -> Reach:
@@ -128,15 +127,15 @@ def _earliest_ends(search: CardSearch) -> Array:
     return earliest
 
 
-def _limits(search: CardSearch, beside: RowsBeside) -> Array:
+def _limits(search: CardSearch, run: RowRun) -> Array:
     """Return the last row of the window that begins with each row, as the CPU does."""
-    device, plan, ordered = search.device, beside.plan, beside.ordered
-    limits = device.xp.empty(len(ordered), np.int64)
-    window = plan.bound.window
+    device, rows = search.device, len(run.ordered)
+    limits = device.xp.empty(rows, np.int64)
+    window = run.plan.bound.window
     if isinstance(window, CountWindow):
-        search.launch(limit_by_rows, min(window.events, len(ordered)), limits)
+        search.launch(limit_by_rows, min(window.events, rows), limits)
         return limits
-    times, missing, length = window_clock(plan, beside.columns, ordered)
-    starting = starting_label(plan, search.labels.dtype)
+    times, missing, length = window_clock(run)
+    starting = starting_label(run.plan, search.labels.dtype)
     search.launch(limit_by_times, search.labels, starting, device.upload(times), device.upload(missing), length, limits)
     return limits

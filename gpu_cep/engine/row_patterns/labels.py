@@ -6,22 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.programs import assemble, program_registers, tabulator
 from gpu_cep.engine.phase_one.label_events import BLOCK, make_labeller
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_labels import label_rows_on_device, runs_on_device
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside, judge_columns, others_than, rows_inside
-from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
+from gpu_cep.engine.row_patterns.run import RowRun
+from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside
 from gpu_cep_kernels.row_patterns.tables import Pieces
 
 
-def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, threads: int) -> Labels:
+def label_rows(run: RowRun, pieces: Pieces) -> Labels:
     """Return the label of each ordered row; a card judges what it can where the plan asks for one.
 
     Raises
@@ -31,37 +30,38 @@ def label_rows(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, piece
     EngineUnavailable
         The plan asks for a card, which cannot be used.
     """
-    beside, left = RowsBeside(plan, columns, ordered, pieces), plan.neighbours
-    if plan.labels.settings.engine == "gpu":
+    beside, left = RowsBeside(run, pieces), run.plan.neighbours
+    if run.plan.labels.settings.engine == "gpu":
         labels = label_rows_on_device(beside)
         left = tuple(condition for condition in left if not runs_on_device(condition))
     else:
-        labels = ordered.take(_own_labels(plan, columns, threads))
+        labels = run.ordered.take(_own_labels(run))
     for condition in left:
-        _judge(condition, beside, labels, threads)
+        _judge(condition, beside, labels)
     return labels
 
 
-def _own_labels(plan: RowPlan, columns: EventColumns, threads: int) -> Labels:
+def _own_labels(run: RowRun) -> Labels:
     """Return the labels of the table's rows by the conditions on one row."""
-    labeller = make_labeller(plan.labels, columns)
-    labels = labeller.room(len(columns))
+    labeller, count = make_labeller(run.plan.labels, run.columns), len(run.columns)
+    labels = labeller.room(count)
 
     def fill(span: tuple[int, int]) -> None:
         for low, high in blocks(*span, BLOCK):
             labeller.fill(low, high, labels[:, low:high])
 
-    spread(fill, slices(len(columns), threads), threads)
+    spread(fill, slices(count, run.threads), run.threads)
     own: Labels = labels[0]
     return own
 
 
-def _judge(condition: NeighbourCondition, beside: RowsBeside, labels: Labels, threads: int) -> None:
+def _judge(condition: NeighbourCondition, beside: RowsBeside, labels: Labels) -> None:
     """Clear the bit of a condition's variable where the condition does not hold."""
     others = others_than(condition, labels)
-    if is_column_program(condition.program) and _judge_columns(condition, beside, labels, others, threads):
+    if is_column_program(condition.program) and _judge_columns(condition, beside, labels, others):
         return
-    table, _ = assemble([condition.program], tabulator(beside.columns))
+    table, _ = assemble([condition.program], tabulator(beside.run.columns))
+    threads = beside.run.threads
     parts = stream_slices(beside.pieces.offsets, threads)
     registers = program_registers(np, table, len(parts), max(1, len(condition.distances)))
     program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
@@ -75,9 +75,9 @@ def _judge(condition: NeighbourCondition, beside: RowsBeside, labels: Labels, th
         raise beside.overflow(condition, int(failed.argmax()))
 
 
-def _judge_columns(condition: NeighbourCondition, beside: RowsBeside, labels: Labels, others: Any, threads: int) -> bool:
+def _judge_columns(condition: NeighbourCondition, beside: RowsBeside, labels: Labels, others: Any) -> bool:
     """Judge a condition by whole columns; return False if an integer overflows somewhere, and all is to be judged otherwise."""
-    bank, offsets = beside.by_columns, beside.ordered.offsets
+    bank, offsets, threads = beside.by_columns, beside.run.ordered.offsets, beside.run.threads
     # rows that read beyond the table are denied below, as those that read beyond their partition
     first, last = rows_inside(condition, len(labels))
     if last <= first:

@@ -9,29 +9,25 @@ import numpy.typing as npt
 
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
-from gpu_cep.engine.row_patterns.automaton_tables import automaton_table
 from gpu_cep.engine.row_patterns.device_matches import FoundRows, LeftRows, find_on_device
 from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_at, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.reach import find_reach
 from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.row_patterns.on_card import left_to_cpu
-from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, mend_row_matches
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, RowAutomatonTable, SkipTo
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, SkipTo
 
 
-def find_matches(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, threads: int, max_steps: int | None, profile: Profile | None = None
-) -> RowMatches:  # fmt: skip
+def find_matches(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) -> RowMatches:
     """Return the matches of all partitions; `profile` receives the seconds of each stage.
 
     Raises
@@ -41,61 +37,53 @@ def find_matches(
     MatchLimitExceeded
         A search made more than `max_steps`.
     """
-    profile = UNREAD if profile is None else profile
-    pieces, automaton = cut_partitions(ordered.offsets, threads), automaton_table(plan)
+    plan, ordered, pieces = run.plan, run.ordered, cut_partitions(run.ordered.offsets, run.threads)
     left = LeftRows(None)
     if plan.labels.settings.engine == "gpu" and len(ordered) and not left_to_cpu(plan):
-        found = find_on_device(RowsBeside(plan, columns, ordered, pieces), threads, profile)
+        found = find_on_device(RowsBeside(run, pieces), profile)
         if isinstance(found, FoundRows):
-            return _matches_on_card(plan, ordered, found, automaton, threads)
+            return _matches_on_card(run, found)
         left = found
         profile.add("left", len(ordered))
     with profile.stage("labels"):
-        labels = label_rows(plan, columns, ordered, pieces, threads) if left.labels is None else left.labels
+        labels = label_rows(run, pieces) if left.labels is None else left.labels
     with profile.stage("reach"):
-        reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads)
+        reach = find_reach(run, pieces, labels)
     with profile.stage("matching"):
         if plan.search is not None:
-            return search_matches(plan, plan.search, columns, ordered, automaton, reach, threads=threads, max_steps=max_steps)
-        return _read_off(plan, columns, ordered, pieces, automaton, reach, threads)
+            return search_matches(run, plan.search, reach, max_steps)
+        return _read_off(run, pieces, reach)
 
 
-def find_certain_matches(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, begun: Begun, opened: npt.NDArray[np.bool_] | None, threads: int,
-    max_steps: int | None,
-) -> RowMatches:  # fmt: skip
+def find_certain_matches(run: RowRun, begun: Begun, opened: npt.NDArray[np.bool_] | None, max_steps: int | None) -> RowMatches:
     """Return the matches that no row which is not known yet can change; where they are not certain, `begun` says then.
 
     `opened`: whether such rows may come in the window that begins with each row; None: there are none. The pattern has a window.
     Raises as :func:`find_matches`.
     """
-    pieces = cut_partitions(ordered.offsets, 1)
-    labels = label_rows(plan, columns, ordered, pieces, threads)
-    automaton = automaton_table(plan)
-    reach = find_reach(plan, columns, ordered, pieces, labels, automaton, threads, opened)
-    conditions = MatchConditions((), BankLayout(), (), ()) if plan.search is None else plan.search
-    return search_matches(plan, conditions, columns, ordered, automaton, reach, threads=threads, max_steps=max_steps, begun=begun)
+    pieces = cut_partitions(run.ordered.offsets, 1)
+    reach = find_reach(run, pieces, label_rows(run, pieces), opened)
+    conditions = MatchConditions((), BankLayout(), (), ()) if run.plan.search is None else run.plan.search
+    return search_matches(run, conditions, reach, max_steps, begun)
 
 
-def _matches_on_card(plan: RowPlan, ordered: OrderedRows, found: FoundRows, automaton: RowAutomatonTable, threads: int) -> RowMatches:
+def _matches_on_card(run: RowRun, found: FoundRows) -> RowMatches:
     """Return the matches that a card found; the states of their rows are found when they are asked for."""
     find_reach = cache(found.find_reach)
 
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
-        lengths = np.full(len(ordered), UNMATCHED, np.int32)
+        lengths = np.full(len(run.ordered), UNMATCHED, np.int32)
         lengths[found.firsts] = found.lengths
-        return _shared_rows(ordered, lengths, automaton, find_reach(), members, threads)
+        return _shared_rows(run, lengths, find_reach(), members)
 
-    shared = skip_to(plan) == SkipTo.NEXT_ROW and plan.bound.window is None
-    states = followed_states(automaton, find_reach, threads)
-    return matches_at(ordered, found.firsts, found.lengths, states, rows_of if shared else None)
+    shared = skip_to(run.plan) == SkipTo.NEXT_ROW and run.plan.bound.window is None
+    states = followed_states(run.automaton, find_reach, run.threads)
+    return matches_at(run.ordered, found.firsts, found.lengths, states, rows_of if shared else None)
 
 
-def _read_off(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, threads: int
-) -> RowMatches:  # fmt: skip
+def _read_off(run: RowRun, pieces: Pieces, reach: Reach) -> RowMatches:
     """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
-    to = skip_to(plan)
+    ordered, automaton, threads, to = run.ordered, run.automaton, run.threads, skip_to(run.plan)
     lengths = np.empty(len(ordered), np.int32)
     cut = is_cut(pieces)
     chains = _chains(pieces, len(ordered) if cut else 0)
@@ -115,12 +103,12 @@ def _read_off(
         mend_row_matches(pieces, automaton, reach, to, lengths, chains, trail)
 
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
-        return _shared_rows(ordered, lengths, automaton, reach, members, threads)
+        return _shared_rows(run, lengths, reach, members)
 
     matches = matches_of(ordered, lengths, followed_states(automaton, lambda: reach, threads), rows_of if shared else None)
     failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
-        raise target_fault(plan, columns, ordered, automaton, matches, int(chains.faults[failed[0]]))
+        raise target_fault(run, matches, int(chains.faults[failed[0]]))
     return matches
 
 
@@ -130,15 +118,14 @@ def _chains(pieces: Pieces, rows: int) -> Chains:
     return Chains(np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(rows, np.bool_))
 
 
-def _shared_rows(
-    ordered: OrderedRows, lengths: Lengths, automaton: RowAutomatonTable, reach: Reach, members: npt.NDArray[np.bool_], threads: int
-) -> tuple[Indices, Indices]:  # fmt: skip
+def _shared_rows(run: RowRun, lengths: Lengths, reach: Reach, members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
     """Return the first and the last row with one of some states, in the match that begins at each row."""
+    ordered = run.ordered
     trail = np.full(len(ordered), -1, np.int32)
     first, last = np.full(len(ordered), -1, np.int64), np.full(len(ordered), -1, np.int64)
 
     def find(span: tuple[int, int]) -> None:
-        find_shared_rows(*span, ordered.offsets, lengths, automaton, reach, members, trail, first, last)
+        find_shared_rows(*span, ordered.offsets, lengths, run.automaton, reach, members, trail, first, last)
 
-    spread(find, stream_slices(ordered.offsets, threads), threads)
+    spread(find, stream_slices(ordered.offsets, run.threads), run.threads)
     return first, last

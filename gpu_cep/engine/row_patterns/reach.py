@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import reach_tables
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import is_cut
 from gpu_cep.engine.row_patterns.rows_beside import Labels
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.row_patterns.automaton import ACCEPT
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.launch import spread
@@ -28,22 +28,20 @@ from gpu_cep_kernels.row_patterns.reach import (
     mend_reach,
     mend_wide_reach,
 )
-from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import Pieces, Reach
 
 _NO_ENDS = np.empty((0, 0), np.int32)
 _NO_LIMITS = np.empty(0, np.int64)
 _NO_WORDS = np.empty((0, 0), np.uint8)
 
 
-def find_reach(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, automaton: RowAutomatonTable, threads: int,
-    opened: npt.NDArray[np.bool_] | None = None,
-) -> Reach:  # fmt: skip
+def find_reach(run: RowRun, pieces: Pieces, labels: Labels, opened: npt.NDArray[np.bool_] | None = None) -> Reach:
     """Return from which states a match can still end: anywhere in the partition, or with a window in which row.
 
     `opened`: whether rows that are not known yet may come in the window that begins with each row (None: in none). The last row
     of such a window is the one behind the partition, and states from which these rows can be mapped lead to an end there.
     """
+    plan, ordered, automaton, threads = run.plan, run.ordered, run.automaton, run.threads
     parts = stream_slices(pieces.offsets, threads)
     if plan.bound.window is not None:
         earliest = np.empty((len(ordered), len(automaton.ends)), np.int32)
@@ -51,7 +49,7 @@ def find_reach(
         spread(lambda span: find_earliest_ends(*span, pieces, labels, automaton, opened is not None, none, earliest), parts, threads)
         if is_cut(pieces):
             mend_earliest_ends(pieces, labels, automaton, earliest)
-        limits = _limits(plan, columns, ordered, pieces, labels, threads)
+        limits = _limits(run, pieces, labels)
         return Reach(_NO_WORDS, earliest, limits if opened is None else _opened_limits(limits, opened, ordered))
     tables = reach_tables(plan.automaton, labels.dtype)
     width = tables.before.shape[1] if tables.wide else 1
@@ -72,16 +70,16 @@ def _opened_limits(limits: Indices, opened: npt.NDArray[np.bool_], ordered: Orde
     return np.where(opened & (limits == ends - 1), ends, limits)
 
 
-def _limits(plan: RowPlan, columns: EventColumns, ordered: OrderedRows, pieces: Pieces, labels: Labels, threads: int) -> Indices:
+def _limits(run: RowRun, pieces: Pieces, labels: Labels) -> Indices:
     """Return the last row of the window that begins with each row; the row before it if it lies in none, or no match begins there."""
-    parts = stream_slices(pieces.offsets, threads)
-    limits = np.empty(len(ordered), np.int64)
-    window = plan.bound.window
+    parts, threads = stream_slices(pieces.offsets, run.threads), run.threads
+    limits = np.empty(len(run.ordered), np.int64)
+    window = run.plan.bound.window
     if isinstance(window, CountWindow):
-        rows = min(window.events, len(ordered))
+        rows = min(window.events, len(run.ordered))
         spread(lambda span: limit_by_rows(*span, pieces, rows, limits), parts, threads)
         return limits
-    clock, starting = window_clock(plan, columns, ordered), starting_label(plan, labels.dtype)
+    clock, starting = window_clock(run), starting_label(run.plan, labels.dtype)
     spread(lambda span: limit_by_times(*span, pieces, labels, starting, *clock, limits), parts, threads)
     return limits
 
@@ -100,14 +98,14 @@ class WindowClock(NamedTuple):
     length: Any
 
 
-def window_clock(plan: RowPlan, columns: EventColumns, ordered: OrderedRows) -> WindowClock:
+def window_clock(run: RowRun) -> WindowClock:
     """Return the clock of a window of time.
 
     Times are float64, or uint64 whose differences are right also where those of int64 overflow.
     """
-    window = plan.bound.window
+    window, columns, ordered = run.plan.bound.window, run.columns, run.ordered
     assert isinstance(window, TimeWindow), "a window has a length"
-    column = plan.bound.order_by[0].column
+    column = run.plan.bound.order_by[0].column
     times, nulls = ordered.take(columns.values(column)), columns.null_mask(column)
     missing = np.empty(0, np.bool_) if nulls is None else ordered.take(nulls)
     if times.dtype.kind == "f":

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.column_programs import mask_by_column_program
 from gpu_cep.engine.lowering.programs import Column, failure, make_bank
 from gpu_cep.engine.row_patterns.columns import ordered_bank
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import EventError
-from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.device.interface import HOST, Array, Place
 from gpu_cep_kernels.row_patterns.tables import Pieces
 from gpu_cep_kernels.rules.tables import ColumnBank
@@ -27,34 +26,32 @@ Labels = npt.NDArray[Any]
 class RowsBeside:
     """The columns that conditions on rows at fixed distances read, in the two forms in which they are read."""
 
-    plan: RowPlan
-    columns: EventColumns
-    ordered: OrderedRows
+    run: RowRun
     pieces: Pieces
 
     @cached_property
     def by_columns(self) -> ColumnBank:
         """Return the columns as they are."""
-        layout = self.plan.layout
+        layout = self.run.plan.layout
         ints, floats = ([self._column(column) for column in wanted] for wanted in (layout.ints, layout.floats))
-        return make_bank(np, ints, floats, len(self.ordered))
+        return make_bank(np, ints, floats, len(self.run.ordered))
 
     @cached_property
     def by_row(self) -> ColumnBank:
         """Return the columns with a row of NULLs behind them."""
-        return ordered_bank(self.plan, self.columns, self.ordered, self.plan.layout)
+        return ordered_bank(self.run, self.run.plan.layout)
 
     def _column(self, column: int) -> Column:
-        if column >= self.plan.columns.classifier:
+        columns, ordered = self.run.columns, self.run.ordered
+        if column >= self.run.plan.columns.classifier:
             # whether there is a row is asked row by row
-            return np.zeros(len(self.ordered), np.int64), None
-        nulls = self.columns.null_mask(column)
-        return self.ordered.take(self.columns.values(column)), None if nulls is None else self.ordered.take(nulls)
+            return np.zeros(len(ordered), np.int64), None
+        nulls = columns.null_mask(column)
+        return ordered.take(columns.values(column)), None if nulls is None else ordered.take(nulls)
 
     def overflow(self, condition: NeighbourCondition, ordered: int) -> EventError:
         """Return the error of a condition that cannot be computed at an ordered row."""
-        row = self.columns.number_of(self.ordered.number(ordered))
-        return EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {row}")
+        return EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {self.run.input_row(ordered)}")
 
 
 def others_than(condition: NeighbourCondition, labels: Array) -> Any:

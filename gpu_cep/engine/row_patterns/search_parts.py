@@ -8,15 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import failure
 from gpu_cep.engine.row_patterns.condition_tables import SearchTables
 from gpu_cep.engine.row_patterns.found import Begun, Lengths
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import MatchLimitExceeded
-from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, Mapped
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 
 
@@ -49,32 +48,28 @@ class StepBudget:
 class Search:
     """What all threads share."""
 
-    plan: RowPlan
+    run: RowRun
     conditions: MatchConditions
-    ordered: OrderedRows
     begun: Begun
-    automaton: RowAutomatonTable
     reach: Reach
     tables: SearchTables
     bank: ColumnBank
     lengths: Lengths
     account: StepBudget
-    threads: int
 
 
 def lengths_of(search: Search, part: tuple[int, int]) -> Lengths:
     """Return the lengths with those of matches that other threads have found left out."""
-    low, high = search.ordered.offsets[[part[0], part[1]]]
+    low, high = search.run.ordered.offsets[[part[0], part[1]]]
     own = np.full_like(search.lengths, UNMATCHED)
     own[low:high] = search.lengths[low:high]
     return own
 
 
-def failure_at(search: Search, state: int, ordered: int, columns: EventColumns) -> str:
+def failure_at(search: Search, state: int, ordered: int) -> str:
     """Return the message for a condition of a state that cannot be computed at an ordered row."""
-    own = [each for each in search.conditions.conditions if each.variable == search.automaton.variable[state]]
-    row = columns.number_of(search.ordered.number(ordered))
-    return f"{failure(*(each.program for each in own))} in DEFINE … AS {own[0].text} at input row {row}"
+    own = [each for each in search.conditions.conditions if each.variable == search.run.automaton.variable[state]]
+    return f"{failure(*(each.program for each in own))} in DEFINE … AS {own[0].text} at input row {search.run.input_row(ordered)}"
 
 
 def room_for(search: Search, longest: int) -> Mapped:

@@ -7,22 +7,21 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_cep.engine.accounting.match_budget import memory_for_results
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.condition_tables import search_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
 from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, matches_of
-from gpu_cep.engine.row_patterns.ordering import OrderedRows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.search_parts import Search, StepBudget, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.engine.row_patterns.walking import walk_matches
 from gpu_cep.errors import EventError, MatchLimitExceeded
-from gpu_cep.plan.row_patterns.row_plan import MatchConditions, RowPlan
+from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.memo import Memo
 from gpu_cep_kernels.row_patterns.search import Outcome, Searched, SearchNumber, SearchState, search_row_matches
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Reach
 from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
 # Room for the states of rows of matches at first.
@@ -30,8 +29,7 @@ _FOUND = 1 << 10
 
 
 def search_matches(
-    plan: RowPlan, conditions: MatchConditions, columns: EventColumns, ordered: OrderedRows, automaton: RowAutomatonTable, reach: Reach, *,
-    threads: int, max_steps: int | None, begun: Begun | None = None,
+    run: RowRun, conditions: MatchConditions, reach: Reach, max_steps: int | None, begun: Begun | None = None
 ) -> RowMatches:  # fmt: skip
     """Return the matches of all partitions.
 
@@ -45,17 +43,17 @@ def search_matches(
     MatchLimitExceeded
         The search made more than `max_steps`, or the rows of the matches do not fit in memory.
     """
-    tables = search_tables(plan, conditions, columns, ordered)
+    ordered, tables = run.ordered, search_tables(run, conditions)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     # programs read a row of NULLs where a place leads nowhere
-    bank = ordered_bank(plan, columns, ordered, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
+    bank = ordered_bank(run, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
     whole = begun is None
     begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
-    search = Search(plan, conditions, ordered, begun, automaton, reach, tables, bank, lengths, StepBudget(max_steps), threads)
-    if whole and plan.automaton.leaves_no_choice and not _memo(search).useful.any():
-        return walk_matches(search, columns)
+    search = Search(run, conditions, begun, reach, tables, bank, lengths, StepBudget(max_steps))
+    if whole and run.plan.automaton.leaves_no_choice and not _memo(search).useful.any():
+        return walk_matches(search)
     try:
-        found = spread(lambda part: _run(search, part, columns), stream_slices(ordered.offsets, threads), threads)
+        found = spread(lambda part: _search(search, part), stream_slices(ordered.offsets, run.threads), run.threads)
     finally:
         search.account.closed = True
     states = np.concatenate([np.empty(0, np.int32), *found])
@@ -68,21 +66,21 @@ def search_matches(
 def _memo(search: Search) -> Memo:
     """Return an empty memory of dead ends."""
     windows = bool(search.reach.limits.size)
-    return make_memo(search.plan.automaton, search.conditions, search.tables.table, search.bank, windows)
+    return make_memo(search.run.plan.automaton, search.conditions, search.tables.table, search.bank, windows)
 
 
-def _run(search: Search, part: tuple[int, int], columns: EventColumns) -> States:
+def _search(search: Search, part: tuple[int, int]) -> States:
     """Return the states of the rows of all matches in the partitions of one part."""
-    longest = int(np.diff(search.ordered.offsets[part[0] : part[1] + 1]).max())
-    tables = search.tables
-    searched = Searched(search.automaton, search.reach, skip_to(search.plan), tables.table, tables.programs, tables.arguments)
+    run, tables = search.run, search.tables
+    longest = int(np.diff(run.ordered.offsets[part[0] : part[1] + 1]).max())
+    searched = Searched(run.automaton, search.reach, skip_to(run.plan), tables.table, tables.programs, tables.arguments)
     memo, mapped = _memo(search), room_for(search, longest)
     numbers = np.zeros(len(SearchNumber), np.int64)
     numbers[: SearchNumber.START + 1] = *part, -1
     state = SearchState(numbers, np.zeros(longest + 1, np.uint16), np.zeros(longest + 1, np.int64), np.empty(_FOUND, np.int32))
     while True:
         outcome = search_row_matches(
-            search.ordered.offsets, search.begun.firsts, searched, search.bank, search.account.STEPS, mapped, memo, state, search.lengths,
+            run.ordered.offsets, search.begun.firsts, searched, search.bank, search.account.STEPS, mapped, memo, state, search.lengths,
         )  # fmt: skip
         search.account.spend(int(numbers[SearchNumber.STEPS]))
         memo = grown(memo, int(numbers[SearchNumber.START]))
@@ -90,15 +88,15 @@ def _run(search: Search, part: tuple[int, int], columns: EventColumns) -> States
             case Outcome.DONE:
                 return state.found[: numbers[SearchNumber.FOUND]]
             case Outcome.FULL:
-                state = state._replace(found=_longer(state.found, int(numbers[SearchNumber.FOUND]) + longest, search.threads))
+                state = state._replace(found=_longer(state.found, int(numbers[SearchNumber.FOUND]) + longest, run.threads))
             case Outcome.FAILED:
                 depth = numbers[SearchNumber.DEPTH]
-                failed = search.automaton.moves[state.cursor[depth] - 1]
-                raise EventError(failure_at(search, failed, int(numbers[SearchNumber.START] + depth), columns))
+                failed = run.automaton.moves[state.cursor[depth] - 1]
+                raise EventError(failure_at(search, failed, int(numbers[SearchNumber.START] + depth)))
             case Outcome.NO_TARGET:
                 states = known_states(state.found[: numbers[SearchNumber.FOUND]])
-                matches = matches_of(search.ordered, lengths_of(search, part), states, begun=search.begun)
-                raise target_fault(search.plan, columns, search.ordered, search.automaton, matches, int(numbers[SearchNumber.START]))
+                matches = matches_of(run.ordered, lengths_of(search, part), states, begun=search.begun)
+                raise target_fault(run, matches, int(numbers[SearchNumber.START]))
 
 
 def _longer(found: States, least: int, threads: int) -> States:

@@ -19,12 +19,12 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.shown import shown_rows
 from gpu_cep.lang.row_patterns.ast import Skip
 from gpu_cep.plan.row_patterns.planner import plan_row_pattern
@@ -76,27 +76,25 @@ def answer_slices(
         ordered = order_rows(bound, columns, threads, ties)
     profile.add("rows", int(np.count_nonzero(own)))
     profile.add("copies", int(np.count_nonzero(~own)))
-    matches = find_matches(plan, columns, ordered, threads, settings.max_steps, profile)
+    run = RowRun(plan, columns, ordered, threads)
+    matches = find_matches(run, settings.max_steps, profile)
     with profile.stage("results"):
         if skips_rows(bound):
-            return _candidates(plan, columns, ordered, matches, table, own, threads, profile)
+            return _candidates(run, matches, own, profile)
         chosen = matches.chosen(ordered.take(own)[matches.firsts])
         profile.add("matches", len(chosen))
-        return returned_rows(plan, columns, ordered, chosen, None, table, threads)
+        return returned_rows(run, chosen)
 
 
-def _candidates(
-    plan: RowPlan, columns: EventColumns, ordered: OrderedRows, matches: RowMatches, table: pa.Table, own: Flags, threads: int,
-    profile: Profile,
-) -> pa.Table:  # fmt: skip
+def _candidates(run: RowRun, matches: RowMatches, own: Flags, profile: Profile) -> pa.Table:
     """Return the rows of the matches to which the search may come, with :data:`ENDS` behind them."""
-    bound = plan.bound
+    plan, bound, ordered = run.plan, run.plan.bound, run.ordered
     kept = ordered.take(own)[matches.firsts]
-    times = ordered.take(columns.values(bound.order_by[0].column)).astype(np.int64)
+    times = ordered.take(run.columns.values(bound.order_by[0].column)).astype(np.int64)
     kept &= _reached(plan, ordered, matches, times, ordered.take(own))[matches.firsts]
     chosen = matches.chosen(kept)
     profile.add("candidates", len(chosen))
-    found = returned_rows(plan, columns, ordered, chosen, None, table, threads)
+    found = returned_rows(run, chosen)
     owners = np.arange(len(chosen)) if bound.query.rows == "one" else shown_rows(plan, chosen).owners
     places = _places_at_times(ordered, times)
     lasts = chosen.firsts + chosen.lengths - 1

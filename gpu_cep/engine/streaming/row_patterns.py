@@ -28,6 +28,7 @@ from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import Begun, RowMatches
 from gpu_cep.engine.row_patterns.matching import find_certain_matches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.shown import covered_rows
 from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.kept_events import count_until, few_chunks
@@ -75,13 +76,13 @@ def certain_rows(
     columns = row_columns(plan, rows, state.numbers[:known])
     ordered = order_rows(plan.bound, columns, threads)
     given = marks if ordered.rows is None else _picked(marks, ordered.rows)
-    begun = _begun(ordered, given)
+    run, begun = RowRun(plan, columns, ordered, threads), _begun(ordered, given)
     opened = None if until is None else _opened(plan, ordered, state.times[:known], until)
-    matches = find_certain_matches(plan, columns, ordered, begun, opened, threads, max_steps)
+    matches = find_certain_matches(run, begun, opened, max_steps)
     left = np.arange(len(ordered)) >= _of_rows(begun.firsts, ordered)
     covered = covered_rows(matches, len(ordered)) | given.matched
     unmatched = np.flatnonzero(~covered & ~given.passed & ~left) if plan.bound.query.rows == "with unmatched" else None
-    found = returned_rows(plan, columns, ordered, matches, unmatched, rows, threads)
+    found = returned_rows(run, matches, unmatched)
     if profile is not None:
         profile.add("rows", len(ordered) - int(given.passed.sum()))
         profile.add("matches", len(matches))

@@ -17,6 +17,7 @@ from gpu_cep.engine.row_patterns.matching import find_matches
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder
+from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.shown import covered_rows, shown_rows, with_unmatched
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.oracle.row_patterns.answers import ReturnedRow
@@ -34,7 +35,7 @@ def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[Re
     plan = plan_row_pattern(bind_row_pattern(query, schema_of(table.schema), Options(**keywords)))
     columns = row_columns(plan, table)
     ordered = order_rows(plan.bound, columns, 1)
-    matches = find_matches(plan, columns, ordered, 1, None)
+    matches = find_matches(RowRun(plan, columns, ordered, 1), None)
     shown = shown_rows(plan, matches)
     if query.rows == "with unmatched":
         shown = with_unmatched(shown, np.flatnonzero(~covered_rows(matches, len(ordered))))
