@@ -227,7 +227,7 @@ def run_row_pattern(
     check_row_settings(settings)
     table = read_rows(events, pattern, options)
     if settings.algorithm == "brute_force":
-        return brute_force.answer_row_pattern(bind_rows(pattern, table.schema, options), options, table)
+        return brute_force.enumerate_row_matches(bind_rows(pattern, table.schema, options), options, table)
     plan = make_row_plan(pattern, table.schema, options, settings)
     return answer_row_pattern(plan, table, settings.max_steps, threads=threads, profile=profile)
 

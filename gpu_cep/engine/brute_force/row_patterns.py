@@ -21,7 +21,7 @@ _NANOSECONDS = TICKS_PER_SECOND["ns"]
 _DAY = 86_400 * _NANOSECONDS
 
 
-def answer_row_pattern(bound: BoundRowPattern, options: Options, table: pa.Table) -> pa.Table:
+def enumerate_row_matches(bound: BoundRowPattern, options: Options, table: pa.Table) -> pa.Table:
     """Return the rows of a row pattern: its keys, its measures and, with ALL ROWS, the other columns.
 
     Raises

@@ -25,7 +25,7 @@ from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.tables import ProgramTable
 
 
-class SearchTables(NamedTuple):
+class ConditionTables(NamedTuple):
     """Hold the conditions, their programs, and the arguments of their totals.
 
     `codes`: how many different values a total counts at most.
@@ -45,7 +45,7 @@ class _Argument(NamedTuple):
     variable: int | None
 
 
-def search_tables(run: RowRun, search: MatchConditions) -> SearchTables:
+def condition_tables(run: RowRun, search: MatchConditions) -> ConditionTables:
     """Return the tables of the conditions that read the match."""
     plan, columns = run.plan, run.columns
     programs, spans = assemble([each.program for each in search.conditions], tabulator(columns))
@@ -83,7 +83,7 @@ def search_tables(run: RowRun, search: MatchConditions) -> SearchTables:
         classifier=search.layout.ints.index(classifier) if classifier in search.layout.ints else -1,
         spelling=classifier_codes(plan, columns).astype(np.int64),
     )
-    return SearchTables(table, programs, arguments, codes)
+    return ConditionTables(table, programs, arguments, codes)
 
 
 def _places_read(code: Sequence[tuple[str, int, int, int]]) -> Iterator[int]:

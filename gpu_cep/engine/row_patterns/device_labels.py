@@ -20,7 +20,7 @@ from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.device.label_events import plan_labelling
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
-from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside, judge_columns, others_than, rows_inside
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device, to_device
@@ -41,7 +41,7 @@ def runs_on_device(condition: NeighbourCondition) -> bool:
     return not condition.program.calls
 
 
-def label_rows_on_device(beside: RowsBeside) -> Labels:
+def label_rows_on_device(neighbours: NeighbourColumns) -> Labels:
     """Return the label of each ordered row by all conditions that a card can judge.
 
     Raises
@@ -53,16 +53,17 @@ def label_rows_on_device(beside: RowsBeside) -> Labels:
     """
     with telling_why():
         device = require_device()
-        return in_smaller_pieces(device, memory_of(device, beside.run.plan.labels), lambda memory: _label_rows(beside, device, memory))
+        memory = memory_of(device, neighbours.run.plan.labels)
+        return in_smaller_pieces(device, memory, lambda memory: _label_rows(neighbours, device, memory))
 
 
-def _label_rows(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Labels:
+def _label_rows(neighbours: NeighbourColumns, device: Device, memory: DeviceMemory) -> Labels:
     """Return the labels on the host, found in pieces that `memory` holds."""
-    found: Labels = device.download(labels_on_card(beside, device, memory))
+    found: Labels = device.download(labels_on_card(neighbours, device, memory))
     return found
 
 
-def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Array:
+def labels_on_card(neighbours: NeighbourColumns, device: Device, memory: DeviceMemory) -> Array:
     """Return the label of each ordered row by all conditions that a card can judge, on the card.
 
     Raises
@@ -70,18 +71,18 @@ def labels_on_card(beside: RowsBeside, device: Device, memory: DeviceMemory) -> 
     TooLittleMemory
         `memory` does not hold the smallest pieces.
     """
-    own = _own_labels(beside, device, memory)
-    conditions = [condition for condition in beside.run.plan.neighbours if runs_on_device(condition)]
+    own = _own_labels(neighbours, device, memory)
+    conditions = [condition for condition in neighbours.run.plan.neighbours if runs_on_device(condition)]
     if conditions and own.size:
-        given = _GivenLabels(beside, device, _rows_at_a_time(beside, conditions, memory), own)
+        given = _GivenLabels(neighbours, device, _rows_at_a_time(neighbours, conditions, memory), own)
         for condition in conditions:
             given.judge(condition)
     return own
 
 
-def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Array:
+def _own_labels(neighbours: NeighbourColumns, device: Device, memory: DeviceMemory) -> Array:
     """Return the labels of the ordered rows by the conditions on one row, on the card."""
-    run = beside.run
+    run = neighbours.run
     plan, columns, ordered = run.plan.labels, DeviceColumns(run.columns, device), run.ordered.rows is None
     labelling, sources = plan_labelling(plan, columns), Sources(columns)
     # the host puts in order what comes by the rows of the table
@@ -94,7 +95,7 @@ def _own_labels(beside: RowsBeside, device: Device, memory: DeviceMemory) -> Arr
     return found if ordered else device.upload(run.ordered.take(found))
 
 
-def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], memory: DeviceMemory) -> int:
+def _rows_at_a_time(neighbours: NeighbourColumns, conditions: list[NeighbourCondition], memory: DeviceMemory) -> int:
     """Return for how many rows conditions are judged at a time.
 
     Raises
@@ -102,7 +103,7 @@ def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], me
     TooLittleMemory
         They are fewer than a batch of the smallest size.
     """
-    layout, length = beside.run.plan.layout, len(beside.run.ordered)
+    layout, length = neighbours.run.plan.layout, len(neighbours.run.ordered)
     columns = len(layout.ints) + len(layout.floats) + _COMPUTED
     registers = max(each.program.registers for each in conditions)
     rows = memory.lifted_events(length, _ROW + 8 * columns + 17 * registers)
@@ -115,14 +116,14 @@ def _rows_at_a_time(beside: RowsBeside, conditions: list[NeighbourCondition], me
 class _GivenLabels:
     """The labels of all rows, on the card; conditions are judged for so many `rows` at a time."""
 
-    beside: RowsBeside
+    neighbours: NeighbourColumns
     device: Device
     rows: int
     labels: Array
 
     def judge(self, condition: NeighbourCondition) -> None:
         """Clear the bit of a condition's variable where the condition does not hold."""
-        others, offsets = others_than(condition, self.labels), self.beside.run.ordered.offsets
+        others, offsets = others_than(condition, self.labels), self.neighbours.run.ordered.offsets
         by_columns = is_column_program(condition.program)
         for low, high in blocks(0, int(self.labels.size), self.rows):
             if not by_columns or not self._judge_columns(condition, low, high, others):
@@ -140,24 +141,24 @@ class _GivenLabels:
         if low >= high:
             return True
         begin, end = low + min(0, *condition.distances), high + max(0, *condition.distances)
-        bank = self._part(self.beside.by_columns, begin, end)
+        bank = self._part(self.neighbours.by_columns, begin, end)
         return judge_columns(condition, bank, low - begin, self.labels[low:high], others, self.device)
 
     def _judge_rows(self, condition: NeighbourCondition, low: int, high: int, others: Any) -> None:
         """Judge the rows [low, high) by the condition's program."""
         device, length = self.device, int(self.labels.size)
         begin, end = max(0, low + min(0, *condition.distances)), min(length, high + max(0, *condition.distances))
-        pieces = _short_pieces(self.beside.run.ordered.offsets, low, high, begin)
+        pieces = _short_pieces(self.neighbours.run.ordered.offsets, low, high, begin)
         size = len(pieces.begins)
-        table, _ = assemble([condition.program], tabulator(self.beside.run.columns))
+        table, _ = assemble([condition.program], tabulator(self.neighbours.run.columns))
         program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
         registers = program_registers(device.xp, table, device.slots(size), max(1, len(condition.distances)))
-        bank = self._part(self.beside.by_row, begin, end, null_row=True)
+        bank = self._part(self.neighbours.by_row, begin, end, null_row=True)
         failed, labels = device.xp.zeros(end - begin, np.bool_), self.labels[begin:end]
         held, known = to_device(device, program), to_device(device, pieces)
         device.launch(mask_by_rows_beside, size, held, known, bank, registers, others, labels, failed)
         if any_set(failed):
-            raise self.beside.overflow(condition, begin + int(device.download(failed).argmax()))
+            raise self.neighbours.overflow(condition, begin + int(device.download(failed).argmax()))
 
     def _part(self, bank: ColumnBank, begin: int, end: int, *, null_row: bool = False) -> ColumnBank:
         """Return the rows [begin, end) of a bank on the card, with its last row behind them if that is the `null_row`."""

@@ -26,9 +26,9 @@ from gpu_cep.engine.row_patterns.automaton_tables import bytes_of_word
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
 from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns
 from gpu_cep.engine.row_patterns.pieces import CutPieces, cut_pieces, short_pieces
 from gpu_cep.engine.row_patterns.reach import find_reach
-from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside
 from gpu_cep.engine.row_patterns.skipping import skip_to
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
@@ -77,7 +77,7 @@ class LeftRows(NamedTuple):
     labels: Labels | None
 
 
-def find_on_device(beside: RowsBeside, profile: Profile) -> FoundRows | LeftRows:
+def find_on_device(neighbours: NeighbourColumns, profile: Profile) -> FoundRows | LeftRows:
     """Label rows, one at least, and find their matches.
 
     They are left where the card has no room for that, or threads are to follow matches that are too long, or have no row to skip to.
@@ -91,21 +91,21 @@ def find_on_device(beside: RowsBeside, profile: Profile) -> FoundRows | LeftRows
     """
     with telling_why():
         device = require_device()
-        memory = memory_of(device, beside.run.plan.labels)
-        return in_smaller_pieces(device, memory, lambda memory: _find(beside, device, memory, profile))
+        memory = memory_of(device, neighbours.run.plan.labels)
+        return in_smaller_pieces(device, memory, lambda memory: _find(neighbours, device, memory, profile))
 
 
-def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Profile) -> FoundRows | LeftRows:
+def _find(neighbours: NeighbourColumns, device: Device, memory: DeviceMemory, profile: Profile) -> FoundRows | LeftRows:
     """Return the matches, if `memory` holds what finding them takes."""
-    plan, ordered = beside.run.plan, beside.run.ordered
+    plan, ordered = neighbours.run.plan, neighbours.run.ordered
     pieces = short_pieces(ordered.offsets, _ROWS)
     cut = cut_pieces(pieces)
     if len(ordered) >= _MOST_ROWS or not memory.holds(_bytes_of_search(plan, pieces, cut), len(ordered)):
         return LeftRows(None)
     with profile.stage("labels"):
-        search = CardSearch.over(beside.run, labels_on_card(beside, device, memory), pieces, cut, device)
+        search = CardSearch.over(neighbours.run, labels_on_card(neighbours, device, memory), pieces, cut, device)
     with profile.stage("reach"):
-        reach = reach_on_card(search, beside.run)
+        reach = reach_on_card(search, neighbours.run)
     with profile.stage("matching"):
         to = skip_to(plan)
         followed = bool(reach.limits.size) or to in (SkipTo.FIRST, SkipTo.LAST)
@@ -116,7 +116,7 @@ def _find(beside: RowsBeside, device: Device, memory: DeviceMemory, profile: Pro
         if to != SkipTo.NEXT_ROW and firsts.size:
             taken = taken_apart(device, firsts, last.astype(np.int32))
             firsts, lengths = firsts[taken], lengths[taken]
-        return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, beside))
+        return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, neighbours))
 
 
 def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
@@ -130,7 +130,7 @@ def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
     return rows * row + len(pieces.begins) * piece + len(cut.numbers) * (_BORDER + states * (word + _STATE))
 
 
-def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside) -> Callable[[], Reach]:
+def _reach_finder(search: CardSearch, reach: Reach, neighbours: NeighbourColumns) -> Callable[[], Reach]:
     """Return a function that returns the reach on the host.
 
     That of windows has a number for each row and state: in place of them labels come back, from which the host finds it if it is asked for.
@@ -138,7 +138,7 @@ def _reach_finder(search: CardSearch, reach: Reach, beside: RowsBeside) -> Calla
     download = search.device.download
     if not reach.limits.size:
         return partial(reach_of, download(reach.words))
-    return partial(find_reach, beside.run, beside.pieces, download(search.labels))
+    return partial(find_reach, neighbours.run, neighbours.pieces, download(search.labels))
 
 
 def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, Array] | None:

@@ -11,7 +11,7 @@ from gpu_cep.engine.lowering.programs import assemble, program_registers, tabula
 from gpu_cep.engine.phase_one.label_events import BLOCK, make_labeller
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_labels import label_rows_on_device, runs_on_device
-from gpu_cep.engine.row_patterns.rows_beside import Labels, RowsBeside, judge_columns, others_than, rows_inside
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
@@ -30,14 +30,14 @@ def label_rows(run: RowRun, pieces: Pieces) -> Labels:
     EngineUnavailable
         The plan asks for a card, which cannot be used.
     """
-    beside, left = RowsBeside(run, pieces), run.plan.neighbours
+    neighbours, left = NeighbourColumns(run, pieces), run.plan.neighbours
     if run.plan.labels.settings.engine == "gpu":
-        labels = label_rows_on_device(beside)
+        labels = label_rows_on_device(neighbours)
         left = tuple(condition for condition in left if not runs_on_device(condition))
     else:
         labels = run.ordered.take(_own_labels(run))
     for condition in left:
-        _judge(condition, beside, labels)
+        _judge(condition, neighbours, labels)
     return labels
 
 
@@ -55,29 +55,29 @@ def _own_labels(run: RowRun) -> Labels:
     return own
 
 
-def _judge(condition: NeighbourCondition, beside: RowsBeside, labels: Labels) -> None:
+def _judge(condition: NeighbourCondition, neighbours: NeighbourColumns, labels: Labels) -> None:
     """Clear the bit of a condition's variable where the condition does not hold."""
     others = others_than(condition, labels)
-    if is_column_program(condition.program) and _judge_columns(condition, beside, labels, others):
+    if is_column_program(condition.program) and _judge_columns(condition, neighbours, labels, others):
         return
-    table, _ = assemble([condition.program], tabulator(beside.run.columns))
-    threads = beside.run.threads
-    parts = stream_slices(beside.pieces.offsets, threads)
+    table, _ = assemble([condition.program], tabulator(neighbours.run.columns))
+    threads = neighbours.run.threads
+    parts = stream_slices(neighbours.pieces.offsets, threads)
     registers = program_registers(np, table, len(parts), max(1, len(condition.distances)))
     program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
-    failed, bank = np.zeros(len(labels), np.bool_), beside.by_row
+    failed, bank = np.zeros(len(labels), np.bool_), neighbours.by_row
 
     def judge(slot: int) -> None:
-        mask_by_rows_beside(*parts[slot], slot, program, beside.pieces, bank, registers, others, labels, failed)
+        mask_by_rows_beside(*parts[slot], slot, program, neighbours.pieces, bank, registers, others, labels, failed)
 
     spread(judge, range(len(parts)), threads)
     if failed.any():
-        raise beside.overflow(condition, int(failed.argmax()))
+        raise neighbours.overflow(condition, int(failed.argmax()))
 
 
-def _judge_columns(condition: NeighbourCondition, beside: RowsBeside, labels: Labels, others: Any) -> bool:
+def _judge_columns(condition: NeighbourCondition, neighbours: NeighbourColumns, labels: Labels, others: Any) -> bool:
     """Judge a condition by whole columns; return False if an integer overflows somewhere, and all is to be judged otherwise."""
-    bank, offsets, threads = beside.by_columns, beside.run.ordered.offsets, beside.run.threads
+    bank, offsets, threads = neighbours.by_columns, neighbours.run.ordered.offsets, neighbours.run.threads
     # rows that read beyond the table are denied below, as those that read beyond their partition
     first, last = rows_inside(condition, len(labels))
     if last <= first:

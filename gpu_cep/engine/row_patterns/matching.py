@@ -13,9 +13,9 @@ from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_matches import FoundRows, LeftRows, find_on_device
 from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_at, matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
+from gpu_cep.engine.row_patterns.neighbour_columns import NeighbourColumns
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.reach import find_reach
-from gpu_cep.engine.row_patterns.rows_beside import RowsBeside
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.searching import search_matches
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
@@ -40,7 +40,7 @@ def find_matches(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) 
     plan, ordered, pieces = run.plan, run.ordered, cut_partitions(run.ordered.offsets, run.threads)
     left = LeftRows(None)
     if plan.labels.settings.engine == "gpu" and len(ordered) and not left_to_cpu(plan):
-        found = find_on_device(RowsBeside(run, pieces), profile)
+        found = find_on_device(NeighbourColumns(run, pieces), profile)
         if isinstance(found, FoundRows):
             return _matches_on_card(run, found)
         left = found

@@ -11,9 +11,9 @@ from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.automaton_tables import reach_tables
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.pieces import is_cut
-from gpu_cep.engine.row_patterns.rows_beside import Labels
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.row_patterns.automaton import ACCEPT
 from gpu_cep.plan.row_patterns.row_plan import RowPlan

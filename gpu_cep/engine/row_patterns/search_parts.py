@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpu_cep.engine.lowering.programs import failure
-from gpu_cep.engine.row_patterns.condition_tables import SearchTables
+from gpu_cep.engine.row_patterns.condition_tables import ConditionTables
 from gpu_cep.engine.row_patterns.found import Begun, Lengths
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import MatchLimitExceeded
@@ -45,20 +45,24 @@ class StepBudget:
 
 
 @dataclass(frozen=True)
-class Search:
-    """What all threads share."""
+class RowSearch:
+    """A search that threads share.
+
+    `tables`, `bank`: its conditions and the columns that they read. `begun`, `reach`: where it begins in each partition, and where
+    matches can end. `lengths`: receives the length of the match that begins at each row.
+    """
 
     run: RowRun
     conditions: MatchConditions
     begun: Begun
     reach: Reach
-    tables: SearchTables
+    tables: ConditionTables
     bank: ColumnBank
     lengths: Lengths
     account: StepBudget
 
 
-def lengths_of(search: Search, part: tuple[int, int]) -> Lengths:
+def lengths_of(search: RowSearch, part: tuple[int, int]) -> Lengths:
     """Return the lengths with those of matches that other threads have found left out."""
     low, high = search.run.ordered.offsets[[part[0], part[1]]]
     own = np.full_like(search.lengths, UNMATCHED)
@@ -66,13 +70,13 @@ def lengths_of(search: Search, part: tuple[int, int]) -> Lengths:
     return own
 
 
-def failure_at(search: Search, state: int, ordered: int) -> str:
+def failure_at(search: RowSearch, state: int, ordered: int) -> str:
     """Return the message for a condition of a state that cannot be computed at an ordered row."""
     own = [each for each in search.conditions.conditions if each.variable == search.run.automaton.variable[state]]
     return f"{failure(*(each.program for each in own))} in DEFINE … AS {own[0].text} at input row {search.run.input_row(ordered)}"
 
 
-def room_for(search: Search, longest: int) -> Mapped:
+def room_for(search: RowSearch, longest: int) -> Mapped:
     """Return room for what a match of so many rows maps."""
     table, programs = search.tables.table, search.tables.programs
     totals, sets = len(table.step), len(table.in_set)

@@ -9,11 +9,11 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import memory_for_results
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
-from gpu_cep.engine.row_patterns.condition_tables import search_tables
+from gpu_cep.engine.row_patterns.condition_tables import condition_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
 from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, matches_of
 from gpu_cep.engine.row_patterns.run import RowRun
-from gpu_cep.engine.row_patterns.search_parts import Search, StepBudget, failure_at, lengths_of, room_for
+from gpu_cep.engine.row_patterns.search_parts import RowSearch, StepBudget, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.engine.row_patterns.walking import walk_matches
 from gpu_cep.errors import EventError, MatchLimitExceeded
@@ -43,13 +43,13 @@ def search_matches(
     MatchLimitExceeded
         The search made more than `max_steps`, or the rows of the matches do not fit in memory.
     """
-    ordered, tables = run.ordered, search_tables(run, conditions)
+    ordered, tables = run.ordered, condition_tables(run, conditions)
     lengths = np.full(len(ordered), UNMATCHED, np.int32)
     # programs read a row of NULLs where a place leads nowhere
     bank = ordered_bank(run, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
     whole = begun is None
     begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
-    search = Search(run, conditions, begun, reach, tables, bank, lengths, StepBudget(max_steps))
+    search = RowSearch(run, conditions, begun, reach, tables, bank, lengths, StepBudget(max_steps))
     if whole and run.plan.automaton.leaves_no_choice and not _memo(search).useful.any():
         return walk_matches(search)
     try:
@@ -63,13 +63,13 @@ def search_matches(
     return matches
 
 
-def _memo(search: Search) -> Memo:
+def _memo(search: RowSearch) -> Memo:
     """Return an empty memory of dead ends."""
     windows = bool(search.reach.limits.size)
     return make_memo(search.run.plan.automaton, search.conditions, search.tables.table, search.bank, windows)
 
 
-def _search(search: Search, part: tuple[int, int]) -> States:
+def _search(search: RowSearch, part: tuple[int, int]) -> States:
     """Return the states of the rows of all matches in the partitions of one part."""
     run, tables = search.run, search.tables
     longest = int(np.diff(run.ordered.offsets[part[0] : part[1] + 1]).max())

@@ -9,7 +9,7 @@ import numpy as np
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.found import RowMatches, followed_states, matches_of
 from gpu_cep.engine.row_patterns.runs import run_table
-from gpu_cep.engine.row_patterns.search_parts import Search, failure_at, lengths_of, room_for
+from gpu_cep.engine.row_patterns.search_parts import RowSearch, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
 from gpu_cep.errors import EventError
 from gpu_cep_kernels.compile.launch import spread
@@ -18,7 +18,7 @@ from gpu_cep_kernels.row_patterns.search import Outcome
 from gpu_cep_kernels.row_patterns.walk import WalkNumber, walk_row_matches
 
 
-def walk_matches(search: Search) -> RowMatches:
+def walk_matches(search: RowSearch) -> RowMatches:
     """Return the matches of all partitions; the states of their rows are found when they are asked for.
 
     Raises
@@ -38,7 +38,7 @@ def walk_matches(search: Search) -> RowMatches:
     return replace(matches_of(run.ordered, search.lengths, states), steps=search.account.steps)
 
 
-def _walk(search: Search, runs: RunTable, part: tuple[int, int]) -> None:
+def _walk(search: RowSearch, runs: RunTable, part: tuple[int, int]) -> None:
     """Find the matches of the partitions of one part."""
     run, tables = search.run, search.tables
     longest = int(np.diff(run.ordered.offsets[part[0] : part[1] + 1]).max())

@@ -23,7 +23,7 @@ Labels = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class RowsBeside:
+class NeighbourColumns:
     """The columns that conditions on rows at fixed distances read, in the two forms in which they are read."""
 
     run: RowRun
