@@ -26,7 +26,7 @@ from gpu_cep.queries.sliced_runs import read_slices
 
 if TYPE_CHECKING:
     from gpu_cep.plan.interval_plan import AnyPlan
-    from gpu_cep.queries.plans import AnyQuery
+    from gpu_cep.queries.plans import PatternQuery
 
 Explained = Explanation | IntervalExplanation | RowPatternExplanation
 
@@ -108,7 +108,7 @@ def _explain_row_slices(
 
 
 def explanation_of(
-    query: AnyQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None
+    query: PatternQuery, plan: AnyPlan, table: Any, threads: int | None, profile: Profile | None
 ) -> Explanation | IntervalExplanation:  # fmt: skip
     """Return the explanation of `plan`, which answers `query` over the events of `table`.
 

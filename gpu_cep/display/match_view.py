@@ -16,7 +16,7 @@ from gpu_cep.lang.ast import Aggregate, Reference, ReturnItem
 from gpu_cep.plan.columns_read import condition_readers
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
-from gpu_cep.queries.plans import AnyQuery
+from gpu_cep.queries.plans import PatternQuery
 
 _START = "match_start"
 
@@ -32,7 +32,7 @@ class MatchView:
     `attributes`: the columns of whole events, each with the attributes that are shown of its events.
     """
 
-    asked: AnyQuery
+    asked: PatternQuery
     implied: Mapping[str, tuple[str, ...]]
     leading: tuple[str, ...]
     timestamp: str
@@ -67,7 +67,7 @@ def short_texts(values: pa.Array) -> pa.Array:
     return texts(values) if pa.types.is_temporal(kind) else values
 
 
-def view_matches(plan: AnyPlan, query: AnyQuery, options: Options) -> MatchView:
+def view_matches(plan: AnyPlan, query: PatternQuery, options: Options) -> MatchView:
     """Return how the result of `query`, whose plan is `plan`, is shown."""
     names, keys = plan.query.schema.names, _implied_keys(plan)
     partition = tuple(names[key] for key in plan.query.partition_by)

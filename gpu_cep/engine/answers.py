@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
-from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.adaptive.choice import AlgorithmChooser
 from gpu_cep.engine.adaptive.large_kernels import large_kernels
 from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Rows
@@ -63,7 +63,7 @@ def answer(
     concurrent: int = 1,
     spent: Spent | None = None,
     choose: OrderChooser = order_choice,
-    choices: Choices | None = None,
+    choices: AlgorithmChooser | None = None,
 ) -> pa.Table:
     """Run a plan over the events of `table`.
 
@@ -123,7 +123,7 @@ def answer(
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
         compile_beside(large_kernels(plan, run.tables), threads)
-        return match_events(run, choices or Choices(plan.contenders))
+        return match_events(run, choices or AlgorithmChooser(plan.contenders))
 
 
 def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows | None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.adaptive.choice import Choices, read_runs
+from gpu_cep.engine.adaptive.choice import AlgorithmChooser, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
@@ -22,7 +22,7 @@ from gpu_cep.engine.events.merged_matches import once_in_order
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_batches, matches_of, order_found
-from gpu_cep.engine.events.runs import Runs, concatenate_runs
+from gpu_cep.engine.events.runs import ContiguousMatches, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
@@ -34,7 +34,7 @@ from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
 from gpu_cep.engine.phase_one.device.searched_plans import JOINED
-from gpu_cep.engine.phase_one.engine_choice import Choice
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.phase_one.run_phase_one import phase_one
@@ -51,7 +51,7 @@ _MOST_MATCHES = 2.0**62
 Result = TypeVar("Result")
 
 # What is found before results are built: numbers of matches, in parts, a graph of matches, or matches.
-Found = list[tuple[Indices, Indices]] | Graph | Runs | Matches | SinglesInParts | OrderedMatches
+Found = list[tuple[Indices, Indices]] | Graph | ContiguousMatches | Matches | SinglesInParts | OrderedMatches
 
 
 class Searched(NamedTuple):
@@ -66,7 +66,7 @@ class Searched(NamedTuple):
         return self.first.device
 
 
-def match_events(run: EventRun, choices: Choices) -> pa.Table:
+def match_events(run: EventRun, choices: AlgorithmChooser) -> pa.Table:
     """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
 
     `choices` chooses the algorithm of each batch.
@@ -76,12 +76,12 @@ def match_events(run: EventRun, choices: Choices) -> pa.Table:
     return _result(run, first.ordered, found)
 
 
-def _try(run: EventRun, chosen: Choice) -> Searched:
+def _try(run: EventRun, chosen: EngineChoice) -> Searched:
     """Return what :func:`_find` does; what few events tell of algorithms is not kept."""
-    return _find(run, chosen, Choices(run.plan.contenders))
+    return _find(run, chosen, AlgorithmChooser(run.plan.contenders))
 
 
-def _find(run: EventRun, chosen: Choice, choices: Choices) -> Searched:
+def _find(run: EventRun, chosen: EngineChoice, choices: AlgorithmChooser) -> Searched:
     """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
     first = phase_one(run, chosen)
     late = first.ordered if first.found is not None else ending_late(run, first.ordered)
@@ -104,13 +104,13 @@ def _result(run: EventRun, ordered: OrderedEvents, found: Found) -> pa.Table:
             return _count_table(plan, columns, ordered, found)
         case Graph():
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), found)
-        case Runs():
+        case ContiguousMatches():
             return _result_of_runs(run, ordered, found)
     with run.profile.stage("results"):
         return _result_of_matches(run, ordered, found)
 
 
-def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
+def _runs(run: EventRun, first: PhaseOne) -> ContiguousMatches | None:
     """Return all matches of a contiguous sequence as ranges of events; None if labels do not decide them.
 
     They are not accounted for yet, since `after_match` may drop most of them.
@@ -127,7 +127,7 @@ def _runs(run: EventRun, first: PhaseOne) -> Runs | None:
     return concatenate_runs(decided, search.variable_count, run.threads) if len(decided) == len(parts) else None
 
 
-def _runs_of_batch(run: EventRun, search: Search, batch: Batch) -> Runs | None:
+def _runs_of_batch(run: EventRun, search: Search, batch: Batch) -> ContiguousMatches | None:
     """Return the matches of a batch as ranges of events; of a slice that settles them, without many that are dropped."""
     runs = read_runs(search, batch)
     if runs is None or run.borders is None or run.plan.derived:
@@ -136,7 +136,7 @@ def _runs_of_batch(run: EventRun, search: Search, batch: Batch) -> Runs | None:
         return settle_batch(search.ordered, runs, batch, run.borders)
 
 
-def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Table:
+def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: ContiguousMatches) -> pa.Table:
     """Return the matches of a contiguous sequence as a table, in the order of results."""
     plan, columns, threads = run.plan, run.columns, threads_for(len(runs), run.threads)
     with run.profile.stage("results"):
@@ -156,20 +156,20 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: Runs) -> pa.Tab
             return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
 
 
-def _matches(run: EventRun, first: PhaseOne, choices: Choices) -> Matches | SinglesInParts | OrderedMatches:
+def _matches(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> Matches | SinglesInParts | OrderedMatches:
     """Return all matches, grouped by first event."""
     if first.found is not None:
         return _completed(run, first, first.found, choices)
     return join_batches(_searched(run, first, choices), len(run.plan.query.positives), len(first.ordered.rows), run.threads)
 
 
-def _searched(run: EventRun, first: PhaseOne, choices: Choices) -> list[Matches | Alternatives]:
+def _searched(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> list[Matches | Alternatives]:
     """Return the matches of each batch that matchers find in the windows that phase 1 leaves."""
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
     return _each_batch(run, first.ordered, find, _joining_device(run, first))
 
 
-def _completed(run: EventRun, first: PhaseOne, found: Matches, choices: Choices) -> Matches:
+def _completed(run: EventRun, first: PhaseOne, found: Matches, choices: AlgorithmChooser) -> Matches:
     """Return the matches `found` by a device, with those of the windows that it has left."""
     if not first.leaves_windows:
         return found
@@ -202,7 +202,7 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     return graph
 
 
-def _counts(run: EventRun, first: PhaseOne, choices: Choices) -> list[tuple[Indices, Indices]]:
+def _counts(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None and not first.leaves_windows:
         return [first.counted]
@@ -248,7 +248,7 @@ def _each_batch(
     return parts
 
 
-def _matcher(run: EventRun, first: PhaseOne, choices: Choices) -> Union:
+def _matcher(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> Union:
     return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), choices.matchers)
 
 

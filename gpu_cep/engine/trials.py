@@ -14,7 +14,7 @@ from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import is_resident, to_host
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice, choose_engine
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Device
@@ -33,7 +33,7 @@ RunT = TypeVar("RunT", EventRun, IntervalRun)
 Found = TypeVar("Found", bound=OnEngine)
 
 # Finds what a run looks for, up to the result table, with the engine of a choice.
-Find = Callable[[RunT, Choice], Found]
+Find = Callable[[RunT, EngineChoice], Found]
 
 
 def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> Found:
@@ -63,9 +63,9 @@ class Trial:
     """Tries engines on the first events of a run, and drops what they find."""
 
     run: EventRun | IntervalRun
-    find: Callable[[Any, Choice], OnEngine]
+    find: Callable[[Any, EngineChoice], OnEngine]
 
-    def seconds(self, choice: Choice, events: int) -> float | None:
+    def seconds(self, choice: EngineChoice, events: int) -> float | None:
         """Return the seconds that so many events take in the way of `choice`; None if its device could not answer.
 
         Raises

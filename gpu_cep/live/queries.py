@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.adaptive.choice import Choices
+from gpu_cep.engine.adaptive.choice import AlgorithmChooser
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.intervals.statistics import OrderMemory
@@ -117,9 +117,9 @@ class LiveQuery:
         return tagging_of(self.labelling, keys) if reads_few and one and self.rows is None else None
 
     @cached_property
-    def choices(self) -> Choices | None:
+    def choices(self) -> AlgorithmChooser | None:
         """Return what the engine's runs have learnt about their algorithms."""
-        return Choices(self.running.contenders) if isinstance(self.running, EventPlan) else None
+        return AlgorithmChooser(self.running.contenders) if isinstance(self.running, EventPlan) else None
 
     @cached_property
     def orders(self) -> OrderMemory:

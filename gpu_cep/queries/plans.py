@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Pattern = str | Query | IntervalQuery | RowPatternQuery | PatternNode | Buildable
 
-AnyQuery = Query | IntervalQuery
+PatternQuery = Query | IntervalQuery
 
 _ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain(), report(), and the commands match, sql, explain and report"
 
@@ -79,7 +79,7 @@ _NAMED = re.compile("MATCH_RECOGNIZE", re.IGNORECASE)
 _BEGINNING = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE)\s|\s*MATCH_RECOGNIZE\b", re.IGNORECASE)
 
 
-def as_query(pattern: Pattern) -> AnyQuery:
+def as_query(pattern: Pattern) -> PatternQuery:
     """Return the syntax tree of a query given as text, as a tree or from the builder, without repeated groups.
 
     Raises UnsupportedError for a row pattern, which :func:`is_row_pattern` tells.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.plan.interval_plan import AnyPlan
-    from gpu_cep.queries.plans import AnyQuery, Pattern
+    from gpu_cep.queries.plans import Pattern, PatternQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> 
     return to_host(read_events(events)) if source is None else source.read(columns_of_rows(pattern, source.schema, options))
 
 
-def _by_definition(plan: AnyPlan, query: AnyQuery, options: Options, table: Any) -> pa.Table:
+def _by_definition(plan: AnyPlan, query: PatternQuery, options: Options, table: Any) -> pa.Table:
     """Return the result that enumerating all candidates gives (``algorithm="brute_force"``)."""
     from gpu_cep.engine.brute_force.events import enumerate_by_definition
     from gpu_cep.engine.brute_force.intervals import enumerate_situations

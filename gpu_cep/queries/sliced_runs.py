@@ -17,7 +17,7 @@ from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.output.readers import reader_of
-from gpu_cep.engine.slices.assembly import Found, drop_added, results_of_slices, whole_result
+from gpu_cep.engine.slices.assembly import SliceResult, drop_added, results_of_slices, whole_result
 from gpu_cep.engine.slices.carried_events import events_behind, last_events, nothing_of
 from gpu_cep.engine.slices.disjoint import borders_of
 from gpu_cep.engine.slices.loading import events_near, join_parts, load_ahead
@@ -50,7 +50,7 @@ def _results(run: SlicedRun) -> Iterator[pa.Table]:
         warn_caller(sentence, AbsentValueWarning)
 
 
-def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
+def _found_in_slices(run: SlicedRun) -> Iterator[SliceResult]:
     """Give what is found in each slice, in the order of time, with the end of the slice.
 
     Raises
@@ -69,7 +69,7 @@ def _found_in_slices(run: SlicedRun) -> Iterator[Found]:
     yield from (_situations if run.sliced.carries else _sequences)(run, spent)
 
 
-def _sequences(run: SlicedRun, spent: Spent) -> Iterator[Found]:
+def _sequences(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
     """Give what each slice has of matches of events."""
     for own, part in _slices_on_card(run) if run.files.reader.on_card else _slices_in_memory(run):
         table, origin = add_columns(run.sliced, part)
@@ -81,7 +81,7 @@ def _sequences(run: SlicedRun, spent: Spent) -> Iterator[Found]:
         yield found, own.end
 
 
-def _situations(run: SlicedRun, spent: Spent) -> Iterator[Found]:
+def _situations(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
     """Give what each slice has of matches of situations, of which some began before and some are seen to end far behind it."""
     carried = nothing_of(run.files)
     last = _last_of_all(run) if run.sliced.needs_later_events else carried

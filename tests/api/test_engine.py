@@ -11,7 +11,7 @@ from gpu_cep import explanations
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.input.device import cudf
 from gpu_cep.engine.phase_one import engine_choice
-from gpu_cep.engine.phase_one.engine_choice import Choice
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.errors import EngineUnavailable, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes
@@ -84,7 +84,7 @@ def test_explain_names_the_card(monkeypatch):
 
     def choose(*work, resident):
         asked.append((*work, resident))
-        return Choice(SimulatedDevice(), "it pays")
+        return EngineChoice(SimulatedDevice(), "it pays")
 
     monkeypatch.setattr(explanations, "choose_engine", choose)
     explained = cep.explain(EVENTS, PATTERN, threads=3)
@@ -111,7 +111,7 @@ def test_explain_names_the_card(monkeypatch):
     ],
 )
 def test_explain_says_what_searches(monkeypatch, pattern, searches, told):
-    monkeypatch.setattr(explanations, "choose_engine", lambda *_, **__: Choice(SimulatedDevice(), "it pays", searches))
+    monkeypatch.setattr(explanations, "choose_engine", lambda *_, **__: EngineChoice(SimulatedDevice(), "it pays", searches))
     assert cep.explain(EVENTS, pattern).phase_two == told
 
 

@@ -144,7 +144,7 @@ def test_windows_that_no_batch_holds_are_an_error():
 
 
 def test_windows_that_no_batch_holds_are_left_to_the_cpu_where_it_may_run(device, monkeypatch, caplog):
-    monkeypatch.setattr("gpu_cep.engine.trials.choose_engine", lambda *_, **__: engine_choice.Choice(device, "a test"))
+    monkeypatch.setattr("gpu_cep.engine.trials.choose_engine", lambda *_, **__: engine_choice.EngineChoice(device, "a test"))
     with caplog.at_level(logging.WARNING, "gpu_cep"):
         found = gpu_cep.match(many_events(), LONG, engine="auto", output="count", gpu_memory=300_000)
     assert found.equals(gpu_cep.match(many_events(), LONG, engine="cpu", output="count"))
@@ -197,7 +197,7 @@ def test_a_lost_device_is_an_error_then_and_later():
 
 @pytest.mark.usefixtures("losing")
 def test_where_the_cpu_may_run_it_takes_over_from_a_lost_device(device, monkeypatch, caplog):
-    monkeypatch.setattr("gpu_cep.engine.trials.choose_engine", lambda *_, **__: engine_choice.Choice(device, "a test"))
+    monkeypatch.setattr("gpu_cep.engine.trials.choose_engine", lambda *_, **__: engine_choice.EngineChoice(device, "a test"))
     with caplog.at_level(logging.WARNING, "gpu_cep"):
         assert gpu_cep.match(EVENTS, DIRECT, engine="auto").equals(on_cpu(DIRECT))
     assert "cannot run on GPU because CUDA failed: IllegalAddress" in caplog.text

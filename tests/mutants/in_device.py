@@ -176,8 +176,8 @@ DEVICE = (
     Fault(
         "contiguous-matches-bind-events-of-the-first-batch",
         "gpu_cep/engine/phase_one/device/lifted_matches.py",
-        "Runs(runs.first + begin, runs.last + begin, runs.counts)",
-        "Runs(runs.first, runs.last, runs.counts)",
+        "ContiguousMatches(runs.first + begin, runs.last + begin, runs.counts)",
+        "ContiguousMatches(runs.first, runs.last, runs.counts)",
         (LIFTED,),
     ),
     Fault(

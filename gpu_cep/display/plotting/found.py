@@ -19,7 +19,7 @@ from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, Reference, ReturnItem
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
-from gpu_cep.queries.plans import AnyQuery, make_plan
+from gpu_cep.queries.plans import PatternQuery, make_plan
 from gpu_cep.queries.runs import run_plan
 
 Rows = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ class Findings:
     it holds the first row and the end of each.
     """
 
-    query: AnyQuery
+    query: PatternQuery
     view: MatchView
     returned: pa.Table
     bound: pa.Table
@@ -94,7 +94,7 @@ class Findings:
 
 
 def find_matches(
-    plan: AnyPlan, query: AnyQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
+    plan: AnyPlan, query: PatternQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
     returned: bool = True,
 ) -> Findings:  # fmt: skip
     """Find all matches of `query`, whose plan is `plan`, in one run; raises as :func:`gpu_cep.match`.

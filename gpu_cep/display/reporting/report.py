@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
     from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.plan.settings import Settings
-    from gpu_cep.queries.plans import AnyQuery, Pattern
+    from gpu_cep.queries.plans import Pattern, PatternQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ def _event_content(
 @dataclass(frozen=True, slots=True)
 class _Question:
     pattern: Pattern
-    query: AnyQuery
+    query: PatternQuery
     plan: AnyPlan
     options: Options
     table: pa.Table

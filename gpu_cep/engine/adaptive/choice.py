@@ -19,7 +19,7 @@ from gpu_cep.engine.adaptive.statistics import BatchStatistics
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.own_events import are_all_own
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous, read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
@@ -33,17 +33,17 @@ _REMEMBERED = 32
 _DRIFT, _FEW_STEPS = 4, 1 << 13
 
 
-class Ranking(NamedTuple):
+class RankedAlgorithms(NamedTuple):
     """The estimate of the algorithm that is taken, and the estimates of the others."""
 
     chosen: Estimate
     others: tuple[Estimate, ...]
 
-    def scaled(self, factor: float) -> Ranking:
+    def scaled(self, factor: float) -> RankedAlgorithms:
         """Return the estimates for `factor` times as many events."""
         if factor == 1:
             return self
-        return Ranking(self.chosen.scaled(factor), tuple(each.scaled(factor) for each in self.others))
+        return RankedAlgorithms(self.chosen.scaled(factor), tuple(each.scaled(factor) for each in self.others))
 
 
 class _Workload(NamedTuple):
@@ -66,7 +66,7 @@ class _CachedRanking:
     """
 
     made_for: _Workload
-    ranking: Future[Ranking]
+    ranking: Future[RankedAlgorithms]
 
     def serves(self, workload: _Workload) -> bool:
         """Return whether the ranking is reusable.
@@ -82,7 +82,7 @@ class _CachedRanking:
 
 
 @dataclass
-class Choices:
+class AlgorithmChooser:
     """Chooses an algorithm for each branch in each batch.
 
     Similar batches share a choice until one of them takes far more or fewer
@@ -143,7 +143,7 @@ class Choices:
             self._cache = [cached for cached in self._cache if cached is not dropped]
 
 
-def read_runs(search: Search, batch: Batch) -> Runs | None:
+def read_runs(search: Search, batch: Batch) -> ContiguousMatches | None:
     """Return the matches of a batch whose labels decide them, for a contiguous sequence, and record how they were found.
 
     None if labels do not decide them. They are not accounted for.
@@ -158,7 +158,7 @@ def read_runs(search: Search, batch: Batch) -> Runs | None:
     return runs
 
 
-def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
+def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> RankedAlgorithms:
     """Rank the named algorithms for a batch, the cheapest one first.
 
     An algorithm is not sampled if its lower bound would save no more than the
@@ -169,13 +169,13 @@ def cheapest(statistics: BatchStatistics, names: tuple[str, ...]) -> Ranking:
         least.sort()
     if statistics.has_few_combinations or not statistics.counts.all():
         first, *others = (Estimate(name, bound, exact=False) for bound, name in least)
-        return Ranking(first, tuple(others))
+        return RankedAlgorithms(first, tuple(others))
     found: list[Estimate] = []
     for bound, name in sorted(least):
         ruled_out = any(each.exact and each.cost <= (1 + MARGIN) * bound + TRIAL for each in found)
         found.append(Estimate(name, bound, exact=False) if ruled_out else ALGORITHMS[name].estimated_time(statistics))
     chosen = min((each for each in found if each.exact), key=lambda each: each.cost)
-    return Ranking(chosen, tuple(each for each in found if each is not chosen))
+    return RankedAlgorithms(chosen, tuple(each for each in found if each is not chosen))
 
 
 def _takes_every_start(search: Search, batch: Batch) -> bool:
@@ -185,9 +185,9 @@ def _takes_every_start(search: Search, batch: Batch) -> bool:
 
 
 @cache
-def _without_estimate(name: str) -> Ranking:
+def _without_estimate(name: str) -> RankedAlgorithms:
     """Return the ranking of an algorithm that is taken without comparison."""
-    return Ranking(Estimate(name, 0.0, exact=False), ())
+    return RankedAlgorithms(Estimate(name, 0.0, exact=False), ())
 
 
 def _has_drifted(expected: Estimate, steps: int) -> bool:
@@ -202,7 +202,9 @@ def _ignore(steps: int) -> None:
     """Do nothing: an algorithm that is taken without comparison is never replaced."""
 
 
-def _recording_matcher(ranking: Ranking, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]) -> Matcher:
+def _recording_matcher(
+    ranking: RankedAlgorithms, branch: int, search: Search, events: BatchEvents, check: Callable[[int], None]
+) -> Matcher:
     """Return the chosen algorithm's matcher, with an account of its own and a record of what it did, if somebody reads that."""
     if check is _ignore and search.profile is UNREAD:
         return ALGORITHMS[ranking.chosen.algorithm].matcher(search, events)
@@ -222,7 +224,7 @@ class _RecordingMatcher:
     meter: Meter
     search: Search
     branch: int
-    ranking: Ranking
+    ranking: RankedAlgorithms
     check: Callable[[int], None]
 
     def find(self, batch: Batch) -> Matches:

@@ -28,7 +28,7 @@ from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, matched_situations, sort_matches
 from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.run import interval_counts
-from gpu_cep.engine.intervals.situations import Runs
+from gpu_cep.engine.intervals.situations import SituationRuns
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast_intervals import IntervalQuery
@@ -88,7 +88,7 @@ def _order_events(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSeque
 
 def _flat_matches(
     plan: IntervalPlan, events: EventSequence, place: Indices, found: Sequence[IntervalMatch]
-) -> tuple[Runs, IntervalMatches]:  # fmt: skip
+) -> tuple[SituationRuns, IntervalMatches]:  # fmt: skip
     """Return the oracle's matches as the engine's, each with situations of its own."""
     names = [situation.name for situation in plan.query.variables]
     first = place[_each(found, names, lambda match, name: match.rows[name][0], np.int64)]
@@ -100,7 +100,7 @@ def _flat_matches(
     streams = np.zeros(len(events), np.int32) if events.streams is None else events.streams
     members = np.arange(first.size, dtype=np.int64).reshape(first.shape)
     flat: list[Any] = [array.ravel() for array in (streams[first], first, last, ended, start, end)]
-    runs = Runs(np.arange(len(names) + 1) * len(found), *flat)
+    runs = SituationRuns(np.arange(len(names) + 1) * len(found), *flat)
     detected = np.array([match.at for match in found], events.times.dtype)
     return runs, IntervalMatches(members, first.min(axis=0), end.max(axis=0), detected, AsSeen(last, is_open))
 

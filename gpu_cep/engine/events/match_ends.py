@@ -23,7 +23,7 @@ Marks = npt.NDArray[np.bool_]
 Times = npt.NDArray[Any]
 
 
-class Known(NamedTuple):
+class KnownTimes(NamedTuple):
     """The times up to which all events are known, and those of first events whose windows are surely over then."""
 
     times: TimeSlice
@@ -37,8 +37,8 @@ class Followed:
     None: nothing was known before; everything is known now.
     """
 
-    before: Known | None
-    now: Known | None
+    before: KnownTimes | None
+    now: KnownTimes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _binds(counts: Counts, branch: int) -> Marks:
     return bound
 
 
-def _are_closed(known: Known, ordered: OrderedEvents, first: Indices, last: Indices) -> Marks:
+def _are_closed(known: KnownTimes, ordered: OrderedEvents, first: Indices, last: Indices) -> Marks:
     """Return which matches are closed by what is known."""
     followed, behind = _followers(ordered, last)
     followed[followed] = _hold(known.times, ordered, behind[followed])

@@ -29,7 +29,7 @@ from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_event
 
 
 @record(slots=False)
-class Runs:
+class ContiguousMatches:
     """The bindings of M matches of V variables, in the order of the sequence.
 
     * ``first[m]``, ``last[m]``: the first and the last event of match m, as numbers of ordered events.
@@ -99,22 +99,22 @@ class Runs:
         variables = self.counts.shape[1]
         return self.rows_of_ends(Ends(np.arange(variables), np.zeros(variables, np.bool_)), rows, threads)
 
-    def reorder(self, order: Indices, threads: int = 1) -> Runs:
+    def reorder(self, order: Indices, threads: int = 1) -> ContiguousMatches:
         """Return the matches in the order given, gathered by `threads`; some may be left out."""
         if self.single:
-            return Runs(self.first[order], self.last[order], ones(len(order), self.counts.shape[1]))
+            return ContiguousMatches(self.first[order], self.last[order], ones(len(order), self.counts.shape[1]))
         given = Ranges(self.first, self.last, self.counts)
         ends = new_values(len(order), np.int64), new_values(len(order), np.int64)
         gathered = Ranges(*ends, new_values((len(order), self.counts.shape[1]), np.int32))
         over_slices(gather_ranges, len(order), threads, order, given, gathered)
-        return Runs(*gathered)
+        return ContiguousMatches(*gathered)
 
     def matches(self) -> Matches:
         """Return the same matches with their events listed."""
         return Matches(self.first, self.counts, self.events)
 
 
-def concatenate_runs(parts: Sequence[Runs], variables: int, threads: int) -> Runs:
+def concatenate_runs(parts: Sequence[ContiguousMatches], variables: int, threads: int) -> ContiguousMatches:
     """Return the matches of all parts, one part after the other, copied by `threads`."""
     if len(parts) == 1:
         return parts[0]
@@ -124,4 +124,4 @@ def concatenate_runs(parts: Sequence[Runs], variables: int, threads: int) -> Run
     )
     single = all(part.single for part in parts)
     counts = ones(len(first), variables) if single else concatenate_arrays([part.counts for part in parts], threads)
-    return Runs(first, last, counts)
+    return ContiguousMatches(first, last, counts)

@@ -21,7 +21,7 @@ Numbers = npt.NDArray[np.int64]
 _FINENESS = 64
 
 
-class Reach(NamedTuple):
+class SliceReach(NamedTuple):
     """How far the matches of a slice reach beyond it, in ticks.
 
     They bind events up to `window` behind their first one. If a negation looks back (`back`), events up
@@ -89,7 +89,7 @@ def longest_turn(amounts: Sequence[int], workers: int) -> int:
     return max(turns)
 
 
-def cut_by_budget(groups: RowGroups, reach: Reach, most: Most) -> TimeCut:
+def cut_by_budget(groups: RowGroups, reach: SliceReach, most: Most) -> TimeCut:
     """Return the fewest slices that each read at most what the budget allows.
 
     A slice that cannot be cut further, since its row groups overlap or its window reaches so far, may read more.
@@ -99,7 +99,7 @@ def cut_by_budget(groups: RowGroups, reach: Reach, most: Most) -> TimeCut:
     return _cut(groups, order, reach, borders[amounts.cut(most.amount)])
 
 
-def cut_by_number(groups: RowGroups, reach: Reach, number: int) -> TimeCut:
+def cut_by_number(groups: RowGroups, reach: SliceReach, number: int) -> TimeCut:
     """Return at most `number` slices, of which the one that reads most rows reads hardly more than it must."""
     borders, order, rows = _borders(groups), _Order.of(groups), int(groups.rows.sum())
     amounts = _Amounts.of(groups, order, reach, borders, "rows")
@@ -123,7 +123,7 @@ class _Amounts(NamedTuple):
     whole: int
 
     @classmethod
-    def of(cls, groups: RowGroups, order: _Order, reach: Reach, borders: Array, what: Literal["size", "rows"]) -> _Amounts:
+    def of(cls, groups: RowGroups, order: _Order, reach: SliceReach, borders: Array, what: Literal["size", "rows"]) -> _Amounts:
         amounts = getattr(groups, what)
         by_latest = order.places[np.argsort(order.latest, kind="stable")]
         begun, ended = _sums(amounts[order.places]), _sums(amounts[by_latest])
@@ -171,7 +171,7 @@ class _Order(NamedTuple):
         return found
 
 
-def _cut(groups: RowGroups, order: _Order, reach: Reach, borders: Array) -> TimeCut:
+def _cut(groups: RowGroups, order: _Order, reach: SliceReach, borders: Array) -> TimeCut:
     """Return the slices between the borders."""
     lowest, highest = limits_of(groups.latest)
     highs = [*_far_ends(borders, reach).tolist(), highest]
@@ -191,13 +191,13 @@ def _borders(groups: RowGroups) -> Array:
     return later[:-1] if len(later) and not (groups.latest == highest).any() else later
 
 
-def _far_ends(borders: Array, reach: Reach) -> Array:
+def _far_ends(borders: Array, reach: SliceReach) -> Array:
     """Return the latest time that a match may reach whose first event is before each border."""
     last = borders if borders.dtype.kind == "f" else borders - 1
     return np.array([window_end(time, reach.window) for time in last.tolist()], borders.dtype)
 
 
-def _lows(borders: Array, reach: Reach) -> Array:
+def _lows(borders: Array, reach: SliceReach) -> Array:
     """Return the earliest time of an event that bears on the matches of a slice which begins at each border."""
     if not reach.back:
         return borders

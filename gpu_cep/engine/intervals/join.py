@@ -21,7 +21,7 @@ from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.chunks import Chunk, cut_chunks
 from gpu_cep.engine.intervals.levels import counts_by_zones, levels
-from gpu_cep.engine.intervals.situations import Derived, Runs
+from gpu_cep.engine.intervals.situations import Derived, SituationRuns
 from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
@@ -105,7 +105,7 @@ class Extensions:
         """Return the number of rows after the join."""
         return self.size
 
-    def start_of(self, runs: Runs, match: int) -> int:
+    def start_of(self, runs: SituationRuns, match: int) -> int:
         """Return the position of the first event of the first-joined situation in row `match` after the join."""
         number = self.where.download(self.number)
         row = min(int(np.searchsorted(np.cumsum(number), match, side="right")), len(number) - 1)

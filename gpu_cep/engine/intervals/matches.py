@@ -13,7 +13,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations, SituationEvents
-from gpu_cep.engine.intervals.situations import Derived, Runs
+from gpu_cep.engine.intervals.situations import Derived, SituationRuns
 from gpu_cep.engine.intervals.stream_order import Extent, order_by_stream
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -101,7 +101,7 @@ def _extreme(better: np.ufunc, values: Array, members: Array) -> Array:
 
 
 def sort_matches(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int = 1
+    plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: SituationRuns, matches: IntervalMatches, threads: int = 1
 ) -> IntervalMatches:  # fmt: skip
     """Sort matches by stream key, first event, last event, then the events of each name (docs/semantics.md, Results)."""
     if matches.seen is None:
@@ -131,7 +131,7 @@ def _packed(keys: Sequence[Array]) -> list[Indices]:
     return packed
 
 
-def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches) -> Array:
+def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequence, runs: SituationRuns, matches: IntervalMatches) -> Array:
     """Return the rank of each match's stream, in the order of stream keys."""
     streams = runs.stream[matches.members[0]]
     representatives = np.full(events.count, NO_POSITION, np.int64)
@@ -144,7 +144,7 @@ def _stream_ranks(plan: IntervalPlan, columns: EventColumns, events: EventSequen
 
 
 def matched_situations(
-    columns: EventColumns, events: EventSequence, runs: Runs, matches: IntervalMatches, threads: int
+    columns: EventColumns, events: EventSequence, runs: SituationRuns, matches: IntervalMatches, threads: int
 ) -> MatchedSituations:  # fmt: skip
     """Return the situations of the matches.
 
@@ -164,7 +164,7 @@ def matched_situations(
 
 
 def _situations_of_name(
-    v: int, events: EventSequence, runs: Runs, matches: IntervalMatches
+    v: int, events: EventSequence, runs: SituationRuns, matches: IntervalMatches
 ) -> tuple[Array, Array, npt.NDArray[np.bool_] | None, Indices]:
     """Return the matched situations of name v, their last events, whether they are open, and the place of each match's one."""
     members, seen = matches.members[v], matches.seen

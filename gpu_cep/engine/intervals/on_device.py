@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
 from gpu_cep.engine.intervals.borders import borders_of_part, concatenate_borders
 from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
-from gpu_cep.engine.intervals.situations import Derived, Runs, derive_from_runs, lasting_runs
+from gpu_cep.engine.intervals.situations import Derived, SituationRuns, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
@@ -48,7 +48,7 @@ def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> 
     return Workplace(run.device, _CHUNK, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
 
 
-def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, Runs]:
+def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, SituationRuns]:
     """Return the events and their runs.
 
     Borders are paired on the device if it has room for events and borders, else on the host.

@@ -29,7 +29,7 @@ from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
-from gpu_cep.engine.phase_one.engine_choice import Choice
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.run import IntervalRun, Run
 from gpu_cep.engine.phase_one.run_phase_one import on_chosen
 from gpu_cep.plan.interval_order import OrderChoice
@@ -54,7 +54,7 @@ class FoundSituations:
     device: Device | None = None
 
 
-def find_situations(run: IntervalRun, chosen: Choice, choose: OrderChooser) -> FoundSituations:
+def find_situations(run: IntervalRun, chosen: EngineChoice, choose: OrderChooser) -> FoundSituations:
     """Return the matches of a query over situations, or their numbers, as its plan asks, found on the chosen engine.
 
     `choose` returns the first order in which names are joined.

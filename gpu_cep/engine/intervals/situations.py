@@ -41,7 +41,7 @@ from gpu_cep_kernels.rules.tables import Places
 
 
 @record()
-class Runs:
+class SituationRuns:
     """Situations of all names, sorted by name, stream and time.
 
     `names`: the situations of name v are ``names[v]`` to ``names[v + 1]``.
@@ -78,7 +78,7 @@ class Derived:
     """
 
     events: EventSequence
-    runs: Runs
+    runs: SituationRuns
     numbers: Places
     streams: int
     situations: Situations
@@ -162,7 +162,7 @@ def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
     return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
 
 
-def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, threads: int = 1) -> Runs:
+def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, threads: int = 1) -> SituationRuns:
     """Return the runs of all names whose duration is as the query says, or may still become so.
 
     The borders lie on the same device as the events. On the host `threads` gather the columns of runs.
@@ -181,7 +181,7 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, th
     opening, closing = _gathered([(opening, kept), (closing, kept)], threads)
     bordering = [(borders.stream, opening), (borders.position, opening), (borders.before, closing)]
     columns = _gathered([*bordering, (ended, kept), (start, kept), (end, kept)], threads)
-    return Runs(place.download(xp.searchsorted(kept, place.upload(names))), *(place.download(column) for column in columns))
+    return SituationRuns(place.download(xp.searchsorted(kept, place.upload(names))), *(place.download(column) for column in columns))
 
 
 def _gathered(wanted: Sequence[tuple[Array, Array]], threads: int) -> list[Array]:
@@ -239,12 +239,12 @@ def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Ar
     return suits | is_open if early and duration.longest is None else suits
 
 
-def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: Runs, threads: int = 1) -> Derived:
+def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int = 1) -> Derived:
     """Return the runs with their endpoints, as the join reads them; on the host `threads` gather these."""
     return _derive_early(plan, events, runs, threads) if plan.query.early else _derive_final(events, runs)
 
 
-def _derive_final(events: EventSequence, runs: Runs) -> Derived:
+def _derive_final(events: EventSequence, runs: SituationRuns) -> Derived:
     """Return the situations for final detection: endpoints are times, and a situation is known at its end."""
     start, end = runs.start, runs.end
     clocks = [as_clock(points) for points in (start, end)]
@@ -254,13 +254,13 @@ def _derive_final(events: EventSequence, runs: Runs) -> Derived:
     return Derived(events, runs, numbers, streams, situations, latest, latest)
 
 
-def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs, threads: int) -> Derived:
+def _derive_early(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int) -> Derived:
     """Return the situations for early detection that some match may take: endpoints are twice the moments."""
     known = _first_known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
     names = np.searchsorted(kept, runs.names)
     columns = runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end
-    runs = Runs(names, *_gathered([(column, kept) for column in columns], threads))
+    runs = SituationRuns(names, *_gathered([(column, kept) for column in columns], threads))
     is_open = runs.ended == NO_POSITION
     # an end that a gap makes is known at the event behind the gap, so its endpoint is one less than that event's
     seen = [runs.first.astype(np.int64), np.where(is_open, 0, runs.ended).astype(np.int64), known[kept]]
@@ -274,7 +274,7 @@ def _derive_early(plan: IntervalPlan, events: EventSequence, runs: Runs, threads
     return Derived(events, runs, numbers, streams, situations, never - 2, never, early=True)
 
 
-def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indices:
+def _first_known(plan: IntervalPlan, events: EventSequence, runs: SituationRuns) -> Indices:
     """Return the event at which each situation can first be in a match (section 5.3.2).
 
     It is the number of events for situations that can be in none.
@@ -289,7 +289,7 @@ def _first_known(plan: IntervalPlan, events: EventSequence, runs: Runs) -> Indic
     return known
 
 
-def _first_lasting(shortest: float, events: EventSequence, runs: Runs, own: slice) -> Indices:
+def _first_lasting(shortest: float, events: EventSequence, runs: SituationRuns, own: slice) -> Indices:
     """Return the first event at which each of the situations `own` has lasted at least `shortest`.
 
     It is the number of events for situations that never do.
@@ -315,7 +315,7 @@ def recent_situations(derived: Derived, begin: Tick) -> Flags:
     return found
 
 
-def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:
+def _number_streams(events: EventSequence, runs: SituationRuns) -> tuple[Places, int]:
     """Return the stream of each situation, numbered among those that have any, and how many these are.
 
     Keys may leave many stream numbers unused.
@@ -326,7 +326,7 @@ def _number_streams(events: EventSequence, runs: Runs) -> tuple[Places, int]:
     return places[runs.stream], int(np.count_nonzero(present))
 
 
-def _stream_offsets(numbers: Places, streams: int, runs: Runs) -> Indices:
+def _stream_offsets(numbers: Places, streams: int, runs: SituationRuns) -> Indices:
     """Return the first situation of each name in each stream, [name, stream], with a column for the end."""
     names = len(runs.names) - 1
     offsets = np.empty((names, streams + 1), np.int64)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import rankable
@@ -61,7 +61,7 @@ def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, m
     return np.sort(order[numbers - before < limit])
 
 
-def take_runs_apart(runs: Runs, threads: int = 1) -> Runs:
+def take_runs_apart(runs: ContiguousMatches, threads: int = 1) -> ContiguousMatches:
     """Return the matches that ``skip_past_last`` keeps of those of one branch, gathered by `threads`.
 
     They come by stream and first event.
@@ -85,7 +85,7 @@ def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     return np.flatnonzero(are_disjoint(streams, *_ends(plan, columns, ordered, matches)))
 
 
-def settle_batch(ordered: OrderedEvents, runs: Runs, batch: Batch, borders: Borders) -> Runs:
+def settle_batch(ordered: OrderedEvents, runs: ContiguousMatches, batch: Batch, borders: Borders) -> ContiguousMatches:
     """Return the matches of a batch without those that ``skip_past_last`` drops whatever there is beside the batch.
 
     The streams of ordered events are those of `partition_by`.

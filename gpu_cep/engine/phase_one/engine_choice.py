@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, Work, break_even, calibrate, costs, work_of
+from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, PhaseOneWork, break_even, calibrate, costs, work_of
 from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
@@ -32,7 +32,7 @@ FEWEST_EVENTS = 1 << 17
 
 
 @record()
-class Choice:
+class EngineChoice:
     """The device that runs phase 1 (None: the CPU does), and the reason in one line.
 
     `searches`: whether the device also searches the windows that it can search.
@@ -51,13 +51,13 @@ class Choice:
 
 
 # Returns the seconds that the first events of a run take in the way of a choice; None if its device could not answer.
-Measure = Callable[[Choice, int], float | None]
+Measure = Callable[[EngineChoice, int], float | None]
 
 
 def choose_engine(
     plan: AnyPlan, events: int, row_bytes: int | None = None, threads: int | None = None, *, resident: bool = False,
     measure: Measure | None = None,
-) -> Choice:  # fmt: skip
+) -> EngineChoice:  # fmt: skip
     """Return the engine for `plan`.
 
     Parameters
@@ -81,13 +81,13 @@ def choose_engine(
     """
     engine = plan.settings.engine
     if engine == "gpu":
-        return Choice(require_device(), "engine='gpu'")
+        return EngineChoice(require_device(), "engine='gpu'")
     if engine == "cpu":
-        return Choice(None, "engine='cpu'")
+        return EngineChoice(None, "engine='cpu'")
     if not runs_on_gpu(plan):
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if events < FEWEST_EVENTS and not resident:
-        return Choice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
+        return EngineChoice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
     return _choose_automatically(plan, work_of(plan, events, row_bytes, threads or available_threads()), resident, measure)
 
 
@@ -137,14 +137,14 @@ def ways_of(plan: AnyPlan) -> tuple[Way, ...]:
     return (Way.CPU, Way.GPU, Way.GPU_THEN_CPU) if searched else (Way.CPU, Way.GPU)
 
 
-def _choose_automatically(plan: AnyPlan, work: Work, resident: bool, measure: Measure | None) -> Choice:
+def _choose_automatically(plan: AnyPlan, work: PhaseOneWork, resident: bool, measure: Measure | None) -> EngineChoice:
     """Return the engine that is expected to be faster."""
     try:
         device = open_device()
         if device.simulated:
             return _on_cpu(logging.INFO, "phase 1 cannot run on GPU because CUDA is simulated (NUMBA_ENABLE_CUDASIM is set)")
         if resident:
-            return Choice(device, f"the events lie on {device.name}")
+            return EngineChoice(device, f"the events lie on {device.name}")
         return _Contest(device, _calibration(), work, ways_of(plan), rates_of(plan.fingerprint(), work.threads)).decide(measure)
     except DeviceUnavailable as fault:
         level = logging.INFO if isinstance(fault, NoDevice) else logging.WARNING
@@ -157,11 +157,11 @@ class _Contest:
 
     device: Device
     calibration: Calibration
-    work: Work
+    work: PhaseOneWork
     ways: tuple[Way, ...]
     rates: Rates
 
-    def decide(self, measure: Measure | None) -> Choice:
+    def decide(self, measure: Measure | None) -> EngineChoice:
         """Return the way with the lowest expected time, after a trial if one is due."""
         announced = ""
         if self._may_win:
@@ -196,8 +196,8 @@ class _Contest:
             return pace.seconds(self.work.events)
         return {Way.CPU: self._costs.cpu, Way.GPU: self._costs.gpu}.get(way, math.inf)
 
-    def _choice(self, way: Way, reason: str) -> Choice:
-        return Choice(None if way is Way.CPU else self.device, reason, way is not Way.GPU_THEN_CPU, self.rates)
+    def _choice(self, way: Way, reason: str) -> EngineChoice:
+        return EngineChoice(None if way is Way.CPU else self.device, reason, way is not Way.GPU_THEN_CPU, self.rates)
 
     def _try(self, measure: Measure) -> Outcome:
         """Measure the pace of each way over the first events, until the GPU cannot win any more, or could not answer."""
@@ -256,14 +256,14 @@ class _Contest:
         return f"by what was measured, it takes less time for this plan than {self.device.name}"
 
 
-def _threads(work: Work) -> str:
+def _threads(work: PhaseOneWork) -> str:
     return f"{work.threads} thread{'s' * (work.threads > 1)}"
 
 
-def _on_cpu(level: int, reason: str) -> Choice:
+def _on_cpu(level: int, reason: str) -> EngineChoice:
     """Choose the CPU, and log the reason once."""
     _log_once(level, reason)
-    return Choice(None, reason)
+    return EngineChoice(None, reason)
 
 
 @cache

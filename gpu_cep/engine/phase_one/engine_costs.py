@@ -58,7 +58,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PhaseOneWork:
     """The size of phase 1 of a run: events, bytes read per event, and threads of the CPU.
 
     `copies` is the time that it takes on one thread, as a multiple of copying these bytes. `launches` are those of a GPU.
@@ -79,10 +79,10 @@ class Costs:
     gpu: float
 
 
-def work_of(plan: AnyPlan, events: int, row_bytes: int | None, threads: int) -> Work:
+def work_of(plan: AnyPlan, events: int, row_bytes: int | None, threads: int) -> PhaseOneWork:
     """Return the work of a plan over so many events of `row_bytes` (None: as :func:`bytes_per_event`)."""
     launches = SITUATION_LAUNCHES if isinstance(plan, IntervalPlan) else LAUNCHES
-    return Work(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads, launches)
+    return PhaseOneWork(events, bytes_per_event(plan) if row_bytes is None else row_bytes, copies_worth(plan), threads, launches)
 
 
 def bytes_per_event(plan: Plan) -> int:
@@ -102,12 +102,12 @@ def copies_worth(plan: AnyPlan) -> float:
     return WITHOUT_WINDOWS if not _NEED_NO_WINDOWS.isdisjoint(plan.contenders) else KEEPING_SOME
 
 
-def _cpu_seconds(calibration: Calibration, work: Work) -> float:
+def _cpu_seconds(calibration: Calibration, work: PhaseOneWork) -> float:
     """Return the seconds that the CPU takes for a byte (Amdahl's law)."""
     return work.copies / calibration.copy_rate * (UNDIVIDED + (1 - UNDIVIDED) / work.threads)
 
 
-def costs(calibration: Calibration, work: Work) -> Costs:
+def costs(calibration: Calibration, work: PhaseOneWork) -> Costs:
     """Return the expected costs of the work at the measured speeds."""
     size = work.events * work.row_bytes
     return Costs(
@@ -116,7 +116,7 @@ def costs(calibration: Calibration, work: Work) -> Costs:
     )
 
 
-def break_even(calibration: Calibration, work: Work) -> int | None:
+def break_even(calibration: Calibration, work: PhaseOneWork) -> int | None:
     """Return the number of events above which the GPU is faster; None if it never is."""
     fixed = work.launches * calibration.latency
     gained = work.row_bytes * (_cpu_seconds(calibration, work) - 1 / calibration.transfer_rate)

@@ -11,7 +11,7 @@ from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
@@ -81,7 +81,7 @@ class PhaseOne:
     device: Device | None = None
     inputs: JoinInputs | None = None
     searches: bool = True
-    runs: Runs | None = None
+    runs: ContiguousMatches | None = None
 
     @property
     def leaves_windows(self) -> bool:

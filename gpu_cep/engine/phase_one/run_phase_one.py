@@ -14,7 +14,7 @@ from typing import TypeVar
 from gpu_cep.engine.input.read_tables import is_resident
 from gpu_cep.engine.phase_one.device.card_memory import TooLittleMemory
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
-from gpu_cep.engine.phase_one.engine_choice import Choice
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne, Run
 from gpu_cep.errors import EngineUnavailable
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 _log = logging.getLogger("gpu_cep")
 
 
-def phase_one(run: EventRun, chosen: Choice) -> PhaseOne:
+def phase_one(run: EventRun, chosen: EngineChoice) -> PhaseOne:
     """Run phase 1 on the chosen engine, and return the ordered events.
 
     If the device has too little memory, or CUDA fails, the CPU takes over, and the choice is told. It does
@@ -40,7 +40,7 @@ def phase_one(run: EventRun, chosen: Choice) -> PhaseOne:
     return on_chosen(run, chosen, lambda: order_on_cpu(run), partial(phase_one_on_device, run, searches=chosen.searches))
 
 
-def on_chosen(run: Run, chosen: Choice, on_cpu: Callable[[], Result], there: Callable[[Device], Result]) -> Result:
+def on_chosen(run: Run, chosen: EngineChoice, on_cpu: Callable[[], Result], there: Callable[[Device], Result]) -> Result:
     """Return what `there` finds on the chosen device, or `on_cpu` on the CPU; the latter takes over as :func:`phase_one` says."""
     if chosen.device is None:
         return on_cpu()

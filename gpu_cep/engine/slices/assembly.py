@@ -19,12 +19,12 @@ from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep_kernels.matches.groups import order_by_group
 
 # What a run over a slice found, and the end of the slice.
-Found = tuple[pa.Table, int | float | None]
+SliceResult = tuple[pa.Table, int | float | None]
 _MOST_MATCHES = 2.0**62
 MATCH_ID = "match_id"
 
 
-def results_of_slices(sliced: SlicedPlan, found: Iterable[Found], profile: Profile | None) -> Iterator[pa.Table]:
+def results_of_slices(sliced: SlicedPlan, found: Iterable[SliceResult], profile: Profile | None) -> Iterator[pa.Table]:
     """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
 
     The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end. The `profile`
@@ -75,7 +75,7 @@ def _counted(sliced: SlicedPlan, kept: Iterable[pa.Table], profile: Profile) -> 
         yield table
 
 
-def _decided(sliced: SlicedPlan, found: Iterable[Found]) -> Iterator[pa.Table]:
+def _decided(sliced: SlicedPlan, found: Iterable[SliceResult]) -> Iterator[pa.Table]:
     """Give the matches that ``skip_past_last`` keeps, as soon as that is certain."""
     held: Held | None = None
     kept, most = 0, sliced.whole.settings.max_matches

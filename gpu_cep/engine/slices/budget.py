@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.row_groups import RowGroups
-from gpu_cep.engine.input.time_cut import Most, Reach, TimeCut, cut_by_budget
+from gpu_cep.engine.input.time_cut import Most, SliceReach, TimeCut, cut_by_budget
 from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, Sample, bring_in_order, sample_times, spans_for
 from gpu_cep.engine.slices.sliced_plan import reach_of
 from gpu_cep.plan.interval_plan import AnyPlan
@@ -119,7 +119,7 @@ def bring_into_slices(choice: FileReading, plan: AnyPlan) -> FileReading:
     return FileReading(ordered, cut, IN_SLICES * cut.largest, choice.allowed)
 
 
-def _quick_cut(groups: RowGroups, reach: Reach, most: int) -> TimeCut:
+def _quick_cut(groups: RowGroups, reach: SliceReach, most: int) -> TimeCut:
     """Return slices of at most so many bytes: small ones, or larger ones if these overlap less."""
     size = min(QUICK, most)
     cut = cut_by_budget(groups, reach, Most(size))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.grouped_files import GroupedFiles, open_numbered
 from gpu_cep.engine.input.machine_values import Array, machine_values
-from gpu_cep.engine.input.time_cut import Reach
+from gpu_cep.engine.input.time_cut import SliceReach
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
@@ -53,7 +53,7 @@ class Sample:
     times: Array
     weight: float
 
-    def most_within(self, reach: Reach) -> int:
+    def most_within(self, reach: SliceReach) -> int:
         """Return about how many events the longest reach of a single first event holds."""
         behind = np.searchsorted(self.times, self.times.astype(np.float64) + float(reach.window), side="right") - np.arange(len(self.times))
         return int(self.weight * behind.max(initial=0)) * (2 if reach.back else 1)

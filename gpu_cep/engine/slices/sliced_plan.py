@@ -18,7 +18,7 @@ from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.row_numbers import RowNumbers, Rows
-from gpu_cep.engine.input.time_cut import Reach, TimeCut
+from gpu_cep.engine.input.time_cut import SliceReach, TimeCut
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
@@ -107,11 +107,11 @@ def reason_against(plan: AnyPlan, *, on_card: bool = False) -> str | None:
     return "with algorithm='brute_force'" if plan.algorithm == "brute_force" else None
 
 
-def reach_of(plan: AnyPlan) -> Reach:
+def reach_of(plan: AnyPlan) -> SliceReach:
     """Return how far the matches of a slice reach beyond it."""
     assert isinstance(plan.query.window, TimeWindow), "only queries with such a window are cut"
     branches = plan.branches if isinstance(plan, EventPlan) else ()
-    return Reach(plan.query.window.length, any(not negation.after for branch in branches for negation in branch.negations))
+    return SliceReach(plan.query.window.length, any(not negation.after for branch in branches for negation in branch.negations))
 
 
 def added_fields(plan: Plan, schema: pa.Schema, taken: set[str]) -> list[pa.Field]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.events.match_ends import ByBranch, Ends, Followed, Known
+from gpu_cep.engine.events.match_ends import ByBranch, Ends, Followed, KnownTimes
 from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import positions_of_events
@@ -76,9 +76,9 @@ def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | N
     return Horizon(known, own, ends, later)
 
 
-def _known(until: Tick | None, later: Tick | None) -> Known | None:
+def _known(until: Tick | None, later: Tick | None) -> KnownTimes | None:
     """Return what is known at a watermark."""
-    return None if until is None else Known(TimeSlice(end=following(until)), TimeSlice(end=later))
+    return None if until is None else KnownTimes(TimeSlice(end=following(until)), TimeSlice(end=later))
 
 
 def _of_numbers(

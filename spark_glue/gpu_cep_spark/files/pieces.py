@@ -17,7 +17,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.ticks import Tick
-from gpu_cep.engine.input.time_cut import FileSlice, Most, Reach, TimeCut, cut_by_budget, cut_by_number, longest_turn
+from gpu_cep.engine.input.time_cut import FileSlice, Most, SliceReach, TimeCut, cut_by_budget, cut_by_number, longest_turn
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.files.footers import Footers
@@ -301,7 +301,7 @@ def _by_time(asked: _Asked) -> Pieces:
     plan, groups, cores = asked.plan, asked.groups, asked.cores
     assert isinstance(plan.query.window, TimeWindow), "checked before"
     reads_outside = isinstance(plan, IntervalPlan)
-    reach = Reach(plan.query.window.length, looks_back(plan))
+    reach = SliceReach(plan.query.window.length, looks_back(plan))
     cut = choose_cut(groups, reach, min(asked.wanted, cores) if reads_outside else asked.wanted, cores, asked.most)
     turn = cut.longest_turn(cores) / int(groups.rows.sum())
     alone = _in_one_piece(asked, turn, f"{len(cut.slices):,} slices of time")
@@ -353,7 +353,7 @@ def _later(groups: RowGroups, high: Tick | None) -> Numbers:
     return found[np.argsort(groups.earliest[found], kind="stable")]
 
 
-def choose_cut(groups: RowGroups, reach: Reach, wanted: int, cores: int, most: int) -> TimeCut:
+def choose_cut(groups: RowGroups, reach: SliceReach, wanted: int, cores: int, most: int) -> TimeCut:
     """Return the slices that cores read and match soonest.
 
     These are as many as are `wanted`, or fewer that read less twice, each of at most `most` bytes. If such slices take longer than

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.events.matches import Ends, ones
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.output.after_match import take_runs_apart
 
 # where each begins, and how many events each of three variables binds
@@ -19,7 +19,7 @@ ROWS = np.arange(27, dtype=np.int32) * 7
 
 def runs_of(matches):
     first, counts = np.array([m[0] for m in matches], np.int64), np.array([m[1:] for m in matches], np.int32).reshape(-1, 3)
-    return Runs(first, first + counts.sum(axis=1) - 1, counts)
+    return ContiguousMatches(first, first + counts.sum(axis=1) - 1, counts)
 
 
 def bindings(match):
@@ -65,7 +65,7 @@ def test_rows_of_the_first_and_last_events_of_variables(matches, ends, threads, 
 def test_matches_of_single_variables_need_no_counts(starts, threads, data):
     order = data.draw(st.permutations(range(len(starts))))
     first = np.array(starts, np.int64)
-    ordered = Runs(first, first + 1, ones(len(first), 2)).reorder(np.array(order, np.int64))
+    ordered = ContiguousMatches(first, first + 1, ones(len(first), 2)).reorder(np.array(order, np.int64))
     assert ordered.single
     assert ordered.rows_of_singles(ROWS, threads).tolist() == [[7 * (starts[m] + v) for m in order] for v in range(2)]
     assert listed(ordered, [1], threads) == [[[7 * (starts[m] + 1)] for m in order]]
@@ -83,5 +83,5 @@ def test_matches_that_do_not_overlap(threads, matches):
         if start > reached:
             kept.append((start, end))
             reached = end
-    found = take_runs_apart(Runs(first, last, (last - first + 1).astype(np.int32)[:, np.newaxis]), threads)
+    found = take_runs_apart(ContiguousMatches(first, last, (last - first + 1).astype(np.int32)[:, np.newaxis]), threads)
     assert [*zip(found.first.tolist(), found.last.tolist(), strict=True)] == kept

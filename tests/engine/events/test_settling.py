@@ -17,7 +17,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.output.after_match import settle_batch
 from gpu_cep.plan.settings import Settings
@@ -93,7 +93,7 @@ def _settled_batch(ordered, borders, own, first, last, low, high):
     """The numbers of the matches of a slice that one of its batches leaves."""
     inside = np.flatnonzero((first >= low) & (first < high) & own.holds(ordered.times[first]))
     counts = np.stack([np.zeros(len(inside), np.int32), inside.astype(np.int32)], axis=1)
-    return settle_batch(ordered, Runs(first[inside], last[inside], counts), Batch(low, high, high), borders).counts[:, 1]
+    return settle_batch(ordered, ContiguousMatches(first[inside], last[inside], counts), Batch(low, high, high), borders).counts[:, 1]
 
 
 def test_slices_settle_what_lies_far_from_their_borders():

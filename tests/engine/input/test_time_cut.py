@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyarrow import dataset, parquet
 
 from gpu_cep.engine.input.row_groups import UNCOUNTED, RowGroups, limits_of, read_row_groups, unite_row_groups
-from gpu_cep.engine.input.time_cut import Most, Reach, TimeCut, cut_by_budget, cut_by_number
+from gpu_cep.engine.input.time_cut import Most, SliceReach, TimeCut, cut_by_budget, cut_by_number
 from tests.effort import examples
 
 INTEGERS = (-(2**63), 2**63 - 1)
@@ -50,7 +50,7 @@ class Drawn:
 
 
 @st.composite
-def cuts(draw: st.DrawFn) -> tuple[Drawn, Reach, TimeCut, Most | None]:
+def cuts(draw: st.DrawFn) -> tuple[Drawn, SliceReach, TimeCut, Most | None]:
     kind = draw(st.sampled_from(sorted(TIMES)))
     held = draw(st.lists(st.lists(TIMES[kind], max_size=5), max_size=8))
     if draw(st.booleans()):
@@ -59,7 +59,7 @@ def cuts(draw: st.DrawFn) -> tuple[Drawn, Reach, TimeCut, Most | None]:
         held = [ordered[end - len(each) : end] for end, each in zip(sizes.tolist(), held, strict=True)]
     known = draw(st.lists(st.sampled_from((True, True, True, False)), min_size=len(held), max_size=len(held)))
     drawn = Drawn(held, known, kind == "floats")
-    reach = Reach(draw(WINDOWS[kind]), draw(st.booleans()))
+    reach = SliceReach(draw(WINDOWS[kind]), draw(st.booleans()))
     if draw(st.booleans()):
         return drawn, reach, cut_by_number(drawn.groups, reach, draw(st.integers(1, 5))), None
     most = Most(draw(st.integers(0, 30)), draw(st.sampled_from(("rows", "size"))))
@@ -72,7 +72,7 @@ def owns(begin: Any, end: Any, times: Any) -> Any:
 
 @examples(200, full=2000)
 @given(cuts())
-def test_slices_read_what_bears_on_their_matches(case: tuple[Drawn, Reach, TimeCut, Most | None]) -> None:
+def test_slices_read_what_bears_on_their_matches(case: tuple[Drawn, SliceReach, TimeCut, Most | None]) -> None:
     drawn, reach, cut, _ = case
     assert cut.slices[0].begin is None
     assert cut.slices[-1].end is None
@@ -99,7 +99,7 @@ def exact(time: Any, start: Any) -> Any:
 
 @examples(200, full=2000)
 @given(cuts())
-def test_slices_are_as_large_as_the_budget_allows(case: tuple[Drawn, Reach, TimeCut, Most | None]) -> None:
+def test_slices_are_as_large_as_the_budget_allows(case: tuple[Drawn, SliceReach, TimeCut, Most | None]) -> None:
     drawn, _, cut, most = case
     if most is None:
         return
@@ -117,7 +117,9 @@ def test_slices_are_as_large_as_the_budget_allows(case: tuple[Drawn, Reach, Time
 
 @examples(200, full=2000)
 @given(cuts(), st.integers(1, 4))
-def test_as_many_slices_as_are_asked_for_read_as_little_as_can_be(case: tuple[Drawn, Reach, TimeCut, Most | None], number: int) -> None:
+def test_as_many_slices_as_are_asked_for_read_as_little_as_can_be(
+    case: tuple[Drawn, SliceReach, TimeCut, Most | None], number: int
+) -> None:
     drawn, reach, finest, _ = case
     finest = cut_by_budget(drawn.groups, reach, Most(0))
     borders = [each.end for each in finest.slices[:-1]]
@@ -142,7 +144,7 @@ def _read(finest: TimeCut, bounds: tuple[Any, Any]) -> int:
 @pytest.mark.parametrize(("workers", "rows"), [(1, 260), (2, 160), (3, 120), (4, 80), (9, 80)])
 def test_workers_take_the_next_slice_when_they_are_free(workers: int, rows: int) -> None:
     drawn = Drawn([[number] * 20 for number in range(13)], [True] * 13, float_times=False)
-    whole = cut_by_budget(drawn.groups, Reach(0), Most(0)).slices
+    whole = cut_by_budget(drawn.groups, SliceReach(0), Most(0)).slices
     ends = [whole[place - 1].end if place < 13 else None for place in (3, 7, 9, 13)]
     slices = [
         replace(whole[0], begin=begin, end=end, groups=np.arange(0 if begin is None else begin, 13 if end is None else end))
@@ -153,14 +155,14 @@ def test_workers_take_the_next_slice_when_they_are_free(workers: int, rows: int)
 
 def test_files_in_order_are_read_once_but_for_windows() -> None:
     drawn = Drawn([list(range(10 * number, 10 * number + 10)) for number in range(100)], [True] * 100, float_times=False)
-    cut = cut_by_budget(drawn.groups, Reach(3), Most(200, "rows"))
+    cut = cut_by_budget(drawn.groups, SliceReach(3), Most(200, "rows"))
     assert max(int(drawn.groups.rows[each.groups].sum()) for each in cut.slices) == 200
     assert [each.groups[0] for each in cut.slices] == list(range(0, 99, 19))
     assert cut.overlap == 1.05
-    back = cut_by_budget(drawn.groups, Reach(3, back=True), Most(200, "rows"))
+    back = cut_by_budget(drawn.groups, SliceReach(3, back=True), Most(200, "rows"))
     assert back.slices[1].groups[[0, -1]].tolist() == [18, 37]
-    assert [len(each.groups) for each in cut_by_number(drawn.groups, Reach(0), 4).slices] == [25, 25, 25, 25]
-    assert cut_by_number(drawn.groups, Reach(3), 4).largest == 26 * 100
+    assert [len(each.groups) for each in cut_by_number(drawn.groups, SliceReach(0), 4).slices] == [25, 25, 25, 25]
+    assert cut_by_number(drawn.groups, SliceReach(3), 4).largest == 26 * 100
 
 
 CLOCKS = (

@@ -15,7 +15,16 @@ import pytest
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.phase_one import engine_choice, engine_costs, engine_rates
 from gpu_cep.engine.phase_one.engine_choice import choose_engine
-from gpu_cep.engine.phase_one.engine_costs import Calibration, Work, break_even, bytes_per_event, calibrate, copies_worth, costs, work_of
+from gpu_cep.engine.phase_one.engine_costs import (
+    Calibration,
+    PhaseOneWork,
+    break_even,
+    bytes_per_event,
+    calibrate,
+    copies_worth,
+    costs,
+    work_of,
+)
 from gpu_cep.errors import EngineUnavailable, UnsupportedError
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
@@ -149,7 +158,7 @@ def test_auto_takes_a_card_where_the_transfer_pays(monkeypatch):
     card = Card()
     with_card(monkeypatch, card, Calibration(copy_rate=1e9, transfer_rate=1e10, latency=1e-3))
     plan = plan_of()
-    threshold = break_even(engine_choice._calibration(), Work(0, 12, copies_worth(plan), 1))
+    threshold = break_even(engine_choice._calibration(), PhaseOneWork(0, 12, copies_worth(plan), 1))
     assert choose_engine(plan, threshold - 1, 12, threads=1).device is None
     taken = choose_engine(plan, threshold + 1, 12, threads=1)
     assert taken.device is card
@@ -178,7 +187,7 @@ def test_brute_force_has_no_phase_1():
 
 
 def test_threads_divide_a_part_of_the_cpus_work():
-    one, four, many = (costs(RATES, Work(10**6, 10, 3.0, threads)) for threads in (1, 4, 10**6))
+    one, four, many = (costs(RATES, PhaseOneWork(10**6, 10, 3.0, threads)) for threads in (1, 4, 10**6))
     assert one.cpu == pytest.approx(3e-3)
     assert many.cpu == pytest.approx(one.cpu * engine_costs.UNDIVIDED, rel=1e-3)
     assert four.cpu - many.cpu == pytest.approx((one.cpu - many.cpu) / 4, rel=1e-3)
@@ -192,20 +201,20 @@ def gpu_pays(work):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_gpu_pays_from_the_break_even_on(threads):
-    threshold = break_even(RATES, Work(0, 16, 3.3, threads))
-    assert not gpu_pays(Work(threshold - 1, 16, 3.3, threads))
-    assert gpu_pays(Work(threshold + 1, 16, 3.3, threads))
+    threshold = break_even(RATES, PhaseOneWork(0, 16, 3.3, threads))
+    assert not gpu_pays(PhaseOneWork(threshold - 1, 16, 3.3, threads))
+    assert gpu_pays(PhaseOneWork(threshold + 1, 16, 3.3, threads))
 
 
 def test_more_threads_than_the_transfer_is_worth():
-    work = Work(10**12, 16, 1.3, threads=7)
+    work = PhaseOneWork(10**12, 16, 1.3, threads=7)
     assert break_even(RATES, work) is None
     assert not gpu_pays(work)
 
 
 def test_nothing_to_do_does_not_pay():
-    assert not gpu_pays(Work(0, 16, 3.3, 1))
-    assert break_even(RATES, Work(10**6, 0, 3.3, 1)) is None
+    assert not gpu_pays(PhaseOneWork(0, 16, 3.3, 1))
+    assert break_even(RATES, PhaseOneWork(10**6, 0, 3.3, 1)) is None
 
 
 @pytest.mark.parametrize(
@@ -225,7 +234,7 @@ def test_the_work_of_phase_1_depends_on_what_is_filtered(pattern, settings, copi
 def test_the_work_of_situations():
     plan = plan_of("DEFINE A AS x > 1, B AS x < 0 PATTERN A before B WITHIN 10")
     work = work_of(plan, 10**6, None, 2)
-    assert work == Work(10**6, bytes_per_event(plan), engine_costs.SITUATIONS, 2, engine_costs.SITUATION_LAUNCHES)
+    assert work == PhaseOneWork(10**6, bytes_per_event(plan), engine_costs.SITUATIONS, 2, engine_costs.SITUATION_LAUNCHES)
     assert work_of(plan, 10**6, 12, 2).row_bytes == 12
     # more launches are worth more events
     assert break_even(RATES, work) > break_even(RATES, replace(work, launches=1))

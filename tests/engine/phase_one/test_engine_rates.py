@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.phase_one import engine_choice, engine_costs, engine_rates
-from gpu_cep.engine.phase_one.engine_choice import Choice, choose_engine
+from gpu_cep.engine.phase_one.engine_choice import EngineChoice, choose_engine
 from gpu_cep.engine.phase_one.engine_costs import Calibration
 from gpu_cep.engine.phase_one.engine_rates import AGAIN, FIRST, NEVER, PARTS, TRIAL, Pace, Rates, Timing, Way, fit_pace
 from gpu_cep.errors import EventError
@@ -56,14 +56,14 @@ class World:
     tried: list[tuple[Way, int]] = field(default_factory=list)
     ran: list[tuple[Way, int]] = field(default_factory=list)
 
-    def measure(self, choice: Choice, events: int) -> float | None:
+    def measure(self, choice: EngineChoice, events: int) -> float | None:
         self.tried.append((choice.way, events))
         found = self.paces[choice.way]
         if found is None:
             choice.rates.refuse("no room")
         return None if found is None else found.seconds(events)
 
-    def run(self, events: int) -> Choice:
+    def run(self, events: int) -> EngineChoice:
         """Run over so many events, as a run does."""
         chosen = choose_engine(self.plan, events, WIDTH, 1, measure=self.measure)
         self.ran.append((chosen.way, events))
@@ -74,7 +74,7 @@ class World:
     def seconds(self, done: list[tuple[Way, int]]) -> float:
         return sum(self.paces[way].seconds(events) for way, events in done)
 
-    def explained(self, events: int) -> Choice:
+    def explained(self, events: int) -> EngineChoice:
         return choose_engine(self.plan, events, WIDTH, 1)
 
 

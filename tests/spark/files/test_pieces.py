@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from gpu_cep.engine.input.row_groups import RowGroups
-from gpu_cep.engine.input.time_cut import Reach
+from gpu_cep.engine.input.time_cut import SliceReach
 from gpu_cep.keywords import read_keywords
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark.files import pieces as file_pieces
@@ -55,16 +55,16 @@ def test_there_are_more_pieces_than_cores_only_of_many_rows(rows: int, cores: in
 )
 def test_fewer_slices_read_less_twice(groups: int, window: int, cores: int, slices: int, turn: int) -> None:
     given, bytes_of_all = in_order(groups), 1 << 40
-    cut = choose_cut(given, Reach(window), wanted_pieces(groups * MILLION, cores), cores, bytes_of_all)
+    cut = choose_cut(given, SliceReach(window), wanted_pieces(groups * MILLION, cores), cores, bytes_of_all)
     assert (len(cut.slices), cut.longest_turn(cores)) == (slices, turn * MILLION)
 
 
 def test_slices_are_larger_where_small_ones_read_too_much_twice() -> None:
     groups, most = in_order(40), 300 * MILLION
-    long = choose_cut(groups, Reach(10_000_000), 8, 2, most)
+    long = choose_cut(groups, SliceReach(10_000_000), 8, 2, most)
     assert len(long.slices) == 2
     assert most < long.largest <= file_pieces.LARGER * most
-    short = choose_cut(groups, Reach(1_000_000), 8, 2, 100 * MILLION)
+    short = choose_cut(groups, SliceReach(1_000_000), 8, 2, 100 * MILLION)
     assert short.largest <= 100 * MILLION
 
 
@@ -78,7 +78,7 @@ def test_slices_are_larger_where_small_ones_read_too_much_twice() -> None:
 )
 def test_what_takes_longer_than_the_scan_is_refused(groups: RowGroups, window: int, most: int, message: str) -> None:
     with pytest.raises(NoScanError, match=message):
-        choose_cut(groups, Reach(window), 8, 2, most)
+        choose_cut(groups, SliceReach(window), 8, 2, most)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_one_task_reads_a_stream_that_spark_would_not_cut_either(text: str, orde
 def test_slices_fit_and_are_read_sooner_than_by_the_scan(number: int, window: int, back: bool, cores: int, most: int) -> None:
     groups = in_order(number, 3, 10)
     try:
-        cut = choose_cut(groups, Reach(window, back), wanted := 4 * cores, cores, most)
+        cut = choose_cut(groups, SliceReach(window, back), wanted := 4 * cores, cores, most)
     except NoScanError:
         return
     assert len(cut.slices) <= wanted or cut.largest <= most

@@ -13,7 +13,7 @@ from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.lifted_labels import (
@@ -56,7 +56,7 @@ class Contiguous:
         with self.search.profile.stage("matching"):
             return runs.matches()
 
-    def runs(self, batch: Batch) -> Runs:
+    def runs(self, batch: Batch) -> ContiguousMatches:
         """Return the same matches without a list of their events; they are not accounted for."""
         with self.search.profile.stage("matching"):
             sequence, clock, length = self._sequence(batch)
@@ -64,7 +64,7 @@ class Contiguous:
             if self.search.kept_matches == KEEP_DISJOINT:
                 starts, last = self._keep_disjoint(batch, starts, last)
             counts = self._counts(batch, starts, last, sequence, clock, length)
-            return Runs(starts + batch.low, last + np.int64(batch.low), counts)
+            return ContiguousMatches(starts + batch.low, last + np.int64(batch.low), counts)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""

@@ -14,7 +14,7 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
-from gpu_cep.engine.events.runs import Runs
+from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import (
@@ -200,4 +200,4 @@ def _joined(found: list[_OfBatch]) -> tuple[list[CopiedEvents], Indices]:
 
 def _placed(own: _OfBranch, numbers: Indices) -> Matches:
     """Return matches with the events that they bind by their places in `numbers`, which has all of them."""
-    return Runs(np.searchsorted(numbers, own.first), np.searchsorted(numbers, own.last), own.counts).matches()
+    return ContiguousMatches(np.searchsorted(numbers, own.first), np.searchsorted(numbers, own.last), own.counts).matches()

@@ -16,7 +16,7 @@ from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch, window_length
 from gpu_cep.engine.events.matches import Counts, Indices, ones
 from gpu_cep.engine.events.own_events import WHOLE, Own
-from gpu_cep.engine.events.runs import Runs, concatenate_runs
+from gpu_cep.engine.events.runs import ContiguousMatches, concatenate_runs
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
@@ -118,7 +118,7 @@ class _Found:
 
     events: CopiedEvents | None = None
     numbers: Indices | None = None
-    runs: Runs | None = None
+    runs: ContiguousMatches | None = None
     totals: Indices = field(default_factory=lambda: _NO_EVENTS)
 
 
@@ -158,7 +158,7 @@ class Reading:
             held = events_in_ranges(device.xp, found.first, found.last, batch.high - batch.low)
             places = device.xp.cumsum(held, dtype=np.int64) - 1
             first, last = device.download(places[found.first]), device.download(places[found.last])
-            runs = Runs(first, last, self.counts(found, first, last))
+            runs = ContiguousMatches(first, last, self.counts(found, first, last))
             events = device.xp.flatnonzero(held) + batch.low
             return _Found(self.source.copy(events), device.download(events) if numbered else None, runs)
 
@@ -262,16 +262,20 @@ def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: li
             return PhaseOne(ordered, counted=(np.arange(len(totals)), totals))
         events, runs = _place(found)
         variables = len(tables.pattern.order)
-        nothing = Runs(_NO_EVENTS, _NO_EVENTS, ones(0, variables))
+        nothing = ContiguousMatches(_NO_EVENTS, _NO_EVENTS, ones(0, variables))
         return PhaseOne(source.ordered(events, None), runs=concatenate_runs([nothing, *runs], variables, run.threads))
 
 
-def _place(found: list[_Found]) -> tuple[list[CopiedEvents], list[Runs]]:
+def _place(found: list[_Found]) -> tuple[list[CopiedEvents], list[ContiguousMatches]]:
     """Return the events of all batches, and the matches of each as ranges of all these."""
     parts = [(part.events, part.runs, part.numbers) for part in found if part.events is not None and part.runs is not None]
     events, numbers = [own for own, _, _ in parts], [own for _, _, own in parts if own is not None]
     if numbers:
         united, places = unite_copies(events, numbers)
-        return [united], [Runs(own[runs.first], own[runs.last], runs.counts) for own, (_, runs, _) in zip(places, parts, strict=True)]
+        return [united], [
+            ContiguousMatches(own[runs.first], own[runs.last], runs.counts) for own, (_, runs, _) in zip(places, parts, strict=True)
+        ]
     begins = accumulate((len(own.placed.rows) for own in events), initial=0)
-    return events, [Runs(runs.first + begin, runs.last + begin, runs.counts) for begin, (_, runs, _) in zip(begins, parts, strict=False)]
+    return events, [
+        ContiguousMatches(runs.first + begin, runs.last + begin, runs.counts) for begin, (_, runs, _) in zip(begins, parts, strict=False)
+    ]
