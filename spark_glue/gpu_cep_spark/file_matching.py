@@ -23,7 +23,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
-from gpu_cep_spark.files.pieces import Numbers, Piece, Pieces, Workers, divide
+from gpu_cep_spark.files.pieces import FilePieces, Numbers, Piece, Workers, divide
 from gpu_cep_spark.files.places import NoCardError, NoScanError
 from gpu_cep_spark.files.reading import FilePart, Outside, Reading, Share
 from gpu_cep_spark.files.scan_filters import NoFilterError
@@ -44,13 +44,13 @@ PORTION = 1 << 26
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class DividedFiles:
     """The files of a DataFrame, which of their events are wanted (None: all), and the pieces in which tasks match them."""
 
     scan: FileScan
     wanted: Wanted | None
     footers: Footers
-    pieces: Pieces
+    pieces: FilePieces
     # whether tasks read them by cuDF to a card
     to_card: bool = False
 
@@ -69,8 +69,8 @@ class Found:
         return tell_readers([name for name, reason in reasons.items() if reason is None], reasons)
 
 
-class Asked(NamedTuple):
-    """Hold what a call says of who reads its events.
+class ScanRequest(NamedTuple):
+    """Say what a call asks of who reads its events.
 
     These are its keywords `scan` and `slices`, and whether its DataFrame is known to read files as they are (`from_paths`).
     """
@@ -80,7 +80,7 @@ class Asked(NamedTuple):
     from_paths: bool
 
 
-def find_pieces(job: Job, asked: Asked) -> Found:
+def find_pieces(job: Job, request: ScanRequest) -> DividedFiles:
     """Return the files that the job's DataFrame reads, divided for its tasks.
 
     ``scan="files"`` takes files even if it does not pay, and also those that are not on this machine; ``scan="gpu_files"`` takes
@@ -95,8 +95,8 @@ def find_pieces(job: Job, asked: Asked) -> Found:
     EventError
         A file cannot be read.
     """
-    always, to_card = asked.scan != "auto", asked.scan == "gpu_files"
-    scan = _scan(job, from_paths=asked.from_paths, remote=asked.scan == "files")
+    always, to_card = request.scan != "auto", request.scan == "gpu_files"
+    scan = _scan(job, from_paths=request.from_paths, remote=request.scan == "files")
     plan, session = job.query.plan, job.df.sparkSession
     keys = tuple(scan.columns[key] for key in keys_of_shuffle(plan))
     bounded = tuple(key for key in keys if key not in scan.folders)
@@ -106,10 +106,10 @@ def find_pieces(job: Job, asked: Asked) -> Found:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     share = partial(_share_sent, job, wanted, scan)
     workers = Workers(_cores(session), _most_of_task(job, to_card=to_card))
-    pieces = divide(plan, scan, footers, keys, workers, share, whole=asked.slices is None)
+    pieces = divide(plan, scan, footers, keys, workers, share, whole=request.slices is None)
     if to_card and (reason := _reason_against_card(scan, pieces)) is not None:
         raise NoCardError(reason)
-    return Found(scan, wanted, footers, pieces, to_card)
+    return DividedFiles(scan, wanted, footers, pieces, to_card)
 
 
 def _most_of_task(job: Job, *, to_card: bool) -> int | None:
@@ -119,7 +119,7 @@ def _most_of_task(job: Job, *, to_card: bool) -> int | None:
     return min(allowed, default=None)
 
 
-def _reason_against_card(scan: FileScan, pieces: Pieces) -> str | None:
+def _reason_against_card(scan: FileScan, pieces: FilePieces) -> str | None:
     """Return why cuDF cannot read for the tasks what they match; None if it can."""
     if scan.condition is not None:
         return "the DataFrame filters rows, which is done on the host"
@@ -161,7 +161,7 @@ def _cores(session: Any) -> int:
     return max(1, shuffle_partitions(session))
 
 
-def match_files(job: Job, found: Found) -> DataFrame:
+def match_files(job: Job, found: DividedFiles) -> DataFrame:
     """Return the matches; tasks read the files."""
     query, pieces = job.query, found.pieces
     plan, result = query.plan, answer_schema(query.plan, query.events)
@@ -192,7 +192,7 @@ def _total(rows: DataFrame) -> DataFrame:
     return total_counts(rows.toDF(*places), places[:-1]).toDF(*names)
 
 
-def reading_of(query: NarrowQuery, found: Found) -> Reading:
+def reading_of(query: NarrowQuery, found: DividedFiles) -> Reading:
     """Return how tasks read the events of a query, a share for each piece."""
     plan, scan = query.plan, found.scan
     shares = tuple(

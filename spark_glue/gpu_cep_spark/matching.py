@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from gpu_cep.analysis.options import Options
 from gpu_cep.api import match
 from gpu_cep.choices import Scan
 from gpu_cep.engine.answers import answer_schema
@@ -24,7 +25,7 @@ from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, total_counts
-from gpu_cep_spark.file_matching import match_files
+from gpu_cep_spark.file_matching import ScanRequest, match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.codes import coded_columns
 from gpu_cep_spark.narrowing.narrow_frames import narrow
@@ -33,9 +34,9 @@ from gpu_cep_spark.narrowing.rare_choice import check_names, choose_rare, rare_n
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.row_patterns import NarrowRows, check_scan_and_rare, match_row_pattern
-from gpu_cep_spark.scan_choice import Paths, check_scan, files_of, read_paths
+from gpu_cep_spark.scan_choice import Paths, check_scan, files_of_tasks, read_paths
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing
+from gpu_cep_spark.slices.choice import AUTO, KnownStreams, choose_slicing
 from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import cores_of, shuffle, tasks_behind
 from gpu_cep_spark.slices.statistics import count_rows, stream_shares, time_span
@@ -47,6 +48,8 @@ from gpu_cep_spark.streaming.row_patterns import match_row_stream
 from gpu_cep_spark.tasks.worker import without_rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from gpu_cep.queries.plans import Pattern
 
 # How Spark reads files with a suffix; others are taken for Parquet.
@@ -190,36 +193,47 @@ def gpu_match(
     refuse_swapped("gpu_match", frame, asked)
     options, settings = read_keywords(keywords)
     refuse_other_frames(frame)
-    check_settings(settings)
+    check_spark_settings(settings)
     check_scan(scan, slices, settings.engine)
     named = rare_names(rare)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
     _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
-    arrival = Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit)
-    if is_row_pattern(asked) and frame.isStreaming:
-        return match_row_stream(frame, asked, options, settings, arrival)
+    if frame.isStreaming:
+        return _match_streaming(frame, asked, options, settings, Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit))
     frame = without_heartbeats(frame, options.timestamp)
-    zone = ZONE if frame.isStreaming else str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+    zone = str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
     schema, memory = arrow_schema(frame.schema, zone), memory_bytes(worker_memory, "worker_memory")
     if is_row_pattern(asked):
         check_scan_and_rare(scan, named)
         return match_row_pattern(frame, NarrowRows.of(asked, schema, options, settings), slices, zone, memory, report)
-    kinds = by_kind(settings) if settings.timeouts else (settings,)
-    queries = [NarrowQuery.of(asked, schema, options, each) for each in kinds]
-    if frame.isStreaming:
-        return match_stream(Job(frame, queries[0], zone, memory, report), queries[1:], arrival)
+    queries, request = _queries_by_kind(asked, schema, options, settings), ScanRequest(scan, slices, from_paths=of_files is not None)
     # a report has the figures of one job
     jobs = [Job(frame, query, zone, memory, None if number else report) for number, query in enumerate(queries)]
-    return reduce(DataFrame.union, (_match_batch(job, slices, scan, named, from_paths=of_files is not None) for job in jobs))
+    return reduce(DataFrame.union, (_match_batch(job, request, named) for job in jobs))
 
 
-def _match_batch(job: Job, slices: float | str | None, scan: Scan, rare: Sequence[str] | None, *, from_paths: bool) -> DataFrame:
+def _match_streaming(frame: DataFrame, pattern: Pattern, options: Options, settings: Settings, arrival: Arrival) -> DataFrame:
+    """Return the matches of a streaming DataFrame, and its timeouts if they are asked for."""
+    if is_row_pattern(pattern):
+        return match_row_stream(frame, pattern, options, settings, arrival)
+    frame = without_heartbeats(frame, options.timestamp)
+    matches, *timeouts = _queries_by_kind(pattern, arrow_schema(frame.schema, ZONE), options, settings)
+    return match_stream(Job(frame, matches, ZONE, memory=None, report=None), timeouts, arrival)
+
+
+def _queries_by_kind(pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> list[NarrowQuery]:
+    """Return the query of the matches, and behind it that of the timeouts if they are asked for."""
+    kinds = by_kind(settings) if settings.timeouts else (settings,)
+    return [NarrowQuery.of(pattern, schema, options, each) for each in kinds]
+
+
+def _match_batch(job: Job, request: ScanRequest, rare: Sequence[str] | None) -> DataFrame:
     """Return the matches, or the timeouts, of a DataFrame that is no stream."""
     query, report = job.query, job.report
     check_names(query.plan, rare)
-    if (files := files_of(job, scan, slices, from_paths=from_paths)) is not None:
+    if (files := files_of_tasks(job, request)) is not None:
         return match_files(job, files)
-    slicing, why = choose_slicing(query.plan, slices, query.options.time_unit, known_of(job.df, query))
+    slicing, why = choose_slicing(query.plan, request.slices, query.options.time_unit, known_of(job.df, query))
     if report is not None:
         report.tell_streams(why)
     job = _near_rare(job, rare)
@@ -259,7 +273,7 @@ def _reading(path: str) -> str:
     return f"spark.read.{reader.format(path)}"
 
 
-def check_settings(settings: Settings) -> None:
+def check_spark_settings(settings: Settings) -> None:
     """Check that the settings are possible under Spark.
 
     Raises
@@ -278,12 +292,12 @@ def check_settings(settings: Settings) -> None:
         raise UnsupportedError([Diagnostic(fault) for fault in faults])
 
 
-def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = None) -> Known:
+def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = None) -> KnownStreams:
     """Return what is known without a Spark job of the events and of their streams; `keys` are by default those of the query."""
     time = query.events.field(query.plan.query.timestamp)
     own = [query.events.names[key] for key in keys_of_shuffle(query.plan)] if keys is None else sorted(keys)
     span, shares = partial(time_span, df, time.name, time.type), partial(stream_shares, df, own)
-    return Known(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares, partial(count_rows, df), bool(own))
+    return KnownStreams(cores_of(df.sparkSession), partial(tasks_behind, df), span, shares, partial(count_rows, df), bool(own))
 
 
 def _in_whole_streams(job: Job) -> DataFrame:

@@ -13,7 +13,7 @@ from gpu_cep.choices import Scan
 from gpu_cep.engine.input.device.gpu_files import GpuFiles
 from gpu_cep.engine.input.event_files import shorten_name, split_suffix
 from gpu_cep.errors import Diagnostic, EventError, PatternError, UnsupportedError, nearest
-from gpu_cep_spark.file_matching import Asked, Found, find_pieces
+from gpu_cep_spark.file_matching import DividedFiles, ScanRequest, find_pieces
 from gpu_cep_spark.files.card_reading import READ_BY_ARROW
 from gpu_cep_spark.files.places import NoCardError, NoScanError
 from gpu_cep_spark.jobs import Job
@@ -53,7 +53,7 @@ def check_scan(scan: object, slices: float | str | None, engine: str) -> None:
         raise UnsupportedError([Diagnostic(message, hint="supported: engine='auto' or 'gpu'; scan='files' has Arrow read to the host")])
 
 
-def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bool) -> Found | None:
+def files_of_tasks(job: Job, request: ScanRequest) -> DividedFiles | None:
     """Return the files that tasks read by themselves; None if Spark reads the events.
 
     Raises
@@ -63,15 +63,15 @@ def files_of(job: Job, scan: Scan, slices: float | str | None, *, from_paths: bo
     EventError
         A file cannot be read.
     """
-    if scan == "spark" or (slices is not None and slices != AUTO):
+    if request.scan == "spark" or (request.slices is not None and request.slices != AUTO):
         _tell(job, f"{BY_SPARK}, as scan= or slices= asks")
         return None
     try:
-        found = find_pieces(job, Asked(scan, slices, from_paths))
+        found = find_pieces(job, request)
     except NoScanError as reason:
-        if scan in _BY_TASKS:
+        if request.scan in _BY_TASKS:
             hint = READ_BY_ARROW if isinstance(reason, NoCardError) else _READ_BY_SPARK
-            raise UnsupportedError([Diagnostic(f"scan={scan!r} is not possible: {reason}", hint=hint)]) from None
+            raise UnsupportedError([Diagnostic(f"scan={request.scan!r} is not possible: {reason}", hint=hint)]) from None
         _tell(job, f"{BY_SPARK}: {reason}")
         return None
     _tell(job, f"tasks read files: {found.told}")

@@ -25,7 +25,7 @@ from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, united
 from gpu_cep.rule_sets.tables import same_columns
 from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
-from gpu_cep_spark.matching import check_settings
+from gpu_cep_spark.matching import check_spark_settings
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.narrowing.pushdown import quote
 from gpu_cep_spark.row_patterns import NarrowRows
@@ -206,7 +206,7 @@ def _keys_of_call(plan: AnyPlan) -> tuple[int, ...]:
 
 def _call(registration: Registration, rows: Any, text: str, options: Options, settings: Settings, memory: int | None) -> AnalyzeResult:
     refuse_output(settings.output, "in SQL")
-    check_settings(settings)
+    check_spark_settings(settings)
     schema = arrow_schema(rows, registration.zone)
     if is_row_pattern(text):
         asked = NarrowRows.of(text, schema, options, settings)

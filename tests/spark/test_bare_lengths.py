@@ -18,7 +18,7 @@ from gpu_cep.errors import PatternError
 from gpu_cep.plan.settings import Settings
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema
-from gpu_cep_spark.slices.choice import Known, choose_slicing
+from gpu_cep_spark.slices.choice import KnownStreams, choose_slicing
 from gpu_cep_spark.slices.cut import Slicing
 from gpu_cep_spark.sql import Registration, analyze_call
 from tests.spark.samples import as_set
@@ -57,7 +57,7 @@ def test_the_error_is_that_of_match(way: Any, kind: str) -> None:
 
 def sliced(kind: str, slices: Any, time_unit: str | None, window: str = "60 days") -> Slicing | None:
     plan = planned(kind, f"PATTERN SEQ(A a, B b) WITHIN {window}").plan
-    return choose_slicing(plan, slices, time_unit, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True)).slicing
+    return choose_slicing(plan, slices, time_unit, KnownStreams(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True)).slicing
 
 
 @pytest.mark.parametrize(

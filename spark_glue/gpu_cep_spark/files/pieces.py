@@ -67,7 +67,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class FilePieces:
     """All pieces; `timed` if they are slices of time. `told` says in words how the files are divided."""
 
     pieces: tuple[Piece, ...]
@@ -100,7 +100,7 @@ class _Asked(NamedTuple):
 
 def divide(
     plan: AnyPlan, scan: FileScan, footers: Footers, keys: Sequence[str], workers: Workers, share: Callable[[], float], *, whole: bool
-) -> Pieces:  # fmt: skip
+) -> FilePieces:  # fmt: skip
     """Return the pieces by which a query is answered.
 
     Parameters
@@ -123,7 +123,7 @@ def divide(
     """
     groups, (cores, size) = footers.groups, workers
     if not groups.rows.sum():
-        return Pieces((), timed=False, told="no piece")
+        return FilePieces((), timed=False, told="no piece")
     wanted, held = wanted_pieces(int(groups.rows.sum()), cores), int(groups.size.sum())
     asked = _Asked(plan, groups, cores, wanted, USUAL_BYTES if size is None else size, share, whole)
     if wanted == 1 and held <= asked.most:
@@ -142,12 +142,12 @@ def divide(
             raise NoScanError(f"{fault}, its files are not clustered by a key, and {other}") from None
 
 
-def _one_piece(groups: RowGroups, why: str = "") -> Pieces:
+def _one_piece(groups: RowGroups, why: str = "") -> FilePieces:
     """Return one piece of all row groups; `why` says in words why there is no other."""
-    return Pieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
+    return FilePieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
 
 
-def _in_one_piece(asked: _Asked, turn: float, others: str) -> Pieces | None:
+def _in_one_piece(asked: _Asked, turn: float, others: str) -> FilePieces | None:
     """Return one piece if the `others`, which take the share `turn` of its time, take hardly less; None if they pay.
 
     None, too, if all events are more bytes than a slice may hold, or if rows are made of matches: that may take longer than
@@ -224,17 +224,17 @@ def _is_balanced(clusters: Numbers, rows: Numbers, cores: int) -> bool:
     return bool(held.max(initial=0) * cores <= _LARGEST * held.sum())
 
 
-def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> Pieces:
+def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> FilePieces:
     """Return about `wanted` pieces of whole clusters, of about as many rows each."""
     held = np.bincount(clusters, weights=groups.rows)
     before = np.cumsum(held) - held
     of_cluster = np.floor(before * wanted / max(1.0, held.sum())).astype(np.int64)
     numbers = of_cluster[clusters]
     pieces = tuple(Piece(np.flatnonzero(numbers == number)) for number in np.unique(numbers).tolist())
-    return Pieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
+    return FilePieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _by_bucket(asked: _Asked) -> Pieces:
+def _by_bucket(asked: _Asked) -> FilePieces:
     """Return pieces of all row groups and of some streams each, as many for each core as let a task hold :data:`LARGER` slices.
 
     It is one piece of all streams if that takes hardly longer.
@@ -254,10 +254,10 @@ def _by_bucket(asked: _Asked) -> Pieces:
         return alone
     everything = np.arange(len(asked.groups))
     pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
-    return Pieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
+    return FilePieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
 
 
-def _undivided(asked: _Asked, fault: str) -> Pieces:
+def _undivided(asked: _Asked, fault: str) -> FilePieces:
     """Return one piece of all events, if Spark, too, would match them in one task; `fault` says in words why there are no more.
 
     Raises
@@ -285,7 +285,7 @@ def _is_whole_anyway(asked: _Asked) -> bool:
     return bool(FEWEST_WINDOWS * window.length >= span)
 
 
-def _by_time(asked: _Asked) -> Pieces:
+def _by_time(asked: _Asked) -> FilePieces:
     """Return slices of time, as many as are wanted if that does not read too much twice.
 
     It is one piece of all times if that takes hardly longer.
@@ -310,12 +310,12 @@ def _by_time(asked: _Asked) -> Pieces:
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
     told = f"{len(pieces):,} slices of time, which read {cut.overlap:.2f} × the rows"
     if not reads_outside:
-        return Pieces(pieces, timed=True, told=told)
+        return FilePieces(pieces, timed=True, told=told)
     known, told = _with_outside(plan, groups, pieces), f"{told}, and back to the event before of each stream"
     if plan.query.partition_by:
         # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
         _refuse_outside(known, groups, min(asked.wanted, cores), asked.share())
-    return Pieces(known, timed=True, told=f"{told}, and on to one behind" if _ends_by_gaps(plan) else told)
+    return FilePieces(known, timed=True, told=f"{told}, and on to one behind" if _ends_by_gaps(plan) else told)
 
 
 def _ends_by_gaps(plan: AnyPlan) -> bool:

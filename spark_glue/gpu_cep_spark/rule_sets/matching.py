@@ -29,7 +29,7 @@ from gpu_cep.rule_sets.tables import PATTERN, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, total_counts
 from gpu_cep_spark.jobs import keys_of_shuffle
-from gpu_cep_spark.matching import check_settings, gpu_match, known_of, refuse_other_frames
+from gpu_cep_spark.matching import check_spark_settings, gpu_match, known_of, refuse_other_frames
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.narrowing.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.narrowing.rare_choice import choose_for_all, variable_names
@@ -156,7 +156,7 @@ def plan_spark_rules(
         try:
             with naming(name):
                 options, settings = read_keywords({**keywords, **rule.options})
-                check_settings(settings)
+                check_spark_settings(settings)
                 queries[name] = NarrowQuery.of(rule.pattern, schema, options, settings)
         except CepError as fault:
             failed[name] = fault

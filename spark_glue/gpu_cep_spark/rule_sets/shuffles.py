@@ -11,7 +11,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, time_kind
-from gpu_cep_spark.slices.choice import AUTO, Known, choose_slicing, looks_back, reason_against
+from gpu_cep_spark.slices.choice import AUTO, KnownStreams, choose_slicing, looks_back, reason_against
 from gpu_cep_spark.slices.cut import Slicing
 from gpu_cep_spark.slices.stream_costs import ASSUMED_CORES
 
@@ -46,7 +46,7 @@ class Shuffles:
     alone: Mapping[str, str]
 
 
-def choose_shuffles(queries: Mapping[str, NarrowQuery], known_of: Callable[[NarrowQuery, Keys], Known]) -> Shuffles:
+def choose_shuffles(queries: Mapping[str, NarrowQuery], known_of: Callable[[NarrowQuery, Keys], KnownStreams]) -> Shuffles:
     """Return the shuffles that serve all rules.
 
     Parameters
@@ -152,7 +152,7 @@ def _order(keys: Keys) -> tuple[int, list[str]]:
     return len(keys), sorted(keys)
 
 
-def _spreads(known: Known) -> bool:
+def _spreads(known: KnownStreams) -> bool:
     """Return whether a shuffle surely keeps all cores busy, by a sample of the streams."""
     shares = known.shares()
     return shares is not None and max(shares, default=0) * (known.cores or ASSUMED_CORES) <= _SHARE_OF_CORE
@@ -175,7 +175,7 @@ def _time_of(query: NarrowQuery) -> tuple[str, Any] | None:
     return query.events.names[plan.query.timestamp], time_kind(plan)
 
 
-def _slicing(group: Mapping[str, NarrowQuery], known_of: Callable[[NarrowQuery, Keys], Known]) -> Slicing:
+def _slicing(group: Mapping[str, NarrowQuery], known_of: Callable[[NarrowQuery, Keys], KnownStreams]) -> Slicing:
     """Return slices for all rules of a group, which fit the longest window."""
     longest = max(group.values(), key=_window)
     slicing, _ = choose_slicing(longest.plan, AUTO, longest.options.time_unit, known_of(longest, frozenset()))

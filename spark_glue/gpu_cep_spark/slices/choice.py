@@ -25,7 +25,7 @@ SLICES_PER_TASK, FEWEST_PER_TASK = 32, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownStreams:
     """What is known of a DataFrame's events without a job; functions are called only if the choice depends on them.
 
     Parameters
@@ -52,14 +52,14 @@ class Known:
     keyed: bool
 
 
-class Choice(NamedTuple):
+class SlicingChoice(NamedTuple):
     """How to cut streams, None if they stay whole; and why, for a report."""
 
     slicing: Slicing | None
     why: str
 
 
-class Words(NamedTuple):
+class Wording(NamedTuple):
     """How messages call what stays whole, and what is cut; `kind` is the kind of query, behind "not supported"."""
 
     whole: str
@@ -67,12 +67,13 @@ class Words(NamedTuple):
     kind: str = ""
 
 
-_STREAMS = Words("streams", "streams")
+_STREAMS = Wording("streams", "streams")
 
 
 def settle_slices(
-    wanted: float | str | None, reason: str | None, words: Words, given: Callable[[float | str], Slicing], by_itself: Callable[[], Choice]
-) -> Choice:  # fmt: skip
+    wanted: float | str | None, reason: str | None, words: Wording, given: Callable[[float | str], Slicing],
+    by_itself: Callable[[], SlicingChoice],
+) -> SlicingChoice:  # fmt: skip
     """Return how to cut into slices of the length that is `wanted`: a length of time, ``auto`` or None.
 
     Parameters
@@ -92,18 +93,18 @@ def settle_slices(
         `wanted` is a length, but the query cannot be cut.
     """
     if wanted is None:
-        return Choice(None, f"{words.whole} are whole: slices=None")
+        return SlicingChoice(None, f"{words.whole} are whole: slices=None")
     if wanted != AUTO:
         if reason is not None:
             message = f"slices={wanted!r} is not supported{words.kind} {reason}"
             raise UnsupportedError([Diagnostic(message, hint="supported: slices='auto' or None")])
-        return Choice(given(wanted), f"{words.cut} are cut: slices={wanted!r}")
+        return SlicingChoice(given(wanted), f"{words.cut} are cut: slices={wanted!r}")
     if reason is not None:
-        return Choice(None, f"{words.whole} are whole: {'they' if words.whole == words.cut else words.cut} cannot be cut {reason}")
+        return SlicingChoice(None, f"{words.whole} are whole: {'they' if words.whole == words.cut else words.cut} cannot be cut {reason}")
     return by_itself()
 
 
-def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | None, known: Known) -> Choice:
+def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | None, known: KnownStreams) -> SlicingChoice:
     """Return how to cut streams into slices of the length that is `wanted`.
 
     Raises as :func:`settle_slices`.
@@ -123,33 +124,33 @@ def choose_slicing(plan: AnyPlan, wanted: float | str | None, time_unit: str | N
     return settle_slices(wanted, reason_against(plan), _STREAMS, given, partial(_by_itself, plan, known))
 
 
-def _by_itself(plan: AnyPlan, known: Known) -> Choice:
+def _by_itself(plan: AnyPlan, known: KnownStreams) -> SlicingChoice:
     """Return the choice of ``auto`` for streams that can be cut."""
     if not isinstance(plan.query.window, TimeWindow):
         # in a stream with bursts, a count window may need many copies
-        return Choice(None, "streams are whole: slices of a window of events need a length")
+        return SlicingChoice(None, "streams are whole: slices of a window of events need a length")
     if isinstance(plan, IntervalPlan) and plan.query.partition_by:
         # finding the event before a slice costs a pass over all events; streams with a key spread without slices
-        return Choice(None, "streams are whole: situations with a key are not cut by themselves")
+        return SlicingChoice(None, "streams are whole: situations with a key are not cut by themselves")
     return _by_costs(plan, plan.query.window.length, known)
 
 
-def _by_costs(plan: AnyPlan, window: int | float, known: Known) -> Choice:
+def _by_costs(plan: AnyPlan, window: int | float, known: KnownStreams) -> SlicingChoice:
     """Return the cheaper way for a window of time; where nothing is known of streams with keys, they stay whole."""
     shares = known.shares() if known.keyed else None
     if known.keyed and shares is None:
-        return Choice(None, "streams are whole: they have keys, and how large they are is not known")
+        return SlicingChoice(None, "streams are whole: they have keys, and how large they are is not known")
     span = known.span()
     slicing = Slicing(default_length(window, span, known.tasks()), window, looks_back(plan), before=int(isinstance(plan, IntervalPlan)))
     if shares is None:
-        return Choice(slicing, "streams are cut: they have no keys")
+        return SlicingChoice(slicing, "streams are cut: they have no keys")
     cores = known.cores or ASSUMED_CORES
     copies = window / slicing.length * (2 if slicing.looks_back else 1)
     slices, rows = math.inf if span is None else span / slicing.length, known.rows()
     pays = cutting_pays(shares, cores, copies, slices, math.inf if rows is None else rows)
     number = "" if rows is None else f" {rows:,}"
     told = f"the largest of a sample has {max(shares, default=0):.1%} of the{number} rows, for {cores} cores"
-    return Choice(slicing, f"streams are cut: {told}") if pays else Choice(None, f"streams are whole: {told}")
+    return SlicingChoice(slicing, f"streams are cut: {told}") if pays else SlicingChoice(None, f"streams are whole: {told}")
 
 
 def _given(plan: AnyPlan, time_unit: str | None, wanted: float | str) -> Slicing:

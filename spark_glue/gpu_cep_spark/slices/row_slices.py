@@ -16,15 +16,15 @@ from gpu_cep.lang.row_patterns.names import anchors_of
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.certainty import leads_behind, numbers_matches, rows_before
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_spark.slices.choice import WINDOWS, Choice, Words, default_length, given_length, settle_slices
+from gpu_cep_spark.slices.choice import WINDOWS, SlicingChoice, Wording, default_length, given_length, settle_slices
 from gpu_cep_spark.slices.cut import LONGEST, Slicing
 from gpu_cep_spark.slices.shuffle_tasks import tasks_behind
 from gpu_cep_spark.slices.statistics import time_span
 
-_ROWS = Words("partitions", "rows", " for MATCH_RECOGNIZE")
+_ROWS = Wording("partitions", "rows", " for MATCH_RECOGNIZE")
 
 
-def choose_row_slicing(plan: RowPlan, wanted: float | str | None, time_unit: str | None, df: DataFrame, rows: pa.Schema) -> Choice:
+def choose_row_slicing(plan: RowPlan, wanted: float | str | None, time_unit: str | None, df: DataFrame, rows: pa.Schema) -> SlicingChoice:
     """Return how to cut rows into slices of the length that is `wanted`; raises as :func:`settle_slices`."""
 
     def given(wanted: float | str) -> Slicing:
@@ -33,14 +33,15 @@ def choose_row_slicing(plan: RowPlan, wanted: float | str | None, time_unit: str
     return settle_slices(wanted, reason_against(plan), _ROWS, given, partial(_by_itself, plan, df, rows))
 
 
-def _by_itself(plan: RowPlan, df: DataFrame, rows: pa.Schema) -> Choice:
+def _by_itself(plan: RowPlan, df: DataFrame, rows: pa.Schema) -> SlicingChoice:
     """Return the choice of ``auto`` for rows that can be cut."""
     if skips_rows(plan.bound) and may_be_long(plan.automaton):
         # from each row a match is sought, also from those that a match before has: of long matches that is far more work
-        return Choice(None, "partitions are whole: matches that may be long, and skip their rows, are not cut unless slices= says how")
+        why = "partitions are whole: matches that may be long, and skip their rows, are not cut unless slices= says how"
+        return SlicingChoice(None, why)
     time = rows.field(plan.bound.order_by[0].column)
     length = default_length(_window(plan), time_span(df, time.name, time.type), tasks_behind(df))
-    return Choice(_slicing(plan, length), "rows are cut: there is no PARTITION BY, and WITHIN bounds a match")
+    return SlicingChoice(_slicing(plan, length), "rows are cut: there is no PARTITION BY, and WITHIN bounds a match")
 
 
 def reason_against(plan: RowPlan) -> str | None:

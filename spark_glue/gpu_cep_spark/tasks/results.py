@@ -23,7 +23,7 @@ MOST_BYTES = (1 << 31) - 1
 Tables = Generator[pa.Table, None, None]
 
 
-class Asked(Protocol):
+class AnyWork(Protocol):
     """The pattern, for error messages, and the result that Spark expects; the last column of that is for figures if it `reports`."""
 
     @property
@@ -39,7 +39,7 @@ class Asked(Protocol):
         """Return whether the last row holds figures for a report, in the last column."""
 
 
-def results_of_task(work: Asked, find: Callable[[TaskContext | None, Profile], Tables]) -> Iterator[pa.RecordBatch]:
+def results_of_task(work: AnyWork, find: Callable[[TaskContext | None, Profile], Tables]) -> Iterator[pa.RecordBatch]:
     """Give what a task finds, and at the end the figures of its report if those are asked for.
 
     ``find(context, profile)`` gives tables, and adds what it does to the profile. It may use the task's device.

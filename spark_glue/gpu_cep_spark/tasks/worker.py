@@ -84,7 +84,7 @@ class Work:
     packs: bool = False
 
 
-class Part(NamedTuple):
+class TaskPart(NamedTuple):
     """Events that are matched together, and the time in which matches start.
 
     Of a slice of files these are also its `number`, and the latest time that an earlier slice's matches reach (None: there is none).
@@ -124,21 +124,21 @@ def _packed(work: Work, context: TaskContext | None, found: Iterator[pa.Table]) 
     return pack_settled(rows, given, 2 * len(work.plan.ends), 0 if context is None else context.partitionId())
 
 
-def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[Part, None, None]:
+def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[TaskPart, None, None]:
     """Give the events of a partition in parts that fit in memory, each stream whole in one, or each slice of it."""
     if work.files is None:
-        yield from (Part(events, WHOLE) for events in whole_streams(batches, room))
+        yield from (TaskPart(events, WHOLE) for events in whole_streams(batches, room))
         return
     for share in shares_of(work.files, batches):
         if work.files.to_card:
             events = read_to_card(work.files, share, work.plan.settings.gpu_memory, profile)
             if events.num_rows:
-                yield Part(events, share.own, share.number, share.reached)
+                yield TaskPart(events, share.own, share.number, share.reached)
             # not held while the next share is read
             del events
             continue
         for streams in whole_streams(_batches_of(work, work.files, share, profile), room):
-            yield Part(streams, share.own, share.number, share.reached)
+            yield TaskPart(streams, share.own, share.number, share.reached)
             del streams
 
 
@@ -175,13 +175,13 @@ def room_for(work: Work, context: TaskContext | None) -> Room:
     """Return the bytes that the worker holds at a time, and the folder for the other events."""
 
     def hashes(batches: pa.Table) -> Hashes:
-        events, _, _ = _own_events(work, Part(batches, WHOLE))
+        events, _, _ = _own_events(work, TaskPart(batches, WHOLE))
         return stream_hashes(EventColumns(events, work.plan.query), work.keys)
 
     return room_of(work.memory, hashes if work.keys else None, context)
 
 
-def _time_reading(parts: Iterator[Part], profile: Profile) -> Iterator[Part]:
+def _time_reading(parts: Iterator[TaskPart], profile: Profile) -> Iterator[TaskPart]:
     """Give the parts, and count in the profile the time spent waiting for them."""
     while True:
         with profile.stage("reading"):
@@ -193,7 +193,7 @@ def _time_reading(parts: Iterator[Part], profile: Profile) -> Iterator[Part]:
         del part
 
 
-def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], profile: Profile) -> Iterator[pa.Table]:
+def _matches(work: Work, context: TaskContext | None, parts: Iterable[TaskPart], profile: Profile) -> Iterator[pa.Table]:
     """Give the matches of one part after the other; max_matches and max_steps bound all parts together."""
     cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
     partition = 0 if context is None else context.partitionId()
@@ -215,7 +215,7 @@ def _matches(work: Work, context: TaskContext | None, parts: Iterable[Part], pro
         del matches
 
 
-def _own_events(work: Work, part: Part) -> tuple[pa.Table, Own, Borders | None]:
+def _own_events(work: Work, part: TaskPart) -> tuple[pa.Table, Own, Borders | None]:
     """Return the events of a part, its own events, in which matches start, and what settles matches within slices."""
     events = as_events(part.events, work.events, work.codes)
     refuse_untimed(work, work.plan, events)

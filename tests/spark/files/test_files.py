@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep as cep
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.keywords import read_keywords
-from gpu_cep_spark.file_matching import Asked, Found, find_pieces
+from gpu_cep_spark.file_matching import DividedFiles, ScanRequest, find_pieces
 from gpu_cep_spark.files import footers as file_footers
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.jobs import Job
@@ -286,10 +286,10 @@ def test_nothing_is_found_where_all_row_groups_are_left_out(spark: SparkSession,
         assert as_set(found[0].toArrow()) == as_set(found[1].toArrow())
 
 
-def pieces_of(frame: DataFrame, query: str) -> Found:
+def pieces_of(frame: DataFrame, query: str) -> DividedFiles:
     """How the files of a DataFrame are divided."""
     narrow = NarrowQuery.of(query, arrow_schema(frame.schema, "UTC"), *read_keywords({}))
-    return find_pieces(Job(frame, narrow, "UTC", None, None), Asked("files", "auto", from_paths=False))
+    return find_pieces(Job(frame, narrow, "UTC", None, None), ScanRequest("files", "auto", from_paths=False))
 
 
 @pytest.mark.parametrize("nulls", ["error", "drop"])

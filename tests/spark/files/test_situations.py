@@ -22,7 +22,7 @@ from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.keywords import read_keywords
-from gpu_cep_spark.file_matching import Found, reading_of
+from gpu_cep_spark.file_matching import DividedFiles, reading_of
 from gpu_cep_spark.files import outside_events
 from gpu_cep_spark.files import pieces as file_pieces
 from gpu_cep_spark.files import reading as file_reading
@@ -53,14 +53,14 @@ def _small_pieces() -> Iterator[None]:
         yield
 
 
-def pieces_of(path: Path, query: NarrowQuery, cores: int, size: int | None = None) -> Found:
+def pieces_of(path: Path, query: NarrowQuery, cores: int, size: int | None = None) -> DividedFiles:
     """What the driver makes of a file; raises NoScanError if it cannot be divided."""
     columns, plan = tuple(query.events.names), query.plan
     groups = read_row_groups([fragment_of(str(path))], query.events, columns[plan.query.timestamp], columns)
     scan = FileScan((str(path),), columns, query.events, StructType(), {}, None)
     footers = Footers(groups, (), (fingerprint(str(path)),), len(groups), int(groups.rows.sum()))
     pieces = file_pieces.divide(plan, scan, footers, (), Workers(cores, size), lambda: 1.0, whole=False)
-    return Found(scan, wanted_events(plan, query.events), footers, pieces)
+    return DividedFiles(scan, wanted_events(plan, query.events), footers, pieces)
 
 
 def found_in(path: Path, query: NarrowQuery, cores: int) -> tuple[list[str], int]:

@@ -19,7 +19,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark.slices import stream_costs
-from gpu_cep_spark.slices.choice import Choice, Known, choose_slicing
+from gpu_cep_spark.slices.choice import KnownStreams, SlicingChoice, choose_slicing
 from gpu_cep_spark.slices.cut import Slicing
 from gpu_cep_spark.slices.shuffle_tasks import FEWEST_BYTES, TASK_BYTES, bytes_in, cores_of, estimated_bytes, tasks_of_shuffle
 from gpu_cep_spark.slices.statistics import count_rows, stream_shares
@@ -42,9 +42,9 @@ def zipf(keys: int) -> list[float]:
 def choice(
     text: str, shares: Sequence[float] | None, span: int | None = None, cores: int | None = 2, tasks: int = 8,
     rows: int | None = None,
-) -> Choice:  # fmt: skip
+) -> SlicingChoice:  # fmt: skip
     plan = make_plan(text, streams(1, seed=0).schema, Options(), Settings())
-    known = Known(cores, lambda: tasks, lambda: span, lambda: shares, lambda: rows, keyed=bool(plan.stream_keys))
+    known = KnownStreams(cores, lambda: tasks, lambda: span, lambda: shares, lambda: rows, keyed=bool(plan.stream_keys))
     return choose_slicing(plan, "auto", None, known)
 
 
@@ -136,7 +136,7 @@ def test_slices_are_shares_of_what_files_hold() -> None:
     lengths = {span: choice("PATTERN SEQ(A a, B b) WITHIN 6", None, span, tasks=2).slicing for span in (None, 0, 64_000)}
     assert {span: slicing.length for span, slicing in lengths.items() if slicing} == {None: 96, 0: 24, 64_000: 1000}
     counted = make_plan("PATTERN SEQ(A a, B b) WITHIN 6 EVENTS", streams(1, seed=0).schema, Options(), Settings())
-    given_length = choose_slicing(counted, 1000, None, Known(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True))
+    given_length = choose_slicing(counted, 1000, None, KnownStreams(2, lambda: 2, lambda: None, lambda: None, lambda: None, keyed=True))
     assert given_length == (Slicing(1000, 0, looks_back=False, behind=5), "streams are cut: slices=1000")
 
 
