@@ -10,7 +10,8 @@ from typing import Any
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
-from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, attribute_kind, meaning
+from gpu_cep.oracle.expressions import Assignment, Row, Schema, attribute_kind, meaning
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.oracle.rewriting import rewritten
 
 Events = Mapping[str, tuple[Row, ...]]

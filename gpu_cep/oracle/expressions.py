@@ -15,21 +15,33 @@ Choices that SQL dialects differ in:
 
 from __future__ import annotations
 
-import enum
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from functools import reduce, singledispatch
+from functools import singledispatch
 from typing import Any
 
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.oracle.aggregates import AGGREGATES
+from gpu_cep.oracle.meanings import (
+    COMPARISONS,
+    CONNECTIVES,
+    NUMBERS,
+    Kind,
+    Meaning,
+    aggregate_kind,
+    arithmetic,
+    cast_to,
+    combine,
+    common,
+    comparison,
+    require,
+    strict,
+)
 from gpu_cep.oracle.values import (
-    ARITHMETIC,
     CHOICES,
     FLOAT_FUNCTIONS,
     NUMBER_FUNCTIONS,
@@ -45,26 +57,6 @@ from gpu_cep.oracle.values import (
 )
 
 Row = Mapping[str, Value]
-
-
-class Kind(enum.Enum):
-    """The kind of a value."""
-
-    NULL = "null"
-    BOOLEAN = "boolean"
-    INTEGER = "integer"
-    FLOAT = "float"
-    DECIMAL = "decimal"
-    FRACTION = "fraction"  # a literal such as 0.5: a decimal beside decimals, else a float
-    STRING = "string"
-    TIME = "time"
-    ZONED_TIME = "time with zone"
-    DURATION = "duration"
-    LIST = "fixed-size list of numbers"
-    OTHER = "other"
-
-
-NUMBERS = (Kind.INTEGER, Kind.FRACTION, Kind.DECIMAL, Kind.FLOAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +80,6 @@ class Assignment:
     def earlier(self, variable: str) -> Sequence[Row]:
         """Return all events bound before the current one."""
         return self.bound[variable][: self.index[variable]]
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """The kind of an expression, and the function that computes its value.
-
-    It is given an :class:`Assignment`, or in row patterns a place in a match.
-    """
-
-    kind: Kind
-    value: Callable[[Any], Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +176,6 @@ def _(expression: ast.Aggregate, schema: Schema) -> Meaning:
     return Meaning(kind, lambda assignment: aggregate([row[attribute] for row in events(assignment)]))
 
 
-def aggregate_kind(function: str, kind: Kind) -> Kind:
-    """Return the kind of an aggregate over values of `kind`; PatternError if there is none."""
-    if function in ("count", "count_distinct"):
-        return Kind.INTEGER
-    summable = {"avg": NUMBERS, "median": NUMBERS, "sum": (*NUMBERS, Kind.DURATION)}.get(function)
-    if summable is not None and kind not in (*summable, Kind.NULL):
-        raise PatternError(f"{function} does not take a {kind.value}")
-    return Kind.FLOAT if function in ("avg", "median") else kind
-
-
 def attribute_kind(name: str, schema: Schema) -> Kind:
     """Return the kind of attribute `name`; PatternError if conditions cannot read it."""
     if name not in schema.kinds:
@@ -214,33 +185,29 @@ def attribute_kind(name: str, schema: Schema) -> Kind:
     return schema.kinds[name]
 
 
-CONNECTIVES = {"AND": conjunction, "OR": disjunction}
-COMPARISONS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
-
-
 @meaning.register
 def _(expression: ast.Binary, schema: Schema) -> Meaning:
     left, right = meaning(expression.left, schema), meaning(expression.right, schema)
     if expression.operator in COMPARISONS:
-        return _comparison(expression.operator, left, right)
-    return _arithmetic(expression.operator, left, right)
+        return comparison(expression.operator, left, right)
+    return arithmetic(expression.operator, left, right)
 
 
 @meaning.register
 def _(expression: ast.Connective, schema: Schema) -> Meaning:
     operands = [meaning(operand, schema) for operand in expression.operands]
-    _require(operands, (Kind.BOOLEAN,), expression.operator)
-    return _combine(CONNECTIVES[expression.operator], operands, negated=False)
+    require(operands, (Kind.BOOLEAN,), expression.operator)
+    return combine(CONNECTIVES[expression.operator], operands, negated=False)
 
 
 @meaning.register
 def _(expression: ast.Unary, schema: Schema) -> Meaning:
     operand = meaning(expression.operand, schema)
     if expression.operator == "NOT":
-        _require((operand,), (Kind.BOOLEAN,), "NOT")
+        require((operand,), (Kind.BOOLEAN,), "NOT")
         return Meaning(Kind.BOOLEAN, lambda assignment: negation(operand.value(assignment)))
-    _require((operand,), (*NUMBERS, Kind.DURATION), "-")
-    return _strict(operand.kind, lambda value: checked(-value), operand)
+    require((operand,), (*NUMBERS, Kind.DURATION), "-")
+    return strict(operand.kind, lambda value: checked(-value), operand)
 
 
 @meaning.register
@@ -252,77 +219,31 @@ def _(expression: ast.IsNull, schema: Schema) -> Meaning:
 @meaning.register
 def _(expression: ast.Between, schema: Schema) -> Meaning:
     operand, low, high = (meaning(part, schema) for part in (expression.operand, expression.low, expression.high))
-    return _combine(conjunction, (_comparison(">=", operand, low), _comparison("<=", operand, high)), expression.negated)
+    return combine(conjunction, (comparison(">=", operand, low), comparison("<=", operand, high)), negated=expression.negated)
 
 
 @meaning.register
 def _(expression: ast.In, schema: Schema) -> Meaning:
     operand = meaning(expression.operand, schema)
-    equal = [_comparison("=", operand, meaning(item, schema)) for item in expression.items]
-    return _combine(disjunction, equal, expression.negated)
+    equal = [comparison("=", operand, meaning(item, schema)) for item in expression.items]
+    return combine(disjunction, equal, negated=expression.negated)
 
 
 @meaning.register
 def _(expression: ast.Like, schema: Schema) -> Meaning:
     operand, pattern = meaning(expression.operand, schema), meaning(expression.pattern, schema)
-    _require((operand, pattern), (Kind.STRING,), "LIKE")
-    like = _strict(Kind.BOOLEAN, is_like, operand, pattern)
-    return _combine(conjunction, (like,), expression.negated)
-
-
-def _combine(connective: Callable[..., bool | None], parts: Iterable[Meaning], negated: bool) -> Meaning:
-    parts = tuple(parts)
-
-    def value(assignment: Assignment) -> bool | None:
-        result = reduce(connective, (part.value(assignment) for part in parts))
-        return negation(result) if negated else result
-
-    return Meaning(Kind.BOOLEAN, value)
-
-
-def _comparison(name: str, left: Meaning, right: Meaning) -> Meaning:
-    kind = common((left.kind, right.kind))
-    return _strict(Kind.BOOLEAN, COMPARISONS[name], _as(kind, left), _as(kind, right))
-
-
-def _arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
-    times = (Kind.TIME, Kind.ZONED_TIME, Kind.DURATION)
-    if left.kind in times or right.kind in times:
-        return _time_arithmetic(name, left, right)
-    _require((left, right), NUMBERS, name)
-    kind = Kind.FLOAT if name == "/" else common((left.kind, right.kind))
-    return _strict(kind, ARITHMETIC[name], _as(kind, left), _as(kind, right))
-
-
-def _time_arithmetic(name: str, left: Meaning, right: Meaning) -> Meaning:
-    kinds = (left.kind, name, right.kind)
-    if Kind.NULL in kinds:
-        return Meaning(Kind.NULL, lambda assignment: None)
-    if kinds == (Kind.DURATION, "/", Kind.DURATION):
-        return _strict(Kind.FLOAT, ARITHMETIC["/"], _as(Kind.FLOAT, left), _as(Kind.FLOAT, right))
-    for time in (Kind.TIME, Kind.ZONED_TIME):
-        results = {
-            (time, "-", time): Kind.DURATION,
-            (time, "+", Kind.DURATION): time,
-            (time, "-", Kind.DURATION): time,
-            (Kind.DURATION, "+", time): time,
-            (Kind.DURATION, "+", Kind.DURATION): Kind.DURATION,
-            (Kind.DURATION, "-", Kind.DURATION): Kind.DURATION,
-            (Kind.DURATION, "*", Kind.INTEGER): Kind.DURATION,
-            (Kind.INTEGER, "*", Kind.DURATION): Kind.DURATION,
-        }
-        if kinds in results:
-            return _strict(results[kinds], {"+": operator.add, "-": operator.sub, "*": operator.mul}[name], left, right)
-    raise PatternError(f"{left.kind.value} {name} {right.kind.value} has no meaning")
+    require((operand, pattern), (Kind.STRING,), "LIKE")
+    like = strict(Kind.BOOLEAN, is_like, operand, pattern)
+    return combine(conjunction, (like,), negated=expression.negated)
 
 
 @meaning.register
 def _(expression: ast.Case, schema: Schema) -> Meaning:
     conditions = [meaning(condition, schema) for condition in expression.conditions]
-    _require(conditions, (Kind.BOOLEAN,), "CASE")
+    require(conditions, (Kind.BOOLEAN,), "CASE")
     chosen = [meaning(value, schema) for value in (*expression.values, expression.otherwise or ast.Literal(None))]
     kind = common(value.kind for value in chosen)
-    *values, otherwise = (_as(kind, value) for value in chosen)
+    *values, otherwise = (cast_to(kind, value) for value in chosen)
 
     def value(assignment: Assignment) -> Value:
         tried = zip(conditions, values, strict=True)
@@ -338,63 +259,32 @@ def _(expression: ast.Call, schema: Schema) -> Meaning:
     if name in schema.functions:
         return _call_meaning(schema.functions[name], arguments)
     if name == "corr" and len(arguments) == 2:
-        _require(arguments, (Kind.LIST,), name)
-        return _strict(Kind.FLOAT, correlation, *arguments)
+        require(arguments, (Kind.LIST,), name)
+        return strict(Kind.FLOAT, correlation, *arguments)
     if name in CHOICES and len(arguments) >= 1 and (name != "nullif" or len(arguments) == 2):
         kind = common(argument.kind for argument in arguments)
-        cast = [_as(kind, argument) for argument in arguments]
+        cast = [cast_to(kind, argument) for argument in arguments]
         return Meaning(kind, lambda assignment: CHOICES[name]([argument.value(assignment) for argument in cast]))
     if name in FLOAT_FUNCTIONS and len(arguments) == 1:
-        _require(arguments, NUMBERS, name)
+        require(arguments, NUMBERS, name)
         if arguments[0].kind is Kind.INTEGER and name != "sqrt":
             return arguments[0]
-        return _strict(Kind.FLOAT, FLOAT_FUNCTIONS[name], _as(Kind.FLOAT, arguments[0]))
+        return strict(Kind.FLOAT, FLOAT_FUNCTIONS[name], cast_to(Kind.FLOAT, arguments[0]))
     if name in NUMBER_FUNCTIONS and len(arguments) == 1:
-        _require(arguments, (*NUMBERS, Kind.DURATION), name)
-        return _strict(arguments[0].kind, NUMBER_FUNCTIONS[name], arguments[0])
+        require(arguments, (*NUMBERS, Kind.DURATION), name)
+        return strict(arguments[0].kind, NUMBER_FUNCTIONS[name], arguments[0])
     if name in STRING_FUNCTIONS and len(arguments) == 1:
-        _require(arguments, (Kind.STRING,), name)
+        require(arguments, (Kind.STRING,), name)
         kind = Kind.INTEGER if name == "length" else Kind.STRING
-        return _strict(kind, STRING_FUNCTIONS[name], arguments[0])
+        return strict(kind, STRING_FUNCTIONS[name], arguments[0])
     if name == "regexp_like" and len(arguments) == 2:
-        _require(arguments, (Kind.STRING,), name)
-        return _strict(Kind.BOOLEAN, has_match, *arguments)
+        require(arguments, (Kind.STRING,), name)
+        return strict(Kind.BOOLEAN, has_match, *arguments)
     raise UnsupportedError(f"the oracle does not compute {name}() of {len(arguments)} arguments")
 
 
 def _call_meaning(function: Scalar, arguments: Sequence[Meaning]) -> Meaning:
-    _require(arguments, (Kind.INTEGER, Kind.FRACTION, Kind.FLOAT, Kind.BOOLEAN), "a function")
-    given = [_as(Kind.FLOAT, argument) if argument.kind is Kind.FRACTION else argument for argument in arguments]
-    result = _strict(function.kind, function.body, *given)
-    return _as(function.kind, result)
-
-
-def common(kinds: Iterable[Kind]) -> Kind:
-    """Return the kind in which values of `kinds` are compared, or in which one of them is chosen."""
-    present = {kind for kind in kinds if kind is not Kind.NULL}
-    if len(present) <= 1:
-        return Kind.FLOAT if present == {Kind.FRACTION} else next(iter(present), Kind.NULL)
-    if not present <= set(NUMBERS):
-        raise PatternError(f"{' and '.join(sorted(kind.value for kind in present))} do not compare")
-    return Kind.FLOAT if Kind.FLOAT in present or Kind.DECIMAL not in present else Kind.DECIMAL
-
-
-def _as(kind: Kind, operand: Meaning) -> Meaning:
-    cast = {Kind.FLOAT: float, Kind.DECIMAL: Decimal}.get(kind)
-    return operand if cast is None else _strict(kind, cast, operand)
-
-
-def _strict(kind: Kind, function: Callable[..., Value], *operands: Meaning) -> Meaning:
-    """Return the operation `function` on the operands' values, which is NULL if one of them is."""
-
-    def value(assignment: Assignment) -> Value:
-        values = [operand.value(assignment) for operand in operands]
-        return None if any(value is None for value in values) else function(*values)
-
-    return Meaning(kind, value)
-
-
-def _require(operands: Iterable[Meaning], kinds: tuple[Kind, ...], name: str) -> None:
-    for operand in operands:
-        if operand.kind is not Kind.NULL and operand.kind not in kinds:
-            raise PatternError(f"{name} does not take a {operand.kind.value}")
+    require(arguments, (Kind.INTEGER, Kind.FRACTION, Kind.FLOAT, Kind.BOOLEAN), "a function")
+    given = [cast_to(Kind.FLOAT, argument) if argument.kind is Kind.FRACTION else argument for argument in arguments]
+    result = strict(function.kind, function.body, *given)
+    return cast_to(function.kind, result)

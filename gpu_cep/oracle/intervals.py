@@ -54,7 +54,8 @@ import pyarrow as pa
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast, ast_intervals
 from gpu_cep.lang.durations import with_durations
-from gpu_cep.oracle.expressions import Assignment, Kind, Row, Scalar, Schema, meaning
+from gpu_cep.oracle.expressions import Assignment, Row, Scalar, Schema, meaning
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.oracle.options import agreed, known, names
 from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
 from gpu_cep.oracle.rewriting import rewritten

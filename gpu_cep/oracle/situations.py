@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast, ast_intervals
-from gpu_cep.oracle.expressions import Assignment, Kind, Row, Schema, meaning
+from gpu_cep.oracle.expressions import Assignment, Row, Schema, meaning
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.oracle.problems import window_length
 from gpu_cep.oracle.relations import Interval, Time, interval
 from gpu_cep.oracle.rewriting import rewritten

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.errors import EventError, PatternError
-from gpu_cep.oracle.expressions import Kind, Row, Scalar, Schema
+from gpu_cep.oracle.expressions import Row, Scalar, Schema
+from gpu_cep.oracle.meanings import Kind
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 DAY = 86_400 * 10**9

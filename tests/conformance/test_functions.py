@@ -10,7 +10,8 @@ import gpu_cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events
-from gpu_cep.oracle.expressions import Kind, Scalar
+from gpu_cep.oracle.expressions import Scalar
+from gpu_cep.oracle.meanings import Kind
 from tests.conformance.expectation import LIMIT
 from tests.drawn.queries import Case, cases
 from tests.results import matches_of

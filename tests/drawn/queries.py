@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast import STRATEGIES, Query
 from gpu_cep.lang.parser import parse
-from gpu_cep.oracle.expressions import Kind, Schema
+from gpu_cep.oracle.expressions import Schema
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.oracle.patterns import pattern_of
 from tests.drawn.conditions import conditions
 from tests.drawn.patterns import ALL_OPERATORS, ALPHABETS, OPERATORS, QUANTIFIERS, patterns, variables

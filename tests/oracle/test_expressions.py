@@ -11,7 +11,8 @@ import pytest
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.parser import parse
-from gpu_cep.oracle.expressions import Assignment, Kind, Schema, meaning
+from gpu_cep.oracle.expressions import Assignment, Schema, meaning
+from gpu_cep.oracle.meanings import Kind
 
 SCHEMA = Schema(
     {

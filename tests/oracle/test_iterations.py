@@ -9,7 +9,8 @@ import pytest
 
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.lang import ast
-from gpu_cep.oracle.expressions import Assignment, Kind, Schema, meaning
+from gpu_cep.oracle.expressions import Assignment, Schema, meaning
+from gpu_cep.oracle.meanings import Kind
 from tests.oracle.queries import ANY, NEXT, ROBUST, bindings, stream
 
 

@@ -26,7 +26,8 @@ from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.oracle.events import matches as oracle_matches
-from gpu_cep.oracle.expressions import Kind, Scalar
+from gpu_cep.oracle.expressions import Scalar
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.plan.event_plan import Plan
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.lang.row_patterns.ast import Column, RowPatternQuery, SortKey
 from gpu_cep.lang.row_patterns.names import folded, spellings
-from gpu_cep.oracle.expressions import Kind, Meaning, Scalar, meaning
+from gpu_cep.oracle.expressions import Scalar, meaning
+from gpu_cep.oracle.meanings import Kind, Meaning
 from gpu_cep.oracle.options import agreed
 from gpu_cep.oracle.problems import window_length
 from gpu_cep.oracle.row_patterns.places import Place, Variables

@@ -11,7 +11,8 @@ from gpu_cep.lang import ast
 from gpu_cep.lang.row_patterns.ast import PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.names import folded
 from gpu_cep.oracle.aggregates import AGGREGATES
-from gpu_cep.oracle.expressions import Kind, Meaning, Row, Schema, aggregate_kind, attribute_kind, meaning
+from gpu_cep.oracle.expressions import Row, Schema, attribute_kind, meaning
+from gpu_cep.oracle.meanings import Kind, Meaning, aggregate_kind
 from gpu_cep.oracle.row_patterns.rows import column
 from gpu_cep.oracle.values import Value
 

@@ -17,7 +17,7 @@ from gpu_cep.lang import ast
 from gpu_cep.lang.ast import PatternNode
 from gpu_cep.lang.row_patterns.ast import Anchor, Empty, Exclusion, Permute
 from gpu_cep.lang.row_patterns.names import folded
-from gpu_cep.oracle.expressions import Meaning
+from gpu_cep.oracle.meanings import Meaning
 from gpu_cep.oracle.row_patterns.places import Place
 from gpu_cep.oracle.row_patterns.rows import Partition
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.row_patterns.ast import SortKey
 from gpu_cep.lang.row_patterns.names import column_named
-from gpu_cep.oracle.expressions import Kind, Row
+from gpu_cep.oracle.expressions import Row
+from gpu_cep.oracle.meanings import Kind
 from gpu_cep.oracle.streams import kind_of, sort_key, values
 
 
