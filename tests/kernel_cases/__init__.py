@@ -23,7 +23,9 @@ from tests.kernel_cases.lazy import LAZY_CASES
 from tests.kernel_cases.longest_runs import LONGEST_RUN_CASES
 from tests.kernel_cases.matches import MATCH_CASES
 from tests.kernel_cases.nfab import NFAB_CASES
-from tests.kernel_cases.row_patterns import ROW_PATTERN_CASES
+from tests.kernel_cases.row_matches import ROW_MATCH_CASES
+from tests.kernel_cases.row_reach import ROW_REACH_CASES
+from tests.kernel_cases.row_searches import ROW_SEARCH_CASES
 from tests.kernel_cases.row_totals import ROW_TOTAL_CASES
 from tests.kernel_cases.runs import RUN_CASES
 from tests.kernel_cases.situations import SITUATION_CASES
@@ -38,7 +40,7 @@ __all__ = ["CASES", "Call", "KernelCase", "bytes_moved", "kernels"]
 CASES: tuple[KernelCase, ...] = (
     *EVENT_CASES, *TEXT_CASES, *TILE_CASES, *WINDOW_CASES, *MATCH_CASES, *AUTOMATON_CASES, *CHAIN_WINDOW_CASES, *WINDOW_SEARCH_CASES,
     *LONGEST_RUN_CASES, *LAZY_CASES, *NFAB_CASES, *JOIN_CASES, *STATE_CASES, *SITUATION_CASES, *INTERVAL_JOIN_CASES, *RUN_CASES,
-    *ROW_PATTERN_CASES, *ROW_TOTAL_CASES,
+    *ROW_MATCH_CASES, *ROW_REACH_CASES, *ROW_SEARCH_CASES, *ROW_TOTAL_CASES,
 )  # fmt: skip
 
 
