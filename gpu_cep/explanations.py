@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.phase_one.engine_choice import choose_engine, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
@@ -72,7 +73,7 @@ def _explain_query(call: Call, events: Any) -> Explanation | IntervalExplanation
     if profile is not None and plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     if profile is not None:
-        run_engine(plan, read, call.threads, profile)
+        run_engine(plan, read, Resources(call.threads, profile))
     explained = explanation_of(query, plan, read.table, call.threads, profile)
     return replace(explained, source=read.told if decided is None else decided.told)
 

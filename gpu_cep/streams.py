@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import pyarrow as pa
 
 from gpu_cep import __version__, api
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.input.encodings import decode_schema, holds_text
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
@@ -201,7 +202,7 @@ class Stream:
         """Return all other matches: no event comes any more."""
         self._refuse_finished()
         last = replace(self._state, clock=replace(self._state.clock, finished=True))
-        self._state, found = certain_matches(self._live, last, self._threads, self._profile)
+        self._state, found = certain_matches(self._live, last, Resources(self._threads, self._profile))
         return self._of_kind(found)
 
     def save(self) -> bytes:
@@ -273,7 +274,7 @@ class Stream:
     def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:
         """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
         if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
-            after, found = certain_matches(self._live, state, self._threads, self._profile)
+            after, found = certain_matches(self._live, state, Resources(self._threads, self._profile))
             self._state = give_up_decided(self._live, after, self._threads)
             return found
         self._state = state

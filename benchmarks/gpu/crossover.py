@@ -15,6 +15,7 @@ from benchmarks.gpu.end_to_end import Contestants, EndToEnd, fitting, whole_call
 from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
 from benchmarks.gpu.phase_one import on_device, transferred_bytes
 from benchmarks.gpu.questions import QUESTIONS, Question
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.phase_one.engine_choice import FEWEST_EVENTS
 from gpu_cep.engine.phase_one.engine_costs import Calibration, break_even, calibrate, work_of
@@ -113,9 +114,9 @@ def call_at(device: Device, speed: float, question: Question, size: int) -> EndT
     events, threads = question.events(size), available_threads()
     resident = on_device(events, device)
     contestants = Contestants(
-        cpu=lambda: answer(question.plan(size, events.schema, "cpu"), events, threads=threads),
-        gpu=lambda: answer(question.plan(size, events.schema, "gpu"), events, threads=threads),
-        gpu_resident=lambda: answer(question.plan(size, resident.schema, "gpu"), resident, threads=threads),
+        cpu=lambda: answer(question.plan(size, events.schema, "cpu"), events, resources=Resources(threads)),
+        gpu=lambda: answer(question.plan(size, events.schema, "gpu"), events, resources=Resources(threads)),
+        gpu_resident=lambda: answer(question.plan(size, resident.schema, "gpu"), resident, resources=Resources(threads)),
     )
     transfer = transferred_bytes(question.plan(size, events.schema, "gpu"), events) / speed
     return whole_call(question.name, size, threads, contestants, transfer)

@@ -17,6 +17,7 @@ from benchmarks.gpu.findings import Check, Deadline, Finding, in_turn, note, row
 from benchmarks.gpu.phase_one import PhaseOneTime, on_device, plan_of, time_phase_one, transferred_bytes
 from benchmarks.workloads.questions import WORKLOADS, Workload
 from gpu_cep.engine.accounting.match_budget import memory_for_results
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep_kernels.compile.launch import available_threads
 from gpu_cep_kernels.device.interface import Device
@@ -120,7 +121,7 @@ def _at_size(device: Device, speed: float, workload: Workload, size: int) -> Ite
     contestants = Contestants(
         cpu=lambda: run_match(case, events, OUTPUT, threads, engine="cpu"),
         gpu=lambda: run_match(case, events, OUTPUT, threads, engine="gpu"),
-        gpu_resident=lambda: answer(resident_plan, resident, threads=threads),
+        gpu_resident=lambda: answer(resident_plan, resident, resources=Resources(threads)),
     )
     transfer = transferred_bytes(plan, events) / speed
     yield row(WHOLE_CALLS, whole_call(workload.name, size, threads, contestants, transfer))

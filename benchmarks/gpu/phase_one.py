@@ -13,7 +13,7 @@ from benchmarks.gpu.floors import PHASE_ONE_RATE, TRANSFER_SHARE, milliseconds, 
 from benchmarks.workloads.questions import query_text
 from gpu_cep.engine.accounting.match_budget import Budget, memory_for_results
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.reported import EVERY_MATCH
 from gpu_cep.engine.input.device.foreign_arrays import open_array
 from gpu_cep.engine.input.device.resident import AnyColumn, DeviceCodes, ResidentNumbers, ResidentTable, ResidentText
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
@@ -92,7 +92,7 @@ def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Dev
     """Return seconds of phase 1 and of its stages, in one run."""
     columns = event_columns(plan, table)
     budget = Budget(None, None, lambda: result_footprint(plan, columns), lambda: memory_for_results(1))
-    run = EventRun(plan, columns, matcher_tables(plan, columns), WHOLE, budget, available_threads(), Profile())
+    run = EventRun(plan, columns, matcher_tables(plan, columns), EVERY_MATCH, budget, available_threads(), Profile())
     begin = time.perf_counter()
     found = phase_one_on_device(run, device)
     device.synchronize()

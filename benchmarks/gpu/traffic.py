@@ -20,6 +20,7 @@ from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import package_version
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 
 NAME = "gpu-traffic"
@@ -63,7 +64,7 @@ def traffic(question: Question, events: int) -> Traffic:
     """
     table, device, profile = question.events(events), CountingDevice(), Profile()
     with patch("gpu_cep.engine.phase_one.engine_choice.open_device", lambda: device):
-        found = match_count(answer(question.plan(events, table.schema, "gpu"), table, profile=profile), OUTPUT)
+        found = match_count(answer(question.plan(events, table.schema, "gpu"), table, resources=Resources(profile=profile)), OUTPUT)
     expected = match_count(answer(question.plan(events, table.schema, "cpu"), table), OUTPUT)
     if found != expected:
         raise Disagreement(f"{question.name}: {found} matches, {expected} on the CPU")

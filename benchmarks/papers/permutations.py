@@ -12,6 +12,7 @@ import pyarrow as pa
 
 import gpu_cep
 from benchmarks.papers.figures import Run, Way
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep.keywords import make_options
 from gpu_cep.lang.ast import And, Equivalence, PatternNode, Query, Seq, Variable
@@ -40,7 +41,7 @@ def by_permutations(events: pa.Table, query: str, options: Mapping[str, Any]) ->
     names = [name for members in sets_of(parsed) for name in _names(members)]
 
     def run(**keywords: Any) -> pa.Table:
-        return pa.concat_tables([answer(plan, events, threads=1, **keywords).select(names) for plan in plans])
+        return pa.concat_tables([answer(plan, events, resources=Resources(1, **keywords)).select(names) for plan in plans])
 
     return run
 

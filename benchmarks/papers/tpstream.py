@@ -25,6 +25,7 @@ from benchmarks.workloads.situation_events import (
     streams_of_occurrences,
 )
 from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.keywords import make_options
@@ -134,7 +135,11 @@ def in_order(order: tuple[int, ...]) -> Callable[[pa.Table, str, Mapping[str, An
         settings = Settings(output="count")
         plan = make_plan(query, events.schema, make_options(), settings)
         assert isinstance(plan, IntervalPlan)
-        return partial(answer, plan, events, threads=1, choose=partial(_fixed, order))
+
+        def run(**keywords: Any) -> pa.Table:
+            return answer(plan, events, resources=Resources(1, **keywords), choose_order=partial(_fixed, order))
+
+        return run
 
     return prepare
 

@@ -10,13 +10,13 @@ from functools import partial
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Footprint, Spent, open_budget
-from gpu_cep.engine.accounting.profile import UNREAD, Profile
+from gpu_cep.engine.accounting.profile import UNREAD
+from gpu_cep.engine.accounting.resources import ALL_CORES, Resources
 from gpu_cep.engine.adaptive.choice import AlgorithmChooser
 from gpu_cep.engine.adaptive.large_kernels import large_kernels
-from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Rows
-from gpu_cep.engine.events.own_events import WHOLE, Own, refuse_slices
-from gpu_cep.engine.events.settling import Borders
+from gpu_cep.engine.events.own_events import WHOLE, refuse_slices
+from gpu_cep.engine.events.reported import EVERY_MATCH, Reported
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import AS_GIVEN, Origin
@@ -55,15 +55,10 @@ def answer(
     *,
     origin: Origin = AS_GIVEN,
     shared: EventColumns | None = None,
-    own: Own = WHOLE,
-    ends: Ends = WHOLE,
-    borders: Borders | None = None,
-    threads: int | None = None,
-    profile: Profile | None = None,
-    concurrent: int = 1,
-    spent: Spent | None = None,
-    choose: OrderChooser = order_choice,
-    choices: AlgorithmChooser | None = None,
+    reported: Reported = EVERY_MATCH,
+    resources: Resources = ALL_CORES,
+    choose_order: OrderChooser = order_choice,
+    algorithms: AlgorithmChooser | None = None,
 ) -> pa.Table:
     """Run a plan over the events of `table`.
 
@@ -73,26 +68,13 @@ def answer(
         The input of which the table is a part; its types and row numbers are those of the result.
     shared
         The columns of the same table that other plans read, too. What does not depend on the plan is converted there.
-    own
-        Report only the matches that start in this slice of time, or at these rows.
-    ends
-        Report only the matches whose last event is in this slice of time; those of situations, if they are detected in it;
-        or those that are closed by what is known now, and were not before.
-        Not for event patterns with ``output="count"``.
-    borders
-        Leave out the matches that ``skip_past_last`` drops whatever other slices find; the plan itself keeps one match for each
-        first event, and tells the ends of matches. Where it keeps a match for certain, the last column of these is NULL.
-    threads
-        Threads to use; None: all cores that the process may use.
-    profile
-        Receives the counts and seconds of each stage.
-    concurrent
-        The number of such runs that share this machine's memory (the tasks of a Spark executor's host).
-    spent
-        What runs over other parts of the events have used of `max_matches` and `max_steps`; this run adds to it.
-    choose
+    reported
+        Which matches are reported.
+    resources
+        What the run may use, and what receives its counts.
+    choose_order
         Chooses the first order in which situations are joined.
-    choices
+    algorithms
         Chooses the algorithm of each batch, and remembers that for later runs of the same plan (None: for this run only).
 
     Raises
@@ -106,24 +88,25 @@ def answer(
     MatchLimitExceeded
         More matches or steps than the settings, or matches than memory, allow.
     """
-    if own != WHOLE:
+    if reported.own != WHOLE:
         refuse_slices(plan)
-    profile, threads = profile or UNREAD, threads or available_threads()
+    profile, threads = resources.profile or UNREAD, resources.threads or available_threads()
     # the CPU finds situations of events on the host, and timeouts
     stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
     with _PREPARING:
         columns = event_columns(plan, table if stays else to_host(table), origin, shared, threads)
     profile.add("events", len(columns))
-    with open_budget(plan.settings, lambda: result_footprint(plan, columns), concurrent, spent or Spent()) as budget:
+    spent = resources.spent or Spent()
+    with open_budget(plan.settings, lambda: result_footprint(plan, columns), resources.concurrent, spent) as budget:
         if isinstance(plan, IntervalPlan):
-            situations = IntervalRun(plan, columns, (), own, budget, threads, profile, ends=ends)
-            find = partial(find_situations, choose=choose)
+            situations = IntervalRun(plan, columns, (), reported, budget, threads, profile)
+            find = partial(find_situations, choose_order=choose_order)
             return result_of_situations(situations, find_timed(situations, find, find))
-        run = EventRun(plan, columns, matcher_tables(plan, columns), own, budget, threads, profile, ends=ends, borders=borders)
+        run = EventRun(plan, columns, matcher_tables(plan, columns), reported, budget, threads, profile)
         if plan.settings.kind == TIMEOUT:
             return match_starts(run)
         compile_beside(large_kernels(plan, run.tables), threads)
-        return match_events(run, choices or AlgorithmChooser(plan.contenders))
+        return match_events(run, algorithms or AlgorithmChooser(plan.contenders))
 
 
 def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows | None:
@@ -136,7 +119,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows
     columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         tables = matcher_tables(plan, columns)
-        return rows_of_open_runs(EventRun(plan, columns, tables, WHOLE, budget, used, UNREAD))
+        return rows_of_open_runs(EventRun(plan, columns, tables, EVERY_MATCH, budget, used, UNREAD))
 
 
 def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None) -> Rows:
@@ -144,7 +127,7 @@ def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads:
     used = threads or available_threads()
     columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
-        return events_in_contact(plan, IntervalRun(plan, columns, (), WHOLE, budget, used, UNREAD), contacts)
+        return events_in_contact(plan, IntervalRun(plan, columns, (), EVERY_MATCH, budget, used, UNREAD), contacts)
 
 
 def answer_schema(plan: AnyPlan, schema: pa.Schema) -> pa.Schema:

@@ -66,13 +66,13 @@ class Searched(NamedTuple):
         return self.first.device
 
 
-def match_events(run: EventRun, choices: AlgorithmChooser) -> pa.Table:
+def match_events(run: EventRun, algorithms: AlgorithmChooser) -> pa.Table:
     """Return the result of an event pattern: its matches, their numbers or their graph, as the plan asks.
 
-    `choices` chooses the algorithm of each batch.
+    `algorithms` chooses the algorithm of each batch.
     Raises as :func:`gpu_cep.engine.answers.answer`.
     """
-    first, found = find_timed(run, partial(_find, choices=choices), _try)
+    first, found = find_timed(run, partial(_find, algorithms=algorithms), _try)
     return _result(run, first.ordered, found)
 
 
@@ -81,19 +81,19 @@ def _try(run: EventRun, chosen: EngineChoice) -> Searched:
     return _find(run, chosen, AlgorithmChooser(run.plan.contenders))
 
 
-def _find(run: EventRun, chosen: EngineChoice, choices: AlgorithmChooser) -> Searched:
+def _find(run: EventRun, chosen: EngineChoice, algorithms: AlgorithmChooser) -> Searched:
     """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
     first = phase_one(run, chosen)
     late = first.ordered if first.found is not None else ending_late(run, first.ordered)
     if late is not first.ordered:
         first = replace(first, ordered=late)
     if first.counted is not None or (run.plan.settings.output == "count" and run.plan.settings.after_match == "all"):
-        return Searched(first, _limited(run, _counts(run, first, choices)))
+        return Searched(first, _limited(run, _counts(run, first, algorithms)))
     graph = _graph(run, first)
     if graph is not None:
         return Searched(first, graph)
     runs = _runs(run, first)
-    return Searched(first, _matches(run, first, choices) if runs is None else runs)
+    return Searched(first, _matches(run, first, algorithms) if runs is None else runs)
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Found) -> pa.Table:
@@ -130,17 +130,17 @@ def _runs(run: EventRun, first: PhaseOne) -> ContiguousMatches | None:
 def _runs_of_batch(run: EventRun, search: Search, batch: Batch) -> ContiguousMatches | None:
     """Return the matches of a batch as ranges of events; of a slice that settles them, without many that are dropped."""
     runs = read_runs(search, batch)
-    if runs is None or run.borders is None or run.plan.derived:
+    if runs is None or run.reported.borders is None or run.plan.derived:
         return runs
     with run.profile.stage("results"):
-        return settle_batch(search.ordered, runs, batch, run.borders)
+        return settle_batch(search.ordered, runs, batch, run.reported.borders)
 
 
 def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: ContiguousMatches) -> pa.Table:
     """Return the matches of a contiguous sequence as a table, in the order of results."""
     plan, columns, threads = run.plan, run.columns, threads_for(len(runs), run.threads)
     with run.profile.stage("results"):
-        apart = plan.settings.after_match == "skip_past_last" and run.own == WHOLE and not plan.derived
+        apart = plan.settings.after_match == "skip_past_last" and run.reported.own == WHOLE and not plan.derived
         runs = take_runs_apart(runs, threads) if apart else runs
         order, streams = sort_results(plan, columns, ordered, runs.first, threads)
         in_order: FoundMatches = runs if order is None else runs.reorder(order, threads)
@@ -156,24 +156,24 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: ContiguousMatch
             return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
 
 
-def _matches(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> Matches | SinglesInParts | OrderedMatches:
+def _matches(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Matches | SinglesInParts | OrderedMatches:
     """Return all matches, grouped by first event."""
     if first.found is not None:
-        return _completed(run, first, first.found, choices)
-    return join_batches(_searched(run, first, choices), len(run.plan.query.positives), len(first.ordered.rows), run.threads)
+        return _completed(run, first, first.found, algorithms)
+    return join_batches(_searched(run, first, algorithms), len(run.plan.query.positives), len(first.ordered.rows), run.threads)
 
 
-def _searched(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> list[Matches | Alternatives]:
+def _searched(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[Matches | Alternatives]:
     """Return the matches of each batch that matchers find in the windows that phase 1 leaves."""
-    find = partial(_find_kept, run, first.ordered, _matcher(run, first, choices))
+    find = partial(_find_kept, run, first.ordered, _matcher(run, first, algorithms))
     return _each_batch(run, first.ordered, find, _joining_device(run, first))
 
 
-def _completed(run: EventRun, first: PhaseOne, found: Matches, choices: AlgorithmChooser) -> Matches:
+def _completed(run: EventRun, first: PhaseOne, found: Matches, algorithms: AlgorithmChooser) -> Matches:
     """Return the matches `found` by a device, with those of the windows that it has left."""
     if not first.leaves_windows:
         return found
-    parts = [found, *map(matches_of, _searched(run, first, choices))]
+    parts = [found, *map(matches_of, _searched(run, first, algorithms))]
     both = concatenate_matches(parts, len(run.plan.query.positives), run.threads)
     in_order = both.reorder(np.argsort(both.first, kind="stable"))
     branches = [branch.positives for branch in run.plan.branches]
@@ -195,20 +195,20 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     if settings.output != "compressed" or not settings.keeps_all:
         return None
     with run.profile.stage("graph"):
-        graph = label_graph(run.plan, first.ordered, run.own)
-    if graph is None and run.own == WHOLE and may_share_buffer(run.plan):
+        graph = label_graph(run.plan, first.ordered, run.reported.own)
+    if graph is None and run.reported.own == WHOLE and may_share_buffer(run.plan):
         found = _each_batch(run, first.ordered, partial(buffer_graph, searches(run, first.ordered)))
         graph = unite_batches(run.plan, first.ordered, found)
     return graph
 
 
-def _counts(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> list[tuple[Indices, Indices]]:
+def _counts(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[tuple[Indices, Indices]]:
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None and not first.leaves_windows:
         return [first.counted]
     if first.found is not None:
-        return [count_starts(_completed(run, first, first.found, choices))]
-    counted = _each_batch(run, first.ordered, _matcher(run, first, choices).count, _joining_device(run, first))
+        return [count_starts(_completed(run, first, first.found, algorithms))]
+    counted = _each_batch(run, first.ordered, _matcher(run, first, algorithms).count, _joining_device(run, first))
     return counted if first.counted is None else [_in_order(first.counted, *counted)]
 
 
@@ -240,7 +240,7 @@ def _each_batch(
     plan, before = run.plan, run.budget.steps
     with name_windows(plan, run.columns, lambda start: int(ordered.rows[start])):
         whole = cut_batches(plan, ordered, threads=run.threads) if device is None else cut_batches(plan, ordered, DEVICE_BATCH)
-        batches = [part for batch in whole for part in cut_at_own(ordered, batch, run.own)]
+        batches = [part for batch in whole for part in cut_at_own(ordered, batch, run.reported.own)]
         parts = spread(found_in, batches, run.threads)
     # the profile names these counts even if there was no batch
     run.profile.add("matches", 0)
@@ -248,8 +248,8 @@ def _each_batch(
     return parts
 
 
-def _matcher(run: EventRun, first: PhaseOne, choices: AlgorithmChooser) -> Union:
-    return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), choices.matchers)
+def _matcher(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Union:
+    return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), algorithms.matchers)
 
 
 def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
@@ -278,10 +278,10 @@ def _reported(
 
     The last are None without borders.
     """
-    if run.borders is not None:
-        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.borders)
-    if run.ends != WHOLE:
-        reported = np.flatnonzero(are_reported(run.ends, ordered, matches))
+    if run.reported.borders is not None:
+        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.reported.borders)
+    if run.reported.ends != WHOLE:
+        reported = np.flatnonzero(are_reported(run.reported.ends, ordered, matches))
         matches, streams = matches.reorder(reported), streams[reported]
     _count_kept(run, lambda: len(matches))
     return matches, streams, None

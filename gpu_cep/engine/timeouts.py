@@ -70,7 +70,8 @@ def _longest_runs(run: EventRun, ordered: OrderedEvents) -> Prefixes:
     plan, columns = run.plan, run.columns
     runs = LongestRuns(searches(run, ordered), ordered, _lone_events(plan, columns, ordered.rows))
     with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
-        batches = [part for batch in cut_batches(plan, ordered, threads=run.threads) for part in cut_at_own(ordered, batch, run.own)]
+        whole = cut_batches(plan, ordered, threads=run.threads)
+        batches = [part for batch in whole for part in cut_at_own(ordered, batch, run.reported.own)]
         return concatenate_prefixes(spread(runs.find, batches, run.threads), len(plan.query.positives))
 
 

@@ -85,7 +85,9 @@ def first_events(run: EventRun | IntervalRun, events: int) -> EventRun | Interva
     """Return a run over the first rows of another, which counts by itself."""
     columns = _first_rows(run, events)
     part = replace(run, columns=columns, budget=replace(run.budget), profile=UNREAD)
-    return replace(part, tables=matcher_tables(part.plan, columns), borders=None) if isinstance(part, EventRun) else part
+    if not isinstance(part, EventRun):
+        return part
+    return replace(part, tables=matcher_tables(part.plan, columns), reported=replace(part.reported, borders=None))
 
 
 def _first_rows(run: EventRun | IntervalRun, events: int) -> EventColumns:

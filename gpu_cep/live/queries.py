@@ -117,7 +117,7 @@ class LiveQuery:
         return tagging_of(self.labelling, keys) if reads_few and one and self.rows is None else None
 
     @cached_property
-    def choices(self) -> AlgorithmChooser | None:
+    def algorithms(self) -> AlgorithmChooser | None:
         """Return what the engine's runs have learnt about their algorithms."""
         return AlgorithmChooser(self.running.contenders) if isinstance(self.running, EventPlan) else None
 

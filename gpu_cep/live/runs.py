@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.input.batch_readers import tables_of
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
@@ -81,16 +82,16 @@ def _total(sliced: SlicedPlan, counts: Iterator[pa.Table]) -> Iterator[pa.Table]
 
 def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> Iterator[pa.Table]:
     """Give the matches, run by run."""
-    state, spent, kept = first_state(live.kept), Spent(), 0
+    state, resources, kept = first_state(live.kept), Resources(threads, profile, spent=Spent()), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):
             state, _ = push_events(live, state, events.select(live.schema.names).cast(live.schema))
         # each event is looked at about twice, however long the window and however small the batches
         if len(state.times) - kept >= max(_WORTH_A_RUN, kept) and is_due(live, state.clock):
-            state, found = certain_matches(live, state, threads, profile, spent)
+            state, found = certain_matches(live, state, resources)
             kept = len(state.times)
             yield found
-    yield certain_matches(live, _finished(state), threads, profile, spent)[1]
+    yield certain_matches(live, _finished(state), resources)[1]
 
 
 def _finished(state: StreamState) -> StreamState:
@@ -114,7 +115,8 @@ def match_until(call: Call, events: Any) -> pa.Table:
         refuse_large(table, call.memory)
     watermark = ticks_of(live, call.complete_until, "complete_until")
     state, _ = push_events(live, first_state(live.schema), table)
-    return certain_matches(live, replace(state, clock=replace(state.clock, watermark=watermark)), call.threads, call.profile)[1]
+    known = replace(state, clock=replace(state.clock, watermark=watermark))
+    return certain_matches(live, known, Resources(call.threads, call.profile))[1]
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
@@ -143,7 +144,7 @@ def _found(run: RowSlices) -> Iterator[pa.Table]:
         for own in run.cut.slices:
             # a part is not held while the next one is awaited
             state = _with_rows(run.live, state, next(loads).part, own)
-            state, found = certain_matches(run.live, state, run.threads, run.profile)
+            state, found = certain_matches(run.live, state, Resources(run.threads, run.profile))
             yield found
     finally:
         loads.close()

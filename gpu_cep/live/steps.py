@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.accounting.match_budget import Spent
-from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import ALL_CORES, Resources
 from gpu_cep.engine.answers import answer, open_run_rows, rows_in_contact
 from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -209,27 +209,26 @@ def no_matches(live: LiveQuery) -> pa.Table:
     return pa.Table.from_arrays([pa.array([0], pa.int64())], schema=live.result)
 
 
-def certain_matches(
-    live: LiveQuery, state: StreamState, threads: int | None, profile: Profile | None, spent: Spent | None = None
-) -> tuple[StreamState, pa.Table]:  # fmt: skip
+def certain_matches(live: LiveQuery, state: StreamState, resources: Resources = ALL_CORES) -> tuple[StreamState, pa.Table]:
     """Return the state without events that no later match depends on, and the matches that have become certain, then timeouts.
 
     These are those that were not certain when the engine ran last. A stream that has finished has no watermark:
-    then all other matches are certain. `spent` is what the runs before have used of the bounds.
+    then all other matches are certain.
     """
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
     if live.rows is not None:
-        after, found = certain_rows(live.rows, state, until, threads, live.plan.settings.max_steps, profile)
+        after, found = certain_rows(live.rows, state, until, resources.threads, live.plan.settings.max_steps, resources.profile)
         return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found
     if live.timeouts is None:
-        return _certain_matches(live, state, until, threads, profile, spent)
+        return _certain_matches(live, state, until, resources)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
     # both runs read the same columns of the same events
-    shared = EventColumns(state.events.slice(0, own.known), live.plan.query, threads=threads)
-    after, found = _certain_matches(live, state, until, threads, profile, spent, shared)
+    shared = EventColumns(state.events.slice(0, own.known), live.plan.query, threads=resources.threads)
+    after, found = _certain_matches(live, state, until, resources, shared)
     read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
-    over = answer(live.timeouts, read.table, origin=read.origin, own=own.own, threads=threads, profile=profile, shared=read.shared)
+    told, reported = replace(resources, spent=None), Reported(own.own)
+    over = answer(live.timeouts, read.table, origin=read.origin, shared=read.shared, reported=reported, resources=told)
     return after, pa.concat_tables([found, over])
 
 
@@ -254,15 +253,14 @@ def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Hor
 
 
 def _certain_matches(
-    live: LiveQuery, state: StreamState, until: Tick | None, threads: int | None, profile: Profile | None, spent: Spent | None,
-    shared: EventColumns | None = None,
+    live: LiveQuery, state: StreamState, until: Tick | None, resources: Resources, shared: EventColumns | None = None
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state, and the matches that have become certain if events are known up to a time; None: no event comes any more."""
     time_to_live = None if live.sessions is None else live.sessions.time_to_live
     horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
-    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query, threads=threads)
+    columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query, threads=resources.threads)
     read = _read_by(live, live.certain, state, horizon, columns)
-    run = partial(_run, live, horizon=horizon, threads=threads, profile=profile, spent=spent)
+    run = partial(_run, live, horizon=horizon, resources=resources)
     clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)
     after = forget(live.plan, replace(state, clock=clock), horizon)
     if live.sliced is None:
@@ -279,13 +277,12 @@ def _certain_matches(
 
 
 def _run(
-    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, threads: int | None, profile: Profile | None,
-    spent: Spent | None, shared: EventColumns | None,
+    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, resources: Resources, shared: EventColumns | None
 ) -> pa.Table:  # fmt: skip
     """Return the matches that have become certain, as the plan of a run gives them."""
     return answer(
-        live.running, table, origin=origin, own=horizon.own, ends=horizon.ends, threads=threads, profile=profile, spent=spent,
-        shared=shared, choose=live.orders, choices=live.choices,
+        live.running, table, origin=origin, shared=shared, reported=Reported(horizon.own, horizon.ends), resources=resources,
+        choose_order=live.orders, algorithms=live.algorithms,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.errors import FEWER_EVENTS, AbsentValueWarning, EventError, UnsupportedError, ending_in, warn_caller
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
@@ -22,7 +23,6 @@ from gpu_cep.queries.plans import as_query, bind_rows, check_row_settings, colum
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpu_cep.engine.accounting.match_budget import Spent
     from gpu_cep.engine.events.own_events import Own
     from gpu_cep.engine.input.absent_values import Texts
     from gpu_cep.engine.input.input_events import InputEvents
@@ -66,7 +66,7 @@ def run_plan(
     if plan.algorithm == "brute_force":
         found = _by_definition(plan, as_query(pattern), options, events.table)
     else:
-        found = run_engine(plan, events, threads, profile)
+        found = run_engine(plan, events, Resources(threads, profile))
     if plan.settings.kind != TIMEOUT and not has_matches(plan, found):
         for sentence in absent_texts(plan, events):
             warn_caller(sentence, AbsentValueWarning)
@@ -84,22 +84,17 @@ def read_run(
     return reader_of(schema, (run_plan(plan, pattern, options, each, threads=threads, profile=profile) for each in (events,)))
 
 
-def run_engine(
-    plan: AnyPlan, events: InputEvents, threads: int | None, profile: Profile | None, *, concurrent: int = 1, spent: Spent | None = None,
-    own: Own | None = None,
-) -> pa.Table:  # fmt: skip
-    """Return the engine's result; `profile` receives what was read and done, the others are as for :func:`answer`."""
+def run_engine(plan: AnyPlan, events: InputEvents, resources: Resources, own: Own | None = None) -> pa.Table:
+    """Return the engine's result, of matches that start at `own` events (None: at any); its profile receives what was read, too."""
     from gpu_cep.engine.answers import answer
-    from gpu_cep.engine.events.own_events import WHOLE
+    from gpu_cep.engine.events.reported import EVERY_MATCH, Reported
 
+    profile, reported = resources.profile, EVERY_MATCH if own is None else Reported(own)
     if profile is not None and events.groups is not None:
         profile.add_groups(events.groups.read, events.groups.all)
     if profile is not None and events.told:
         profile.source = events.told
-    return answer(
-        plan, events.table, origin=events.origin, shared=events.shared, threads=threads, profile=profile,
-        concurrent=concurrent, spent=spent, own=WHOLE if own is None else own,
-    )  # fmt: skip
+    return answer(plan, events.table, origin=events.origin, shared=events.shared, reported=reported, resources=resources)
 
 
 def absent_texts(plan: AnyPlan, events: InputEvents, known: dict[str, Texts] | None = None) -> list[str]:

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.accounting.match_budget import Spent
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer, answer_schema, has_matches
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.absent_values import absent_values, asked_columns
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -138,11 +140,9 @@ def _matched(
     run: SlicedRun, own: FileSlice, columns: EventColumns, origin: Origin, spent: Spent, borders: Borders | None = None
 ) -> pa.Table:  # fmt: skip
     """Return the matches that start in a slice, with the columns that are added."""
-    within = TimeSlice(own.begin, own.end)
-    return answer(
-        run.sliced.plan, columns.table, origin=origin, shared=columns, own=within, borders=borders, threads=run.threads,
-        profile=run.profile, spent=spent,
-    )  # fmt: skip
+    reported = Reported(TimeSlice(own.begin, own.end), borders=borders)
+    resources = Resources(run.threads, run.profile, spent=spent)
+    return answer(run.sliced.plan, columns.table, origin=origin, shared=columns, reported=reported, resources=resources)
 
 
 def _absent_in_files(run: SlicedRun) -> list[str]:

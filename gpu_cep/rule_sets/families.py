@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer, answer_schema
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import InputEvents, Origin
@@ -108,15 +109,14 @@ def run_family(
         return None
     planned, parts = _paired_plan(own.family), _cut(counts)
     beside = min(at_once, len(parts))
+    resources = Resources(max(1, threads // beside), profile, beside * concurrent)
 
     def run(members: range) -> dict[str, pa.Table]:
         # which of these has failed is not known: each runs once more, by itself, and no other does
         with suppress(CepError):
             pairs = pair_rows(given, members)
             picked, origin = _paired_events(own.family, events, given, pairs)
-            found = answer(
-                planned, picked, origin=origin, threads=max(1, threads // beside), concurrent=beside * concurrent, profile=profile
-            )  # fmt: skip
+            found = answer(planned, picked, origin=origin, resources=resources)
             return dict(_of_members(own, members, found, events))
         return {}
 

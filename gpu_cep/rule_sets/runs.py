@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import has_matches
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
 from gpu_cep.engine.input.absent_values import asked_texts
@@ -171,7 +172,7 @@ def run_shared(
         try:
             with naming(rule.name):
                 used_up = None if spent is None else spent[rule.name]
-                return run_engine(rule.plan, events, threads, profile, concurrent=beside * concurrent, spent=used_up, own=starts)
+                return run_engine(rule.plan, events, Resources(threads, profile, beside * concurrent, used_up), starts)
         except CepError as fault:
             failed(rule.name, fault)
             return fault

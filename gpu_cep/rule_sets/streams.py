@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep import __version__, api
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
@@ -296,7 +297,7 @@ class RuleStream:
         """Return the state after a run, and what it found; without an event no engine runs."""
         # a match that is held back and not decided yet ends in an event that is kept
         if state.events.num_rows:
-            after, found = certain_matches(live, state, self._threads, self._profile)
+            after, found = certain_matches(live, state, Resources(self._threads, self._profile))
             return give_up_decided(live, after, self._threads), found
         until = None if state.clock.finished else state.clock.watermark
         return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)

@@ -13,8 +13,10 @@ import gpu_cep as cep
 from gpu_cep.engine import answers, trials
 from gpu_cep.engine import run as engine_run
 from gpu_cep.engine.accounting.match_budget import Spent
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.picked_rows import PickedRows
@@ -65,10 +67,10 @@ def machine(monkeypatch) -> Iterator[Machine]:
         found.now += found.paces[chosen.way].seconds(len(run.columns))
         return phase_one(run, chosen)
 
-    def timed_situations(run, chosen, choose):
+    def timed_situations(run, chosen, choose_order):
         found.runs.append((chosen.way, len(run.columns)))
         found.now += found.paces[chosen.way].seconds(len(run.columns))
-        return find_situations(run, chosen, choose)
+        return find_situations(run, chosen, choose_order)
 
     monkeypatch.setattr(engine_run, "phase_one", timed)
     monkeypatch.setattr(answers, "find_situations", timed_situations)
@@ -241,7 +243,7 @@ def test_parts_of_an_input_are_tried_by_their_own_first_rows(machine):
     rows = np.arange(0, SIZE, 1, dtype=np.int32)[SIZE // 8 :]
     table = events()
     picked = PickedRows(EventColumns(table, plan.query, plan.dictionaries), rows)
-    options = {"origin": Origin(numbers=rows.astype(np.int64)), "own": TimeSlice(begin=100)}
+    options = {"origin": Origin(numbers=rows.astype(np.int64)), "reported": Reported(TimeSlice(begin=100))}
     got = answer(plan, picked, **options)
     assert [size for _, size in machine.runs] == [8, 8, 64] * (len(machine.runs) // 3) + [len(rows)]
     assert machine.runs[-1][0] is Way.GPU
@@ -249,6 +251,6 @@ def test_parts_of_an_input_are_tried_by_their_own_first_rows(machine):
     machine.paces = SLOWER
     forget()
     spent = Spent()
-    assert answer(plan, picked, spent=spent, **options).equals(got)
+    assert answer(plan, picked, resources=Resources(spent=spent), **options).equals(got)
     assert got.num_rows == spent.matches > 0
     assert machine.ways()[-1] is Way.CPU

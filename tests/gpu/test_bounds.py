@@ -14,6 +14,7 @@ import gpu_cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.phase_one import engine_choice
 from gpu_cep.engine.phase_one.device import direct_matches, in_pieces, label_and_order, on_device
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
@@ -89,7 +90,7 @@ def test_matches_that_start_in_own_rows_are_those_of_the_cpu(text, found, output
     for engine in ("cpu", "gpu"):
         plan = make_plan(text, EVENTS.schema, Options(), Settings(engine=engine, output=output))
         with memory(found):
-            results.append(answer(plan, EVENTS, own=own))
+            results.append(answer(plan, EVENTS, reported=Reported(own)))
     assert results[0].num_rows > 1 or results[0]["count"][0].as_py() > 1
     assert results[0].equals(results[1])
 

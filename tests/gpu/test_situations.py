@@ -17,6 +17,7 @@ from gpu_cep.engine.accounting import match_budget
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.intervals import on_device as situations
 from gpu_cep.engine.intervals import run as intervals
 from gpu_cep.engine.phase_one.device import in_pieces
@@ -234,7 +235,7 @@ def test_matches_that_start_elsewhere_are_left_out(strict, detect, own):
     found = []
     for engine in ("cpu", "gpu"):
         plan = make_plan(LASTING, LANES.schema, options, Settings(engine=engine, output="indices"))
-        found.append(answer(plan, LANES, own=own))
+        found.append(answer(plan, LANES, reported=Reported(own)))
     assert found[1].equals(found[0])
     assert 0 < len(found[0]) < len(on_cpu())
 

@@ -54,38 +54,39 @@ class FoundSituations:
     device: Device | None = None
 
 
-def find_situations(run: IntervalRun, chosen: EngineChoice, choose: OrderChooser) -> FoundSituations:
+def find_situations(run: IntervalRun, chosen: EngineChoice, choose_order: OrderChooser) -> FoundSituations:
     """Return the matches of a query over situations, or their numbers, as its plan asks, found on the chosen engine.
 
-    `choose` returns the first order in which names are joined.
+    `choose_order` returns the first order in which names are joined.
     Raises as :func:`gpu_cep.engine.phase_one.run_phase_one.phase_one`.
     """
 
     def there(device: Device) -> FoundSituations:
-        return replace(run_in_pieces(run, device, partial(_find_on_device, run.plan, choose)), device=device)
+        return replace(run_in_pieces(run, device, partial(_find_on_device, run.plan, choose_order)), device=device)
 
-    return on_chosen(run, chosen, partial(_find_on_cpu, run, choose), there)
+    return on_chosen(run, chosen, partial(_find_on_cpu, run, choose_order), there)
 
 
-def _find_on_cpu(run: IntervalRun, choose: OrderChooser) -> FoundSituations:
+def _find_on_cpu(run: IntervalRun, choose_order: OrderChooser) -> FoundSituations:
     run.profile.count_run("cpu")
-    return _join(run.plan, run, choose, derive(run.plan, run), cpu_workplace(run.threads))
+    return _join(run.plan, run, choose_order, derive(run.plan, run), cpu_workplace(run.threads))
 
 
-def _find_on_device(plan: IntervalPlan, choose: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> FoundSituations:
+def _find_on_device(plan: IntervalPlan, choose_order: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> FoundSituations:
     derived = derive_on_device(plan, run, memory)
-    return _join(plan, run, choose, derived, device_workplace(run, derived, memory))
+    return _join(plan, run, choose_order, derived, device_workplace(run, derived, memory))
 
 
-def _join(plan: IntervalPlan, run: Run, choose: OrderChooser, derived: Derived, workplace: Workplace) -> FoundSituations:
-    recent = _recent(derived, run.ends)
-    join = SituationJoin(plan, derived, choose(plan, derived), run.budget, run.profile, workplace, run.own, recent)
+def _join(plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: Derived, workplace: Workplace) -> FoundSituations:
+    own, ends = run.reported.own, run.reported.ends
+    recent = _recent(derived, ends)
+    join = SituationJoin(plan, derived, choose_order(plan, derived), run.budget, run.profile, workplace, own, recent)
     with run.profile.stage("matching"), _name_windows(run, derived):
-        if plan.settings.output == "count" and run.ends == WHOLE:
+        if plan.settings.output == "count" and ends == WHOLE:
             return FoundSituations(derived, counts=join.counts())
         found = matches_at_detection(derived, *join.configurations())
-    if isinstance(run.ends, TimeSlice) and run.ends != WHOLE:
-        found = found.reorder(np.flatnonzero(run.ends.holds(found.detected)))
+    if isinstance(ends, TimeSlice) and ends != WHOLE:
+        found = found.reorder(np.flatnonzero(ends.holds(found.detected)))
     counted = plan.settings.output == "count"
     return FoundSituations(derived, counts=_counts_of(derived, found)) if counted else FoundSituations(derived, found)
 

@@ -131,7 +131,7 @@ def searches(
             state_keys=state_key_table(tables) if plan.strategy == "robust_skip_till_next_match" else None,
             budget=run.budget,
             profile=run.profile,
-            own=run.own,
+            own=run.reported.own,
             threads=run.threads,
             device=device,
             inputs=inputs,

@@ -21,13 +21,13 @@ from gpu_cep_kernels.rules.scalars import LABEL_BITS
 
 def ending_late(run: EventRun, ordered: OrderedEvents) -> OrderedEvents:
     """Return the events without the bits of last variables before the slice `ends` of the run; as they are, if they might matter."""
-    if not isinstance(run.ends, TimeSlice) or run.ends.begin is None:
+    if not isinstance(run.reported.ends, TimeSlice) or run.reported.ends.begin is None:
         return ordered
     bits = _last_bits(run)
     if not bits:
         return ordered
     times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
-    early, labels = times < run.ends.begin, ordered.labels.copy()
+    early, labels = times < run.reported.ends.begin, ordered.labels.copy()
     kind = labels.dtype.type
     for number, word in enumerate(labels):
         word[early] &= kind(~(bits >> LABEL_BITS * number) & int(np.iinfo(kind).max))

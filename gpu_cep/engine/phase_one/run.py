@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import NamedTuple
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.match_ends import Ends
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
-from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.runs import ContiguousMatches
-from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -24,30 +21,22 @@ from gpu_cep_kernels.rules.tables import ColumnBank
 
 @record()
 class Run:
-    """A plan with the columns of its events, and the bounds of what the run may take.
-
-    Matches are reported if they start at an event of `own`, and if they end as `ends` says.
-    """
+    """A plan with the columns of its events, which matches are reported, and the bounds of what the run may take."""
 
     plan: Plan
     columns: EventColumns
     tables: tuple[MatcherTables, ...]
-    own: Own
+    reported: Reported
     budget: Budget
     threads: int
     profile: Profile
-    ends: Ends = field(default=WHOLE, kw_only=True)
 
 
 @record()
 class EventRun(Run):
-    """A run of an event pattern.
-
-    `borders`: what the slice knows of other ones, if the run settles which matches ``skip_past_last`` keeps (None: it does not).
-    """
+    """A run of an event pattern."""
 
     plan: EventPlan
-    borders: Borders | None = field(default=None, kw_only=True)
 
 
 @record()

@@ -15,6 +15,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.reported import EVERY_MATCH
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.rule_sets.families import Family
@@ -39,7 +40,7 @@ def keep_near_candidates(given: FamilyRows, threads: int, profile: Profile) -> F
     chosen = np.flatnonzero((labels != 0) & ~missing)
     columns, ordered = order_rows(planned, given.columns, given.rows[chosen], labels[chosen], times[chosen], threads, profile)
     budget = Budget(None, None, lambda: Footprint(0, 0), lambda: 0)
-    run = EventRun(planned, columns, matcher_tables(planned, columns), WHOLE, budget, threads, profile)
+    run = EventRun(planned, columns, matcher_tables(planned, columns), EVERY_MATCH, budget, threads, profile)
     kept = np.zeros(len(chosen), np.bool_)
     kept[ordered.rows[_in_candidates(run, ordered)]] = True
     return given.take(chosen[kept])

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.streaming.event_tags import bindable_rows
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.sessions import first_closing
@@ -124,7 +125,7 @@ def _run(work: LiveWork, bucket: Bucket, store: Store) -> Ran:
         state = hold_events(work.live, replace(state, events=events.slice(0, 0)), events, places)
     context = TaskContext.get()
     threads = 1 if context is None else context.cpus()
-    ran, found = certain_matches(work.live, state, threads, None)
+    ran, found = certain_matches(work.live, state, Resources(threads))
     after = give_up_decided(work.live, ran, threads)
     rest = replace(after, events=work.live.schema.empty_table(), times=after.times[:0], numbers=after.numbers[:0])
     # there is no run for a row pattern without rows

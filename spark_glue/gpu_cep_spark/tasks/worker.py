@@ -15,8 +15,10 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentNumbers, ResidentTable, ResidentText
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -195,16 +197,14 @@ def _time_reading(parts: Iterator[TaskPart], profile: Profile) -> Iterator[TaskP
 
 def _matches(work: Work, context: TaskContext | None, parts: Iterable[TaskPart], profile: Profile) -> Iterator[pa.Table]:
     """Give the matches of one part after the other; max_matches and max_steps bound all parts together."""
-    cores, concurrent, spent = 1 if context is None else context.cpus(), tasks_at_once(context), Spent()
+    resources = Resources(1 if context is None else context.cpus(), profile, tasks_at_once(context), Spent())
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
         events, own, borders = _own_events(work, part)
         if isinstance(own, OwnRows):
             profile.add("copies", len(own.marks) - int(own.marks.sum()))
         origin = AS_GIVEN if work.files is None else Origin(_plain(events.schema))
-        matches = answer(
-            work.plan, events, origin=origin, own=own, borders=borders, threads=cores, profile=profile, concurrent=concurrent, spent=spent,
-        )  # fmt: skip
+        matches = answer(work.plan, events, origin=origin, reported=Reported(own, borders=borders), resources=resources)
         # freed before the next part is gathered
         del part, events, own, borders
         if adds_up(work.plan):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.intervals import join, run
 from gpu_cep.engine.streaming import decisive, event_tags, moving_streams
 from gpu_cep.engine.streaming.state import first_state
@@ -245,7 +246,7 @@ def test_events_that_were_kept_elsewhere_are_told_apart_by_their_keys_alone(read
             clock = replace(state.clock, watermark=table["ts"][end - 1].as_py())
             held = hold_events(live, replace(state, clock=clock), kept, np.concatenate([state.numbers, np.arange(begin, end)]))
             read.clear()
-            state, matches = certain_matches(live, held, 1, None)
+            state, matches = certain_matches(live, held, Resources(1))
             found.append(matches)
     assert 0 < sum(read) < kept.num_rows / 2
     assert rows_of(found) == rows_of([cep.match(table, text, complete_until=table["ts"][-1])])

@@ -277,7 +277,7 @@ def test_events_may_be_kept_elsewhere_between_runs():
     assert (again.times == state.times).all()
     assert again.events == state.events
     with pytest.raises(AssertionError, match="hold_events"):
-        certain_matches(query, replace(rest, events=state.events), None, None)
+        certain_matches(query, replace(rest, events=state.events))
 
 
 @pytest.mark.parametrize("after_match", ["all", "skip_past_last"])

@@ -21,6 +21,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events import own_events
 from gpu_cep.engine.events.batches import Batch, cut_batches
 from gpu_cep.engine.events.own_events import OwnRows, cut_at_own
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
@@ -73,10 +74,10 @@ def assert_same(plan, table, rows, own, wanted):
     """The plan finds the matches that are wanted, and counts as many, by every algorithm that it may take."""
     for algorithm in plan.contenders:
         by_one = replace(plan, contenders=(algorithm,))
-        found = matches_of(answer(by_one, table, own=own))
+        found = matches_of(answer(by_one, table, reported=Reported(own)))
         placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
         assert sorted(map(repr, placed)) == wanted
-        counted = answer(replace(by_one, settings=replace(plan.settings, output="count")), table, own=own)
+        counted = answer(replace(by_one, settings=replace(plan.settings, output="count")), table, reported=Reported(own))
         assert sum(counted["count"].to_pylist()) == len(wanted)
 
 
@@ -87,7 +88,7 @@ def test_every_algorithm_leaves_out_what_starts_in_copies(algorithm, output):
     options = make_options(strategy="skip_till_any_match")
     query = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.n AS a, b.n AS b"
     plan = make_plan(query, table.schema, options, Settings(output=output, algorithm=algorithm))
-    found = answer(plan, table, own=OwnRows(np.array([False, False, True, True, False, True])))
+    found = answer(plan, table, reported=Reported(OwnRows(np.array([False, False, True, True, False, True]))))
     assert found.to_pylist()[-1] == ({"count": 2} if output == "count" else {"match_start": 3, "match_end": 6, "a": 2, "b": 5})
 
 
@@ -146,8 +147,8 @@ def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earl
     keys = (*plan.query.partition_by, number)
     plan = replace(plan, query=replace(plan.query, partition_by=keys), stream_keys=keys)
     wanted = sorted(map(repr, matches_of(answer(whole, case.events))))
-    found = matches_of(answer(plan, table, own=OwnRows(own)))
+    found = matches_of(answer(plan, table, reported=Reported(OwnRows(own))))
     placed = [{name: tuple(int(rows[row]) for row in bound) for name, bound in match.items()} for match in found]
     assert sorted(map(repr, placed)) == wanted
-    counted = answer(replace(plan, settings=Settings(output="count")), table, own=OwnRows(own))
+    counted = answer(replace(plan, settings=Settings(output="count")), table, reported=Reported(OwnRows(own)))
     assert sum(counted["count"].to_pylist()) == len(wanted)

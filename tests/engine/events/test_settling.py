@@ -17,6 +17,7 @@ from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.runs import ContiguousMatches
 from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
 from gpu_cep.engine.output.after_match import settle_batch
@@ -150,7 +151,7 @@ def test_results_tell_the_last_end_of_matches_that_are_not_settled(output):
     settings = Settings(output=output, after_match="skip_to_next")
     plan = replace(make_plan("PATTERN SEQ(A a, B b) WITHIN 2", table.schema, Options(partition_by=("key",)), settings), ends=(0,))
     own, moments = TimeSlice(3, 11), np.array(times)
-    found = answer(plan, table, own=own, borders=Borders(*map(OwnRows, told(own, 2, moments, moments))))
+    found = answer(plan, table, reported=Reported(own, borders=Borders(*map(OwnRows, told(own, 2, moments, moments)))))
     rows = found.group_by(["ts_first", "ts_last"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
     if output == "count":
         assert found.to_pylist() == [

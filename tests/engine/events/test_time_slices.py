@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.errors import UnsupportedError
@@ -62,15 +63,15 @@ def test_slices_have_the_matches_of_the_whole(query, dtype, events, width, after
     for begin in range(0, 41, width):
         # a negation looks back over a window
         needed = [begin - WINDOW <= time < begin + width + WINDOW for time in times]
-        found.append(answer(plan, table.filter(pa.array(needed, pa.bool_())), own=TimeSlice(begin, begin + width)))
+        found.append(answer(plan, table.filter(pa.array(needed, pa.bool_())), reported=Reported(TimeSlice(begin, begin + width))))
     assert rows(found) == rows([answer(plan, table)])
 
 
 def test_a_slice_without_end():
     table = pa.table({"ts": [1, 2], "type": ["A", "B"]})
     plan = make_plan("PATTERN SEQ(A a, B b)", table.schema, Options(), Settings(output="count"))
-    assert answer(plan, table, own=TimeSlice(begin=2)).to_pylist() == [{"count": 0}]
-    assert answer(plan, table, own=TimeSlice(begin=1)).to_pylist() == [{"count": 1}]
+    assert answer(plan, table, reported=Reported(TimeSlice(begin=2))).to_pylist() == [{"count": 0}]
+    assert answer(plan, table, reported=Reported(TimeSlice(begin=1))).to_pylist() == [{"count": 1}]
 
 
 @given(st.one_of(whole_language(max_size=14, after_match=("all", "skip_to_next")), trend_cases()), st.data())
@@ -84,8 +85,8 @@ def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
         reject()
     times = load_times(EventColumns(case.events, plan.query), plan.query.timestamp)
     cut = data.draw(st.sampled_from(sorted(times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()) or [0]))
-    before = matches_of(answer(plan, case.events, own=TimeSlice(end=cut)))
-    behind = matches_of(answer(plan, case.events, own=TimeSlice(begin=cut)))
+    before = matches_of(answer(plan, case.events, reported=Reported(TimeSlice(end=cut))))
+    behind = matches_of(answer(plan, case.events, reported=Reported(TimeSlice(begin=cut))))
     assert sorted(map(repr, before + behind)) == sorted(map(repr, matches_of(answer(plan, case.events))))
 
 
@@ -100,4 +101,4 @@ def test_matches_that_earlier_ones_rule_out_cannot_be_sliced():
     plan = planned("PATTERN SEQ(A a, B b) WITHIN 3", after_match="skip_past_last")
     assert answer(plan, TIMES).num_rows == 0
     with pytest.raises(UnsupportedError, match="skip_past_last"):
-        answer(plan, TIMES, own=TimeSlice(begin=1.0))
+        answer(plan, TIMES, reported=Reported(TimeSlice(begin=1.0)))

@@ -13,7 +13,7 @@ import pytest
 from gpu_cep.engine.accounting.match_budget import Budget, memory_for_results
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.event_sequence import NO_POSITION
-from gpu_cep.engine.events.own_events import WHOLE
+from gpu_cep.engine.events.reported import EVERY_MATCH
 from gpu_cep.engine.intervals.situations import Derived, derive
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.phase_one.computed_columns import event_columns
@@ -36,7 +36,7 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     assert isinstance(plan, IntervalPlan)
     columns = event_columns(plan, events)
     budget = Budget(None, None, lambda: result_footprint(plan, columns), lambda: memory_for_results(1))
-    return derive(plan, Run(plan, columns, (), WHOLE, budget, threads, Profile()))
+    return derive(plan, Run(plan, columns, (), EVERY_MATCH, budget, threads, Profile()))
 
 
 def rows(found: Derived, name: int = 0) -> list[Found]:

@@ -10,6 +10,7 @@ import pytest
 
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
@@ -24,7 +25,7 @@ TEXT = "PARTITION BY k DEFINE A AS x > 6, B AS x < 3 PATTERN A before B WITHIN 6
 def found(engine, output, ends):
     settings = Settings(engine=engine, output=output)
     with patch("gpu_cep_kernels.device.selection._find_device", lambda: SpoiltDevice(cupy_if_installed(), 1)):
-        return answer(make_plan(TEXT, EVENTS.schema, make_options(), settings), EVENTS, ends=ends)
+        return answer(make_plan(TEXT, EVENTS.schema, make_options(), settings), EVENTS, reported=Reported(ends=ends))
 
 
 @pytest.mark.parametrize("output", ["indices", "count"])

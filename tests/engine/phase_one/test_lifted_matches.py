@@ -16,6 +16,7 @@ from pyarrow import parquet
 import gpu_cep as cep
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.phase_one.device import disjoint_matches, in_pieces, on_device
 from tests.conformance.expectation import answered, expected
 from tests.drawn.neighbours import neighbour_cases
@@ -122,9 +123,9 @@ def test_matches_of_a_slice_of_time_start_in_it():
     plan = cep.explain(table, f"PATTERN {RISE}", strategy="partition_contiguity", partition_by="s", output="indices", engine="cpu").plan
     number = 0
     for own in (TimeSlice(end=80), TimeSlice(80, 150), TimeSlice(begin=150)):
-        on_cpu = answer(plan, table, own=own)
+        on_cpu = answer(plan, table, reported=Reported(own))
         with device(batch=50):
-            assert answer(replace(plan, settings=replace(plan.settings, engine="gpu")), table, own=own).equals(on_cpu)
+            assert answer(replace(plan, settings=replace(plan.settings, engine="gpu")), table, reported=Reported(own)).equals(on_cpu)
         number += on_cpu.num_rows
     assert number == wanted > 20
 

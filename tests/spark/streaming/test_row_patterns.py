@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, UnsupportedError
@@ -70,7 +71,7 @@ def certain_of(query: NarrowRows, work: Any, rows: pa.Table) -> pa.Table:
     narrow = rows.select(query.rows.names)
     ordered, _ = in_order_of_ties(work.live.rows, work.ties, narrow, np.arange(len(narrow)))
     state, _ = push_events(work.live, first_state(work.live.kept), ordered)
-    return certain_matches(work.live, replace(state, clock=replace(state.clock, watermark=FOR_EVER * TICKS)), 1, None)[1]
+    return certain_matches(work.live, replace(state, clock=replace(state.clock, watermark=FOR_EVER * TICKS)), Resources(1))[1]
 
 
 @given(clauses(ALONE + BESIDE + READING), st.randoms(use_true_random=False), st.data())

@@ -26,7 +26,7 @@ def may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> bool
         return False
     if settings.keeps_all:
         return are_disjoint([branch.positives for branch in plan.branches])
-    if plan.ends or run.own != WHOLE or run.ends != WHOLE:
+    if plan.ends or run.reported.own != WHOLE or run.reported.ends != WHOLE:
         return False
     # of the matches of a start one is kept at most
     apart = keeps_disjoint(plan) and all(decides_together(plan, source, batch) for batch in batches)

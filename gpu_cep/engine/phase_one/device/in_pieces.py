@@ -41,7 +41,7 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
         # what a failed attempt counted must not count
         budget, profile = replace(run.budget), Profile()
         attempted = DeviceRun(
-            run.plan, run.columns, run.tables, run.own, budget, run.threads, profile, device, ends=run.ends, searches=searches
+            run.plan, run.columns, run.tables, run.reported, budget, run.threads, profile, device, searches=searches
         )  # fmt: skip
         return attempted, work(attempted, memory)
 

@@ -68,7 +68,7 @@ def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> 
     """Return the matches of several branches, or how many they are, as a card finds them; None if labels leave a choice."""
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations are not lifted"
-    meter, own = Meter(run.budget), run.own.on(run.device)
+    meter, own = Meter(run.budget), run.reported.own.on(run.device)
     readings = [Reading(run, plan, tables, own, source, meter) for tables in run.tables]
     if may_count(run, source, batches):
         counted = _read_batches(readings, batches, _count_all if plan.settings.keeps_all else _count_kept)

@@ -76,7 +76,7 @@ def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) ->
     """Return the matches of a single branch with the events that they bind, or how many they are; None if labels leave a choice."""
     plan, (tables,) = run.plan, run.tables
     assert isinstance(plan, EventPlan), "situations are not lifted"
-    reading = Reading(run, plan, tables, run.own.on(run.device), source, Meter(run.budget))
+    reading = Reading(run, plan, tables, run.reported.own.on(run.device), source, Meter(run.budget))
     found, counting = [], _are_counted(plan, source, batches)
     # with `ends`, runs of slices are compared by their places afterwards
     compared = plan.settings.after_match == "skip_past_last" or plan.ends

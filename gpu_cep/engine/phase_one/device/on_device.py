@@ -65,7 +65,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
             return found
     if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and matches_in_windows(plan))):
         return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
-    queries = patterns_on_device(plan, run.tables, run.own, source, run.device)
+    queries = patterns_on_device(plan, run.tables, run.reported.own, source, run.device)
     try:
         batches = _batches(source, memory, memory.batch_events(source.resident))
     except TooLittleMemory:
