@@ -41,7 +41,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.queries.plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
-from gpu_cep.queries.runs import Call, check_engine
+from gpu_cep.queries.runs import MatchCall, check_engine
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.signatures import checks_keywords, takes_keywords
 
@@ -340,7 +340,7 @@ def match(
     )  # fmt: skip
     check_engine(settings)
     hand_over = result_form(result, output)
-    call = Call(pattern, options, settings, allowed, threads, profile, complete_until)
+    call = MatchCall(pattern, options, settings, allowed, threads, profile, complete_until)
     return read_matches(call, events) if result == "reader" else handed_over(find_matches(call, events), hand_over)
 
 
@@ -391,5 +391,5 @@ def explain(
         return explain_alone(asked, settings)
     from gpu_cep.explanations import explain_any, explain_run
 
-    call = Call(asked, options, settings, allowed, keywords.get("threads"))
+    call = MatchCall(asked, options, settings, allowed, keywords.get("threads"))
     return explain_run(call, given, keywords.get("profile")) if run else explain_any(call, given)

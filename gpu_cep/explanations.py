@@ -21,7 +21,7 @@ from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.queries.plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
-from gpu_cep.queries.runs import Call, open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
+from gpu_cep.queries.runs import MatchCall, open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.queries.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.queries.sliced_runs import read_slices
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Explained = Explanation | IntervalExplanation | RowPatternExplanation
 
 
-def explain_run(call: Call, events: Any, total: Profile | None) -> Explained:
+def explain_run(call: MatchCall, events: Any, total: Profile | None) -> Explained:
     """Run a query of any kind over `events` and return how it was answered; `total` receives what was counted, if it is given.
 
     Raises as :func:`explain_any`.
@@ -47,7 +47,7 @@ def explain_run(call: Call, events: Any, total: Profile | None) -> Explained:
             total.merge(own)
 
 
-def explain_any(call: Call, events: Any) -> Explained:
+def explain_any(call: MatchCall, events: Any) -> Explained:
     """Return how a query of any kind is answered over `events`.
 
     With an empty profile it is run, and the explanation has the counts that the profile receives.
@@ -62,14 +62,14 @@ def explain_any(call: Call, events: Any) -> Explained:
     return _explain_rows(call, call.pattern, events) if is_row_pattern(call.pattern) else _explain_query(call, events)
 
 
-def _explain_query(call: Call, events: Any) -> Explanation | IntervalExplanation:
+def _explain_query(call: MatchCall, events: Any) -> Explanation | IntervalExplanation:
     """Return how a query over events or situations is answered; with a profile it is run."""
     query, profile = as_query(call.pattern), call.profile
     source = open_files(events, call.memory)
-    decided = None if source is None else decide_reading(source, call.pattern, call.options, call.settings, call.memory)
+    decided = None if source is None else decide_reading(call, source)
     if decided is not None and decided.is_cut:
         return _explain_slices(call, decided)
-    plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
+    plan, read = plan_events(call, events if source is None else source)
     if profile is not None and plan.algorithm == "brute_force":
         raise UnsupportedError("explain(run=True) is not supported with algorithm='brute_force', which does nothing by parts")
     if profile is not None:
@@ -78,7 +78,7 @@ def _explain_query(call: Call, events: Any) -> Explanation | IntervalExplanation
     return replace(explained, source=read.told if decided is None else decided.told)
 
 
-def _explain_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowPatternExplanation:
+def _explain_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> RowPatternExplanation:
     """Return how MATCH_RECOGNIZE is answered; with a profile it is run."""
     check_row_settings(call.settings)
     query, options, settings, profile = as_row_pattern(pattern), call.options, call.settings, call.profile
@@ -149,7 +149,7 @@ def explain_on_cards(explained: Explained) -> Explained:
     return replace(explained, **told)
 
 
-def _explain_slices(call: Call, decided: DecidedReading) -> Explanation:
+def _explain_slices(call: MatchCall, decided: DecidedReading) -> Explanation:
     """Return the explanation of a query over files that are read in slices; with a profile it is run."""
     query, plan, choice, profile = as_query(call.pattern), decided.whole, decided.choice, call.profile
     assert isinstance(query, Query), "others are not cut"
@@ -161,7 +161,7 @@ def _explain_slices(call: Call, decided: DecidedReading) -> Explanation:
     searched = _phase_two(plan, engine.way)
     if profile is None:
         return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
-    for _ in read_slices(replace(make_run(decided, call.pattern, call.options, call.memory), threads=call.threads, profile=profile)):
+    for _ in read_slices(make_run(call, decided)):
         # the rows are not wanted
         pass
     counts, answers = dict(profile.counts), tuple(profile.answers)

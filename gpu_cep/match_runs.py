@@ -11,7 +11,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern
 from gpu_cep.queries.runs import (
-    Call,
+    MatchCall,
     as_reader,
     is_path,
     open_files,
@@ -26,20 +26,17 @@ from gpu_cep.queries.runs import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.sources import Source
     from gpu_cep.engine.slices.sliced_plan import SlicedRun
     from gpu_cep.lang.row_patterns.ast import RowPatternQuery
     from gpu_cep.live.sliced_rows import RowSlices
+    from gpu_cep.plan.interval_plan import AnyPlan
 
 Result = TypeVar("Result")
 
-# What calls over row patterns have no use for, and what to do instead.
-_NOT_OF_ROWS = {
-    "complete_until": "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time",
-}
 
-
-def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
+def read_matches(call: MatchCall, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result, which is found when it is read; raises as :func:`gpu_cep.match`."""
     from gpu_cep.engine.output.readers import reader_of
 
@@ -53,7 +50,7 @@ def read_matches(call: Call, events: Any) -> pa.RecordBatchReader:
     return readers[0] if len(readers) == 1 else reader_of(readers[0].schema, map(_table_of, chain.from_iterable(readers)))
 
 
-def find_matches(call: Call, events: Any) -> pa.Table:
+def find_matches(call: MatchCall, events: Any) -> pa.Table:
     """Return the result as a table; raises as :func:`gpu_cep.match`."""
     import pyarrow as pa
 
@@ -68,7 +65,7 @@ def find_matches(call: Call, events: Any) -> pa.Table:
     return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
 
 
-def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
+def _find_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns."""
     from gpu_cep.live.sliced_rows import match_row_slices
 
@@ -76,7 +73,7 @@ def _find_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Ta
     return _rows_at_once(call, pattern, events) if sliced is None else match_row_slices(sliced)
 
 
-def _read_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.RecordBatchReader:
+def _read_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the rows that MATCH_RECOGNIZE returns, batch by batch or slice by slice where that can be."""
     import pyarrow as pa
 
@@ -89,17 +86,13 @@ def _read_rows(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Re
     return _rows_at_once(call, pattern, events).to_reader() if live is None else live
 
 
-def _row_slices(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowSlices | None:
+def _row_slices(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> RowSlices | None:
     """Return how rows are read in slices of time; None if they are read at once."""
     from gpu_cep.live.sliced_rows import decide_row_reading, make_row_run
 
-    refused = [
-        Diagnostic(f"{argument}= is not supported for MATCH_RECOGNIZE", hint=hint)
-        for argument, hint in _NOT_OF_ROWS.items()
-        if getattr(call, argument) is not None
-    ]
-    if refused:
-        raise UnsupportedError(refused)
+    if call.complete_until is not None:
+        hint = "push the rows into gpu_cep.stream(pattern, schema), and advance() it to that time"
+        raise UnsupportedError([Diagnostic("complete_until= is not supported for MATCH_RECOGNIZE", hint=hint)])
     source = None if call.memory is None else open_source(events)
     if source is None or call.memory is None:
         return None
@@ -107,7 +100,7 @@ def _row_slices(call: Call, pattern: str | RowPatternQuery, events: Any) -> RowS
     return None if reading is None else replace(make_row_run(reading, call.memory), threads=call.threads, profile=call.profile)
 
 
-def _rows_at_once(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
+def _rows_at_once(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
     """Return the rows that MATCH_RECOGNIZE returns over rows that are read at once."""
     if call.memory is not None and (is_path(events) or open_source(events) is not None):
         from gpu_cep.queries.sliced_plans import refuse_large
@@ -117,14 +110,14 @@ def _rows_at_once(call: Call, pattern: str | RowPatternQuery, events: Any) -> pa
     return run_row_pattern(events, pattern, call.options, call.settings, threads=call.threads, profile=call.profile)
 
 
-def _read_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
+def _read_live(call: MatchCall, events: Any) -> pa.RecordBatchReader | None:
     """Return a reader of what is certain of events that are complete until a time, or that come in batches; None for others."""
     from gpu_cep.live.runs import match_live
 
     return match_live(call, events)
 
 
-def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
+def _each_kind(call: MatchCall, events: Any) -> Iterator[tuple[MatchCall, Any]]:
     """Give a call for each kind of row that is asked for, and the events, which are read once if they can be read only once."""
     if not call.settings.timeouts:
         yield call, events
@@ -136,9 +129,9 @@ def _each_kind(call: Call, events: Any) -> Iterator[tuple[Call, Any]]:
         yield replace(call, settings=settings), kept
 
 
-def _find_once(call: Call, events: Any) -> pa.Table:
+def _find_once(call: MatchCall, events: Any) -> pa.Table:
     """Return the result of a call for rows of one kind."""
-    return _once(call, events, _run_slices, run_plan)
+    return _sliced_or_whole(call, events, _run_slices, run_plan)
 
 
 def _run_slices(sliced: SlicedRun) -> pa.Table:
@@ -147,39 +140,38 @@ def _run_slices(sliced: SlicedRun) -> pa.Table:
     return run_slices(sliced)
 
 
-def _read_once(call: Call, events: Any) -> pa.RecordBatchReader:
+def _read_once(call: MatchCall, events: Any) -> pa.RecordBatchReader:
     """Return a reader of the result of a call for rows of one kind."""
     from gpu_cep.queries.sliced_runs import read_slices
 
-    return _once(call, events, read_slices, read_run)
+    return _sliced_or_whole(call, events, read_slices, read_run)
 
 
-def _once(call: Call, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[..., Result]) -> Result:
+def _sliced_or_whole(
+    call: MatchCall, events: Any, of_slices: Callable[[SlicedRun], Result], of_whole: Callable[[AnyPlan, MatchCall, InputEvents], Result]
+) -> Result:  # fmt: skip
     """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
     source = open_files(events, call.memory)
-    sliced = None if source is None else _sliced(call, source)
+    sliced = None if source is None else _plan_slices(call, source)
     if sliced is not None:
         return of_slices(sliced)
-    plan, read = _plan_read(call, events, source)
-    return of_whole(plan, call.pattern, call.options, read, threads=call.threads, profile=call.profile)
+    return of_whole(*_plan_whole(call, events, source))
 
 
-def _sliced(call: Call, source: Source) -> SlicedRun | None:
-    """Return the run over slices of a source's files; None if they are read at once."""
+def _plan_slices(call: MatchCall, source: Source) -> SlicedRun | None:
     from gpu_cep.queries.sliced_plans import plan_slices
 
-    sliced = plan_slices(source, call.pattern, call.options, call.settings, call.memory)
-    return None if sliced is None else replace(sliced, threads=call.threads, profile=call.profile)
+    return plan_slices(call, source)
 
 
-def _plan_read(call: Call, events: Any, source: Source | None) -> tuple[Any, Any]:
-    """Return the plan over events that are read at once, and these."""
-    plan, read = plan_events(events if source is None else source, call.pattern, call.options, call.settings)
+def _plan_whole(call: MatchCall, events: Any, source: Source | None) -> tuple[AnyPlan, MatchCall, InputEvents]:
+    """Return the plan over events that are read at once, the call, and these events."""
+    plan, read = plan_events(call, events if source is None else source)
     if call.memory is not None and (source is not None or is_path(events)):
         from gpu_cep.queries.sliced_plans import refuse_large
 
         refuse_large(read.table, call.memory)
-    return plan, read
+    return plan, call, read
 
 
 def _table_of(batch: pa.RecordBatch) -> pa.Table:

@@ -26,7 +26,7 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, is_due, push_events, ticks_of
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query
-from gpu_cep.queries.runs import Call, open_source
+from gpu_cep.queries.runs import MatchCall, open_source
 from gpu_cep.queries.sliced_plans import refuse_large
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _WORTH_A_RUN = 1 << 16
 
 
-def match_live(call: Call, events: Any) -> pa.RecordBatchReader | None:
+def match_live(call: MatchCall, events: Any) -> pa.RecordBatchReader | None:
     """Return a reader of the matches of events that are complete until a time, or of batches; None for other events.
 
     Raises as :func:`match_until` and :func:`plan_batches`.
@@ -98,7 +98,7 @@ def _finished(state: StreamState) -> StreamState:
     return replace(state, clock=replace(state.clock, finished=True))
 
 
-def match_until(call: Call, events: Any) -> pa.Table:
+def match_until(call: MatchCall, events: Any) -> pa.Table:
     """Return the matches that are certain if events are complete until the call's time, that one included.
 
     Raises

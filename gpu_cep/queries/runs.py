@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class MatchCall:
     """A call of :func:`gpu_cep.match` or :func:`gpu_cep.explain`, but for its events and the form of its result.
 
     `memory`: the bytes that events which are read may take (None: a share of what is free). `complete_until`: the time until
@@ -57,31 +57,27 @@ def check_engine(settings: Settings) -> None:
         require_device()
 
 
-def run_plan(
-    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None, profile: Profile | None
-) -> pa.Table:  # fmt: skip
-    """Return the result of running `plan`, which :func:`make_plan` made of `pattern`, over the events."""
+def run_plan(plan: AnyPlan, call: MatchCall, events: InputEvents) -> pa.Table:
+    """Return the result of running `plan`, which :func:`make_plan` made of the call's pattern, over the events."""
     from gpu_cep.engine.answers import has_matches
 
     if plan.algorithm == "brute_force":
-        found = _by_definition(plan, as_query(pattern), options, events.table)
+        found = _by_definition(plan, as_query(call.pattern), call.options, events.table)
     else:
-        found = run_engine(plan, events, Resources(threads, profile))
+        found = run_engine(plan, events, Resources(call.threads, call.profile))
     if plan.settings.kind != TIMEOUT and not has_matches(plan, found):
         for sentence in absent_texts(plan, events):
             warn_caller(sentence, AbsentValueWarning)
     return found
 
 
-def read_run(
-    plan: AnyPlan, pattern: Pattern, options: Options, events: InputEvents, *, threads: int | None, profile: Profile | None
-) -> pa.RecordBatchReader:  # fmt: skip
+def read_run(plan: AnyPlan, call: MatchCall, events: InputEvents) -> pa.RecordBatchReader:
     """Return a reader of the result of :func:`run_plan`, which is found when it is read."""
     from gpu_cep.engine.answers import answer_schema
     from gpu_cep.engine.output.readers import reader_of
 
     schema = answer_schema(plan, events.table.schema if events.origin.schema is None else events.origin.schema)
-    return reader_of(schema, (run_plan(plan, pattern, options, each, threads=threads, profile=profile) for each in (events,)))
+    return reader_of(schema, (run_plan(plan, call, each) for each in (events,)))
 
 
 def run_engine(plan: AnyPlan, events: InputEvents, resources: Resources, own: Own | None = None) -> pa.Table:
@@ -152,40 +148,41 @@ def open_files(events: Any, memory: int | None) -> Source | None:
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
-    """Return the plan of a query, and the events: of a source, only what the query reads.
+def plan_events(call: MatchCall, events: Any) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan of a call's query, and the events: of a source, only what the query reads.
 
     Raises any error of the query, and EventError if the events cannot be read.
     """
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.times import is_ready
 
-    if is_ready(events, options):
-        return make_plan(pattern, events.schema, options, settings), InputEvents(events)
+    if is_ready(events, call.options):
+        return make_plan(call.pattern, events.schema, call.options, call.settings), InputEvents(events)
     source = open_source(events)
-    return _plan_table(events, pattern, options, settings) if source is None else _plan_source(source, pattern, options, settings)
+    return _plan_table(call, events) if source is None else _plan_source(call, source)
 
 
-def _plan_table(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+def _plan_table(call: MatchCall, events: Any) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query over events that are read as a whole, and these."""
     from gpu_cep.engine.input.input_events import InputEvents
     from gpu_cep.engine.input.read_tables import read_events, to_host
     from gpu_cep.engine.input.times import lacks_times, type_times
 
     table = read_events(events)
-    if not table.num_rows or lacks_times(table.schema, options):
-        table = type_times(to_host(table), as_query(pattern), options)
-    return make_plan(pattern, table.schema, options, settings), InputEvents(table)
+    if not table.num_rows or lacks_times(table.schema, call.options):
+        table = type_times(to_host(table), as_query(call.pattern), call.options)
+    return make_plan(call.pattern, table.schema, call.options, call.settings), InputEvents(table)
 
 
-def _plan_source(source: Source, pattern: Pattern, options: Options, settings: Settings) -> tuple[AnyPlan, InputEvents]:
+def _plan_source(call: MatchCall, source: Source) -> tuple[AnyPlan, InputEvents]:
     """Return the plan of a query over a source, and what it reads of this."""
     from gpu_cep.engine.input.event_filter import wanted_events
     from gpu_cep.engine.input.input_events import InputEvents, Origin
     from gpu_cep.engine.input.times import lacks_times
 
+    pattern, options, settings = call.pattern, call.options, call.settings
     if lacks_times(source.schema, options):
-        return _plan_table(source, pattern, options, settings)
+        return _plan_table(call, source)
     whole = make_plan(pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     narrow = narrow_settings(whole.settings, read)

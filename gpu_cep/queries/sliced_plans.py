@@ -23,6 +23,7 @@ from gpu_cep.plan.columns_read import columns_read, narrow_settings
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
+from gpu_cep.queries.runs import MatchCall
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
@@ -61,30 +62,29 @@ class DecidedReading:
         return self.choice is not None and (self.choice.cut is not None or self.choice.rewrite is not None)
 
 
-def plan_slices(source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None) -> SlicedRun | None:
-    """Return how a query is run over files slice by slice; None if the events are read at once.
+def plan_slices(call: MatchCall, source: Source) -> SlicedRun | None:
+    """Return how a call's query is run over files slice by slice; None if the events are read at once.
 
     Raises
     ------
     UnsupportedError
-        The caller allows so little `memory` that the query cannot be answered.
+        The call allows so little `memory` that the query cannot be answered.
     CepError
         Any error of the query, and EventError if the files cannot be read.
     """
-    decided = decide_reading(source, pattern, options, settings, memory)
-    return None if decided is None or not decided.is_cut else make_run(decided, pattern, options, memory)
+    decided = decide_reading(call, source)
+    return None if decided is None or not decided.is_cut else make_run(call, decided)
 
 
-def decide_reading(
-    source: Source, pattern: Pattern, options: Options, settings: Settings, memory: int | None
-) -> DecidedReading | None:  # fmt: skip
-    """Return how a query reads files; None for other sources, and for few events, which are read at once.
+def decide_reading(call: MatchCall, source: Source) -> DecidedReading | None:
+    """Return how a call's query reads files; None for other sources, and for few events, which are read at once.
 
     Raises as :func:`plan_slices`.
     """
+    options, settings, memory = call.options, call.settings, call.memory
     if lacks_times(source.schema, options) or (memory is None and not source.is_large(settings.gpu_memory)):
         return None
-    whole = make_plan(pattern, source.schema, options, settings)
+    whole = make_plan(call.pattern, source.schema, options, settings)
     read = [source.schema.names[column] for column in columns_read(whole.query, settings)]
     files = source.group(read, source.schema.names[whole.query.timestamp], wanted_events(whole, source.schema))
     if files is None:
@@ -105,15 +105,15 @@ def decide_reading(
     return DecidedReading(whole, narrow, files, choice)
 
 
-def make_run(decided: DecidedReading, pattern: Pattern, options: Options, memory: int | None) -> SlicedRun:
+def make_run(call: MatchCall, decided: DecidedReading) -> SlicedRun:
     """Return the run over the slices that were decided on; raises as :func:`plan_slices`."""
     assert decided.choice is not None, "the files are cut"
     given = decided.files
     choice = bring_into_slices(decided.choice, decided.whole)
-    refuse_beyond(memory, choice.needed, LONG_WINDOW)
+    refuse_beyond(call.memory, choice.needed, LONG_WINDOW)
     assert choice.cut is not None, "they are cut by now"
-    plan = plan_over_slices(pattern, given.schema, options, decided.settings)
-    return SlicedRun(plan, choice.files.compact(), choice.cut, given)
+    plan = plan_over_slices(call.pattern, given.schema, call.options, decided.settings)
+    return SlicedRun(plan, choice.files.compact(), choice.cut, given, threads=call.threads, profile=call.profile)
 
 
 def refuse_large(table: pa.Table | ResidentTable, memory: int | None) -> None:

@@ -20,7 +20,7 @@ from gpu_cep.lang.ast import Aggregate, Call, Reference, ReturnItem
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.queries.plans import PatternQuery, make_plan
-from gpu_cep.queries.runs import run_plan
+from gpu_cep.queries.runs import MatchCall, run_plan
 
 Rows = npt.NDArray[np.int64]
 
@@ -108,7 +108,7 @@ def find_matches(
     carried = tuple(table.column_names) if plan.settings.columns is None else plan.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
     wide_plan = make_plan(asked, table.schema, options, replace(plan.settings, columns=carried))
-    found = run_plan(wide_plan, asked, options, InputEvents(table), threads=threads, profile=profile)
+    found = run_plan(wide_plan, MatchCall(asked, options, wide_plan.settings, threads=threads, profile=profile), InputEvents(table))
     own = found.num_columns - len(bound)
     shown = found.select(range(own))
     return Findings(query, view, view.put_keys_first(shown) if returned else shown, found.select(range(own, found.num_columns)))
