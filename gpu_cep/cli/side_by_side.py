@@ -33,18 +33,25 @@ def run_side_by_side(
     while waiting:
         try:
             with _pool(min(processes, len(waiting)), begin) as pool:
-                while waiting or running:
-                    while waiting and len(running) < processes:
-                        begun = pool.submit(run, waiting[0])
-                        running[begun] = waiting.popleft()
-                    for each in wait(running, return_when=FIRST_COMPLETED).done:
-                        result = each.result()
-                        yield Ended(running.pop(each), result)
+                yield from _run_in(pool, run, waiting, running, processes)
         except BrokenProcessPool:
             # all processes end with one, and nothing tells which it was
             while running:
                 _, task = running.popitem()
                 yield _run_alone(run, task, begin)
+
+
+def _run_in(
+    pool: ProcessPoolExecutor, run: Callable[[Task], str], waiting: deque[Task], running: dict[Future[str], Task], processes: int
+) -> Iterator[Ended[Task]]:  # fmt: skip
+    """Yield the `waiting` tasks as they end in the processes of a pool; those that are `running` are left there if one is killed."""
+    while waiting or running:
+        while waiting and len(running) < processes:
+            begun = pool.submit(run, waiting[0])
+            running[begun] = waiting.popleft()
+        for each in wait(running, return_when=FIRST_COMPLETED).done:
+            result = each.result()
+            yield Ended(running.pop(each), result)
 
 
 def _run_alone(run: Callable[[Task], str], task: Task, begin: Callable[[], None]) -> Ended[Task]:

@@ -65,15 +65,23 @@ def lists_of_families(
         alike.setdefault((each.column, neighbourhood(each.family)), []).append(each)
     for (column, around), own in alike.items():
         of_all, groups = lists[column], tuple(sorted({group for each in own for group in each.groups}))
-        left = dict(enumerate(own))
-        if around is not None and sum(of_all.count(each.groups) for each in own) >= _SHARED * of_all.count(groups):
-            # what all read is at fault, and each rule says so by itself
-            with suppress(CepError):
-                marked = mark_crowded_rows([each.family for each in own], columns, of_all.of(groups), threads, profile or UNREAD)
-                for numbers, marks in marked:
-                    kept = of_all.keep(marks)
-                    yield from ((left.pop(number), kept) for number in numbers)
-        yield from ((each, of_all) for each in left.values())
+        if around is None or sum(of_all.count(each.groups) for each in own) < _SHARED * of_all.count(groups):
+            yield from ((each, of_all) for each in own)
+        else:
+            yield from _crowded_lists(own, columns, of_all, groups, threads, profile or UNREAD)
+
+
+def _crowded_lists(
+    families: Sequence[RuleFamily], columns: EventColumns, of_all: RowLists, groups: tuple[int, ...], threads: int, profile: Profile
+) -> Iterator[tuple[RuleFamily, RowLists]]:  # fmt: skip
+    """Yield each family, and the lists of those rows that may be in a match of one; of all rows if what all read is at fault."""
+    left = dict(enumerate(families))
+    # each rule says by itself what is at fault
+    with suppress(CepError):
+        for numbers, marks in mark_crowded_rows([each.family for each in families], columns, of_all.of(groups), threads, profile):
+            kept = of_all.keep(marks)
+            yield from ((left.pop(number), kept) for number in numbers)
+    yield from ((each, of_all) for each in left.values())
 
 
 def _is_free(planned: EventPlan) -> bool:

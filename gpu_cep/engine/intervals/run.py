@@ -61,10 +61,10 @@ def find_situations(run: IntervalRun, chosen: EngineChoice, choose_order: OrderC
     Raises as :func:`gpu_cep.engine.phase_one.run_phase_one.phase_one`.
     """
 
-    def there(device: Device) -> FoundSituations:
+    def on_device(device: Device) -> FoundSituations:
         return replace(run_in_pieces(run, device, partial(_find_on_device, run.plan, choose_order)), device=device)
 
-    return on_chosen(run, chosen, partial(_find_on_cpu, run, choose_order), there)
+    return on_chosen(run, chosen, partial(_find_on_cpu, run, choose_order), on_device)
 
 
 def _find_on_cpu(run: IntervalRun, choose_order: OrderChooser) -> FoundSituations:

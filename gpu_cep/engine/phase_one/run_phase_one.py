@@ -40,12 +40,12 @@ def phase_one(run: EventRun, chosen: EngineChoice) -> PhaseOne:
     return on_chosen(run, chosen, lambda: order_on_cpu(run), partial(phase_one_on_device, run, searches=chosen.searches))
 
 
-def on_chosen(run: Run, chosen: EngineChoice, on_cpu: Callable[[], Result], there: Callable[[Device], Result]) -> Result:
-    """Return what `there` finds on the chosen device, or `on_cpu` on the CPU; the latter takes over as :func:`phase_one` says."""
+def on_chosen(run: Run, chosen: EngineChoice, on_cpu: Callable[[], Result], on_device: Callable[[Device], Result]) -> Result:
+    """Return what `on_device` finds on the chosen device, or `on_cpu`; the CPU takes over as :func:`phase_one` says."""
     if chosen.device is None:
         return on_cpu()
     try:
-        return there(chosen.device)
+        return on_device(chosen.device)
     except (TooLittleMemory, DeviceLost) as fault:
         if run.plan.settings.engine == "gpu" or (is_resident(run.columns.table) and isinstance(fault, DeviceLost)):
             raise _unavailable(fault) from fault
