@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import window_clock
-from gpu_cep.engine.events.matches import FoundMatches, Indices
+from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.lists import offsets
@@ -25,8 +25,6 @@ from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.labels_decide.graph import ALL, EARLIER, TIED, GroupTable, Growth, NodeTable, grow_graph, mark_useful
 from gpu_cep_kernels.phase_one.ordering import streams_of
 from gpu_cep_kernels.phase_one.windows import WindowLimits, mark_streams, window_ends
-
-Flags = npt.NDArray[np.bool_]
 
 # Stands for no group (nodes of a tree), no parent, and no earliest start (nodes that end no match).
 NONE = -1

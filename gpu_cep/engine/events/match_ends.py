@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.bound import TimeWindow
-from gpu_cep.engine.events.matches import AnyMatches, Counts, FoundMatches, Indices
+from gpu_cep.engine.events.matches import AnyMatches, Counts, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.plan.certainty import Certain, certainty_of, waiting_branches
 from gpu_cep.plan.event_plan import EventPlan
 
-Marks = npt.NDArray[np.bool_]
 Times = npt.NDArray[Any]
 
 
@@ -81,7 +80,7 @@ def window_ends(plan: EventPlan, times: Times, latest: Tick) -> Times:
     return np.where(times > latest - length, latest, times + length) if times.dtype.kind == "i" else times + length
 
 
-def are_reported(ends: Ends, ordered: OrderedEvents, matches: AnyMatches) -> Marks:
+def are_reported(ends: Ends, ordered: OrderedEvents, matches: AnyMatches) -> Flags:
     """Return which of the matches are reported."""
     first, last = matches.first, matches.last
     if isinstance(ends, TimeSlice):
@@ -92,13 +91,13 @@ def are_reported(ends: Ends, ordered: OrderedEvents, matches: AnyMatches) -> Mar
     return reported if ends.before is None else reported & ~_are_closed(ends.before, ordered, first, last)
 
 
-def _hold(held: TimeSlice, ordered: OrderedEvents, events: Indices) -> Marks:
+def _hold(held: TimeSlice, ordered: OrderedEvents, events: Indices) -> Flags:
     """Return which of the events are in a slice."""
-    inside: Marks = held.holds(ordered.times[events])
+    inside: Flags = held.holds(ordered.times[events])
     return inside
 
 
-def _wait(waiting: frozenset[int], counts: Counts) -> Marks:
+def _wait(waiting: frozenset[int], counts: Counts) -> Flags:
     """Return which matches are of a branch that waits for its window."""
     waits = np.zeros(len(counts), np.bool_)
     for branch in waiting:
@@ -106,21 +105,21 @@ def _wait(waiting: frozenset[int], counts: Counts) -> Marks:
     return waits
 
 
-def _binds(counts: Counts, branch: int) -> Marks:
+def _binds(counts: Counts, branch: int) -> Flags:
     """Return which matches bind the variables of a branch, and no others."""
     wanted = np.array([branch >> v & 1 for v in range(counts.shape[1])], np.bool_)
-    bound: Marks = ((counts > 0) == wanted).all(axis=1)
+    bound: Flags = ((counts > 0) == wanted).all(axis=1)
     return bound
 
 
-def _are_closed(known: KnownTimes, ordered: OrderedEvents, first: Indices, last: Indices) -> Marks:
+def _are_closed(known: KnownTimes, ordered: OrderedEvents, first: Indices, last: Indices) -> Flags:
     """Return which matches are closed by what is known."""
     followed, behind = _followers(ordered, last)
     followed[followed] = _hold(known.times, ordered, behind[followed])
     return followed | _hold(known.over, ordered, first)
 
 
-def _followers(ordered: OrderedEvents, events: Indices) -> tuple[Marks, Indices]:
+def _followers(ordered: OrderedEvents, events: Indices) -> tuple[Flags, Indices]:
     """Return which events another one of their stream follows, and the number of that."""
     stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, events, side="right")]
     behind = events + 1

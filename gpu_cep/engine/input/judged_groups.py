@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.encodings import widen_schema
-from gpu_cep.engine.input.row_groups import Marks
+from gpu_cep.engine.input.machine_values import Flags
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class WantedGroups(NamedTuple):
     """
 
     numbers: list[int] | None
-    holds: Mapping[int, Marks] | None
+    holds: Mapping[int, Flags] | None
 
 
 def wanted_groups(fragment: dataset.ParquetFileFragment, schema: pa.Schema, columns: Sequence[str], wanted: Wanted) -> WantedGroups:
@@ -42,13 +42,13 @@ def wanted_groups(fragment: dataset.ParquetFileFragment, schema: pa.Schema, colu
     if near is not None and near.complete:
         # to judge by the condition of all wanted events, too, would tell nothing more
         holds = judged.held_by_each(near)
-        held: Marks = np.logical_or.reduce(list(holds.values()))
+        held: Flags = np.logical_or.reduce(list(holds.values()))
         return WantedGroups(judged.numbers[held].tolist(), {number: marks[held] for number, marks in holds.items()})
     left = judged.those(judged.held(wanted.condition))
     return WantedGroups(left.numbers.tolist(), None if near is None else left.held_by_each(near))
 
 
-def unite_holds(parts: Sequence[Mapping[int, Marks] | None]) -> Mapping[int, Marks] | None:
+def unite_holds(parts: Sequence[Mapping[int, Flags] | None]) -> Mapping[int, Flags] | None:
     """Return each variable's marks over the row groups of all fragments.
 
     They are None if those of a fragment are.
@@ -80,15 +80,15 @@ class _Judged(NamedTuple):
         samples = (fragment.subset(row_group_ids=np.sort(part).tolist()) for part in np.split(drawn, [FIRST]))
         return cls(fragment, schema, numbers, tuple(samples))
 
-    def those(self, held: Marks) -> _Judged:
+    def those(self, held: Flags) -> _Judged:
         """Return the row groups with a mark in `held`."""
         return self if held.all() else _Judged.of(self.fragment.subset(row_group_ids=self.numbers[held].tolist()), self.schema)
 
-    def held_by_each(self, near: Near) -> Mapping[int, Marks]:
+    def held_by_each(self, near: Near) -> Mapping[int, Flags]:
         """Return for each variable which row groups may have an event of it."""
         return near.judge_each(self.held)
 
-    def held(self, condition: dataset.Expression) -> Marks:
+    def held(self, condition: dataset.Expression) -> Flags:
         """Return which row groups may have an event for which a condition is true; all if it rules out none of the sample."""
         if self.samples and all(len(not_ruled_out(sample, condition, self.schema)) == sample.num_row_groups for sample in self.samples):
             return np.ones(len(self.numbers), np.bool_)

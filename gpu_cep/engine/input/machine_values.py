@@ -13,6 +13,7 @@ from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.errors import EventError
 
 Array = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
 
 # Decimals of so many digits are exact in an int64.
 EXACT_DIGITS = 18

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.row_groups import Marks, RowGroups, limits_of
+from gpu_cep.engine.input.machine_values import Array, Flags
+from gpu_cep.engine.input.row_groups import RowGroups, limits_of
 
 
-def near_groups(groups: RowGroups, length: int | float, holds: Sequence[Sequence[Marks]]) -> Marks:
+def near_groups(groups: RowGroups, length: int | float, holds: Sequence[Sequence[Flags]]) -> Flags:
     """Return which row groups may have an event that bears on a match.
 
     Parameters

@@ -15,8 +15,9 @@ from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, is
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
 from gpu_cep.engine.input.judged_groups import is_never_null, unite_holds, wanted_groups
+from gpu_cep.engine.input.machine_values import Flags
 from gpu_cep.engine.input.near_groups import near_groups
-from gpu_cep.engine.input.row_groups import Marks, read_row_groups
+from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.engine.input.row_numbers import RowNumbers
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.errors import EventError
@@ -131,7 +132,7 @@ class ParquetFiles:
         """Return the number of rows, which the footers tell."""
         return sum(each_at_once(_rows_of, self.fragments))
 
-    def marks(self, kept: Kept) -> Marks:
+    def marks(self, kept: Kept) -> Flags:
         """Return for each row group whether it is kept."""
         return np.concatenate([np.empty(0, np.bool_), *map(_marks, self.fragments, kept)])
 
@@ -146,7 +147,7 @@ class ParquetFiles:
         kept, holds = [own.numbers for own in found], unite_holds([own.holds for own in found])
         return kept if wanted.near is None or holds is None else self._kept_near(self.marks(kept), holds, wanted.near)
 
-    def _kept_near(self, kept: Marks, holds: Mapping[int, Marks], near: Near) -> Kept:
+    def _kept_near(self, kept: Flags, holds: Mapping[int, Flags], near: Near) -> Kept:
         """Return for each fragment those of the `kept` row groups that may have an event which bears on a match."""
         groups = read_row_groups(self.fragments, self.schema, near.timestamp, ()).take(np.flatnonzero(kept))
         marks = near_groups(groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
@@ -345,7 +346,7 @@ def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Ite
             yield fragment.subset(row_group_ids=own)
 
 
-def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> Marks:
+def _marks(fragment: dataset.ParquetFileFragment, kept: list[int] | None) -> Flags:
     """Return for each row group of a fragment whether it was read."""
     groups = [group.id for group in fragment.row_groups]
     return np.ones(len(groups), np.bool_) if kept is None else np.isin(groups, kept)

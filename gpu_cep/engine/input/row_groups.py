@@ -12,14 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.machine_values import Array, machine_values
+from gpu_cep.engine.input.machine_values import Array, Flags, machine_values
 from gpu_cep.errors import EventError
 
 if TYPE_CHECKING:
     from pyarrow import dataset, parquet
 
 Numbers = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.bool_]
 
 # Not counted.
 UNCOUNTED = -1
@@ -51,7 +50,7 @@ class RowGroups:
     size: Numbers
     earliest: Array
     latest: Array
-    known: Marks
+    known: Flags
     missing: Numbers
 
     def __len__(self) -> int:
@@ -153,7 +152,7 @@ def _size(chunk: parquet.ColumnChunkMetaData, width: int | None) -> int:
 
 def _bounds(
     footer: parquet.FileMetaData, held: Sequence[parquet.RowGroupMetaData], rows: Numbers, timestamp: str, kind: pa.DataType
-) -> tuple[Array, Array, Marks, Numbers]:
+) -> tuple[Array, Array, Flags, Numbers]:
     """Return the bounds of the times of each row group, whether they are known, and how many times are missing."""
     place = next((number for number in range(len(footer.schema)) if footer.schema.column(number).path == timestamp), None)
     lowest, highest = limits_of(_no_ticks(kind))

@@ -13,9 +13,9 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.read_tables import to_host
+from gpu_cep.engine.input.row_numbers import Rows
 
 AnyTable: TypeAlias = pa.Table | ResidentTable | PickedRows
-Rows = npt.NDArray[np.int64]
 
 
 def timed_events(query: BoundQuery, table: AnyTable) -> tuple[AnyTable, Rows | None]:

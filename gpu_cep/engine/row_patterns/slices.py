@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
@@ -34,8 +33,6 @@ from gpu_cep_kernels.row_patterns.matches import follow_targets
 
 ENDS = tuple(pa.field(name, pa.int64()) for name in ("first time", "first place", "last time", "last place"))
 """The columns behind the rows of candidates: of the first and the last row the time, and the place among the rows of that time."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 def skips_rows(bound: BoundRowPattern) -> bool:

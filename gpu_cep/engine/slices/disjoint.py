@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint
 from gpu_cep.engine.events.settling import Borders
@@ -19,8 +19,6 @@ from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
-
-Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +29,7 @@ class Held:
     """
 
     rows: pa.Table
-    given: Marks
+    given: Flags
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 
 from gpu_cep.engine.input.grouped_files import GroupedFiles, open_numbered
 from gpu_cep.engine.input.machine_values import Array, machine_values
+from gpu_cep.engine.input.row_numbers import Rows
 from gpu_cep.engine.input.time_cut import SliceReach
 from gpu_cep.engine.slices.untimed import refuse_missing_of
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.matches.groups import order_by_group
-
-Rows = npt.NDArray[np.int64]
 
 # Spans of time for each slice that is read: a window's overlap is read in whole spans.
 SPANS_PER_SLICE, MOST_SPANS = 8, 1 << 12

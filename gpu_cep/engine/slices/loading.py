@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.events.matches import Flags
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -24,8 +24,6 @@ from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
-
-Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +89,11 @@ def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
     return replace(part, table=rows_at(table, near), numbers=numbers[near])
 
 
-def rows_between(times: Pieces, low: Tick, high: Tick) -> slice | Marks:
+def rows_between(times: Pieces, low: Tick, high: Tick) -> slice | Flags:
     """Return the rows whose times lie between two bounds, these included: as one slice, if times ascend."""
     least, most = (np.asarray(bound, times.dtype) for bound in (low, high))
     if not _ascend(times):
-        marks: Marks = np.concatenate([(piece >= least) & (piece <= most) for piece in times.arrays])
+        marks: Flags = np.concatenate([(piece >= least) & (piece <= most) for piece in times.arrays])
         return slice(0, len(times)) if marks.all() else marks
     begin = sum(int(np.searchsorted(piece, least)) for piece in times.arrays)
     return slice(begin, sum(int(np.searchsorted(piece, most, side="right")) for piece in times.arrays))
@@ -109,7 +107,7 @@ def _ascend(times: Pieces) -> bool:
     return not any(order_faults(0, len(piece), piece) & DISORDERED for piece in held)
 
 
-def rows_at(table: pa.Table, rows: slice | Marks) -> pa.Table:
+def rows_at(table: pa.Table, rows: slice | Flags) -> pa.Table:
     """Return the rows of a slice without a copy, or those that are marked."""
     return table.slice(rows.start, rows.stop - rows.start) if isinstance(rows, slice) else table.filter(pa.array(rows))
 

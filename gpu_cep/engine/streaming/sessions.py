@@ -10,10 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.events.matches import Indices, Rows
+from gpu_cep.engine.events.matches import Flags, Indices, Rows
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.ticks import Tick, window_end
@@ -22,8 +21,6 @@ from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.state import Times
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep_kernels.matches.groups import order_by_group
-
-Marks = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,18 +34,18 @@ class Sessions:
     numbers: Indices
     behind: Indices
     last: Times
-    followed: Marks
+    followed: Flags
 
-    def are_closed(self, until: Tick | None, time_to_live: Tick) -> Marks:
+    def are_closed(self, until: Tick | None, time_to_live: Tick) -> Flags:
         """Return which sessions no event can join any more if events are known up to a time; None: no event comes any more."""
         if until is None:
             return np.ones(len(self.last), np.bool_)
-        closed: Marks = self.followed | (self.last < earliest_open(until, time_to_live))
+        closed: Flags = self.followed | (self.last < earliest_open(until, time_to_live))
         return closed
 
-    def are_over(self, events: int, closed: Marks) -> Marks:
+    def are_over(self, events: int, closed: Flags) -> Flags:
         """Return at which events a window of so many `events` is over, if these sessions are closed."""
-        over: Marks = closed[self.numbers] | (self.behind >= events - 1)
+        over: Flags = closed[self.numbers] | (self.behind >= events - 1)
         return over
 
 
@@ -69,7 +66,7 @@ def find_sessions(streams: Indices, times: Times, order: Rows | None, time_to_li
     return Sessions(numbers, behind, at[ends - 1], followed)
 
 
-def _are_silences(times: Times, length: Tick) -> Marks:
+def _are_silences(times: Times, length: Tick) -> Flags:
     """Return whether more than a length of time lies between each event of a stream and the next one."""
     if times.dtype.kind == "f":
         return np.diff(times) > length

@@ -15,9 +15,10 @@ from gpu_cep.engine.input.at_once import each_at_once
 from gpu_cep.engine.input.device.flat_columns import Judged, judge_columns
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.judged_groups import unite_holds, wanted_groups
+from gpu_cep.engine.input.machine_values import Flags
 from gpu_cep.engine.input.near_groups import near_groups
 from gpu_cep.engine.input.parquet_files import ParquetFiles, pick_groups
-from gpu_cep.engine.input.row_groups import Marks, RowGroups, read_row_groups, unite_row_groups
+from gpu_cep.engine.input.row_groups import RowGroups, read_row_groups, unite_row_groups
 from gpu_cep.engine.input.wanted_events import Near, Wanted
 from gpu_cep.errors import EventError
 from gpu_cep_spark.files.places import NoScanError, open_place
@@ -56,7 +57,7 @@ class Footers:
     prints: tuple[Fingerprint, ...]
     number: int
     rows: int
-    holds: Mapping[int, Marks] | None = None
+    holds: Mapping[int, Flags] | None = None
     judged: tuple[Mapping[str, Judged], ...] = ()
 
 
@@ -102,7 +103,7 @@ def read_footers(
     return found if wanted is None or wanted.near is None or found.holds is None else _near(found, found.holds, wanted.near)
 
 
-def _near(found: Footers, holds: Mapping[int, Marks], near: Near) -> Footers:
+def _near(found: Footers, holds: Mapping[int, Flags], near: Near) -> Footers:
     """Return the same without row groups that are far from what a match needs."""
     marks = near_groups(found.groups, near.length, [[holds[number] for number in branch] for branch in near.branches])
     places = np.flatnonzero(marks)
@@ -182,7 +183,7 @@ def _of_file(asked: _Asked, place: int) -> Footers | str:
 
 def _wanted(
     fragment: dataset.ParquetFileFragment, scan: FileScan, wanted: Wanted | None
-) -> tuple[dataset.ParquetFileFragment, Mapping[int, Marks] | None]:  # fmt: skip
+) -> tuple[dataset.ParquetFileFragment, Mapping[int, Flags] | None]:  # fmt: skip
     """Return the row groups that may have a wanted event, and which may have one of each variable that others must be near to.
 
     None in place of the second: row groups that are far from these are needed, too.
