@@ -29,6 +29,13 @@ ROAD = [
         "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
     )
 ]  # fmt: skip
+
+
+def before(layer: str) -> list[str]:
+    """The layers before one on the road."""
+    return ROAD[: ROAD.index(f"gpu_cep.{layer}")]
+
+
 # The folders of the engine and of the kernels: each imports only those before it.
 ENGINE = [
     f"gpu_cep.engine.{folder}"
@@ -64,21 +71,22 @@ BELOW |= {
     "gpu_cep.records": set(),
     "gpu_cep.whole_files": {"gpu_cep.errors"},
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
-    "gpu_cep.plan": {*ROAD[:4], f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity", "gpu_cep.records"},
-    "gpu_cep.engine": {*ROAD[:5], *ENGINE, "gpu_cep_kernels", "gpu_cep.records"},
-    "gpu_cep.queries.plans": {*ROAD[:6], "gpu_cep.identity"},
+    "gpu_cep.plan": {*before("plan"), f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity", "gpu_cep.records"},
+    "gpu_cep.engine": {*before("engine"), *ENGINE, "gpu_cep_kernels", "gpu_cep.records"},
+    "gpu_cep.queries.plans": {*before("queries.plans"), "gpu_cep.identity"},
 }
 BELOW |= {
-    folder: {*ROAD[:5], *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"} for number, folder in enumerate(ENGINE)
+    folder: {*before("engine"), *ENGINE[:number], "gpu_cep_kernels", "gpu_cep.identity", "gpu_cep.records"}
+    for number, folder in enumerate(ENGINE)
 }
 BELOW |= {folder: BELOW["gpu_cep.engine.matchers"] | {"gpu_cep.engine.matchers"} for folder in MATCHERS}
 BELOW["gpu_cep.engine.brute_force"] |= {"gpu_cep.oracle"}
 BELOW |= {
-    "gpu_cep.oracle": {*ROAD[:3]},
+    "gpu_cep.oracle": {*before("analysis")},
     f"{DISPLAY}.plotting": {*ROAD, *KEYWORDS, "gpu_cep.whole_files", f"{DISPLAY}.match_view", f"{DISPLAY}.pictures"},
-    "gpu_cep.keywords": {*ROAD[:6]},
+    "gpu_cep.keywords": {*before("queries.plans")},
     "gpu_cep.signatures": {"gpu_cep.errors", "gpu_cep.keywords"},
-    "gpu_cep.api": {*ROAD[:18], *KEYWORDS},
+    "gpu_cep.api": {*before("api"), *KEYWORDS},
     f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
@@ -88,20 +96,20 @@ BELOW |= {
         "gpu_cep.whole_files",
         *(f"{DISPLAY}.{part}" for part in ("cells", "match_view", "pictures", "plotting")),
     },
-    "gpu_cep.live.sliced_rows": {*ROAD[:14], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.rules": {*ROAD[:18], *KEYWORDS},
+    "gpu_cep.live.sliced_rows": {*before("live.sliced_rows"), "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.rules": {*before("api"), *KEYWORDS},
     "gpu_cep.rule_sets.files": {"gpu_cep.errors", "gpu_cep.rule_sets.rules"},
-    "gpu_cep.rule_sets.plans": {*ROAD[:21], *KEYWORDS},
-    "gpu_cep.rule_sets.families": {*ROAD[:22], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.runs": {*ROAD[:23], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.explain": {*ROAD[:24], "gpu_cep_kernels.compile.launch"},
-    "gpu_cep.rule_sets.matching": {*ROAD[:26], *KEYWORDS, "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.plans": {*before("rule_sets.plans"), *KEYWORDS},
+    "gpu_cep.rule_sets.families": {*before("rule_sets.families"), "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.runs": {*before("rule_sets.runs"), "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.explain": {*before("rule_sets.explain"), "gpu_cep_kernels.compile.launch"},
+    "gpu_cep.rule_sets.matching": {*before("rule_sets.matching"), *KEYWORDS, "gpu_cep_kernels.compile.launch"},
     "gpu_cep.bound_events": {*ROAD, *KEYWORDS},
     "gpu_cep.streams": {*ROAD, *KEYWORDS, "gpu_cep.__version__"},
     "gpu_cep.progress_tables": {*ROAD, *KEYWORDS},
     "gpu_cep.rule_sets.lookups": {*ROAD},
     "gpu_cep.rule_sets.streams": {*ROAD, *KEYWORDS, "gpu_cep.rule_sets.lookups", "gpu_cep.streams", "gpu_cep.__version__"},
-    "gpu_cep.sql_statements": {*ROAD[:3]},
+    "gpu_cep.sql_statements": {*before("analysis")},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
         *ROAD,
