@@ -5,6 +5,7 @@ Faults are collected, and one error names all of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
@@ -169,6 +170,8 @@ def _strategy(query: Query, options: Options, scope: Scope) -> str:
 
 def _check_strategy_variables(query: Query, strategy: str, scope: Scope) -> None:
     listed = query.strategy_variables
+    for name in (name for name, times in Counter(listed).items() if times > 1):
+        scope.faults.error(f"{strategy}({', '.join(listed)}) names {name!r} twice", query.span)
     known = [name for name in listed if scope.variable(name, query.span) is not None]
     missing = [variable.name for variable in scope.variables if variable.name not in listed and not variable.negated]
     if listed and missing and len(known) == len(listed):

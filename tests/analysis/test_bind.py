@@ -92,6 +92,11 @@ def test_order_by_ties_and_timestamp() -> None:
             {},
             "unknown variable 'c'; there are a, b",
         ),
+        (
+            "PATTERN SEQ(a, b) WHERE skip_till_any_match(a, b, b) { TRUE }",
+            {},
+            "skip_till_any_match(a, b, b) names 'b' twice",
+        ),
         ("PATTERN SEQ(a, b)", {"ties": "positon"}, "unknown value of ties 'positon'; did you mean 'position'?"),
     ],
 )
