@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import AGGREGATES, GAPS, STRATEGIES
 from gpu_cep.lang.ast_intervals import RELATIONS
+from gpu_cep.lang.foreign_forms import COMPARISONS, Form, form
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
 if TYPE_CHECKING:
@@ -70,22 +71,6 @@ def show_text(text: str) -> str:
     return repr(str(text) if len(text) <= 40 else text[:37] + "...")
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """Text of another language, and what to write instead.
-
-    `expected`: terminals of which one must be expected; none are asked for if it is empty.
-    """
-
-    form: re.Pattern[str]
-    hint: str
-    expected: frozenset[str]
-
-
-def _form(form: str, hint: str, expected: str = "_PATTERN _RETURN $END") -> _Form:
-    return _Form(re.compile(form, re.IGNORECASE | re.DOTALL), hint, frozenset(expected.split()))
-
-
 _ROW_PATTERN = "MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md"
 _RETURNED = "RETURN a.price AS price"
 _IN_ORDER = "SEQ(A a, B b)"
@@ -102,35 +87,28 @@ _PAIR = "a constraint relates two situations: A before B; for one kind alone see
 _AT_END = f"what a match returns stands at its end: {_RETURNED}"
 
 _FORMS = (
-    _form(r"[\w\s=\"]*->", "A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match", ""),
-    _form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
-    _form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
-    _form(r"match_recognize\b", _ROW_PATTERN),
-    _form(r"measures\b", _AT_END),
-    _form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
-    _form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),
-    _form(r"after\s+match\b", "AFTER MATCH SKIP is the keyword after_match= of the call: all, skip_past_last, skip_to_next"),
-    _form(r"(followed|then)\b", "events one after the other are SEQ(A a, B b)"),
-    _form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
-    _form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
-    _form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
-    _form(r"limit\b", "there is no LIMIT: limit_per_start= keeps some matches of each start, and max_matches= makes too many an error"),
-    _form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
-    _form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
-    _form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
-    _form(r"within\s+(interval\s+)?('[^']*'|[\d.]+)\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
-    _form(r"interval\s+['\d]", INTERVAL, ""),
-    _form(r"//", "a comment is written -- … or /* … */"),
-    _form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
-    _form(r"(none|nil|nan)\b", "write IS NULL", "NULL"),
-    _form(r"(not\s+)?contains\b", "write v.attr LIKE '%text%'", "COMPARISON"),
-    _form(r"(not\s+)?starts[_\s]*with\b", "write v.attr LIKE 'text%'", "COMPARISON _LIKE"),
-    _form(r"(not\s+)?ends[_\s]*with\b", "write v.attr LIKE '%text'", "COMPARISON _LIKE"),
-    _form(r"(not\s+)?matches\b", "write regexp_like(v.attr, 'pattern')", "COMPARISON"),
-    _form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
-    _form(r"(not\s+)?(regexp|rlike|similar\s+to)\b", "write regexp_like(v.attr, 'pattern')", ""),
-    _form(r"~", "write regexp_like(v.attr, 'pattern')", "COMPARISON"),
-    _form(r"(not\s+)?ilike\b", "write lower(v.attr) LIKE 'text%'", ""),
+    form(r"[\w\s=\"]*->", "A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match", ""),
+    form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
+    form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
+    form(r"match_recognize\b", _ROW_PATTERN),
+    form(r"measures\b", _AT_END),
+    form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
+    form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),
+    form(r"after\s+match\b", "AFTER MATCH SKIP is the keyword after_match= of the call: all, skip_past_last, skip_to_next"),
+    form(r"(followed|then)\b", "events one after the other are SEQ(A a, B b)"),
+    form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
+    form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
+    form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
+    form(r"limit\b", "there is no LIMIT: limit_per_start= keeps some matches of each start, and max_matches= makes too many an error"),
+    form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
+    form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
+    form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
+    form(r"within\s+(interval\s+)?('[^']*'|[\d.]+)\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
+    form(r"interval\s+['\d]", INTERVAL, ""),
+    form(r"//", "a comment is written -- … or /* … */"),
+    form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
+    form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
+    *COMPARISONS,
 )
 
 
@@ -347,8 +325,17 @@ _PLACES = (
 )  # fmt: skip
 
 
+def comparison_at(mistake: Mistake) -> str | None:
+    """Return how a comparison that another language writes in its own way is written; None if there is none."""
+    return _foreign_among(COMPARISONS, mistake)
+
+
 def _foreign(mistake: Mistake) -> str | None:
-    possible = (each for each in _FORMS if not each.expected or each.expected & mistake.expected)
+    return _foreign_among(_FORMS, mistake)
+
+
+def _foreign_among(forms: Sequence[Form], mistake: Mistake) -> str | None:
+    possible = (each for each in forms if not each.expected or each.expected & mistake.expected)
     return next((each.hint for each in possible if mistake.begins(each.form)), None)
 
 

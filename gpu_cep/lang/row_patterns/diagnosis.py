@@ -7,7 +7,7 @@ from itertools import chain
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
-from gpu_cep.lang.hints import INTERVAL, Mistake, not_closed, show_text
+from gpu_cep.lang.hints import INTERVAL, Mistake, comparison_at, not_closed, show_text
 
 # The clauses by their first words, in the order in which they stand.
 _CLAUSES = {
@@ -139,8 +139,9 @@ def _hint(mistake: Mistake) -> str | None:
         return _SEQUENCE
     start = mistake.found.start_pos or 0
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
-    if foreign is not None:
-        return foreign
+    compared = foreign or comparison_at(mistake)
+    if compared is not None:
+        return compared
     if "NAME" in mistake.expected and _AS_NAME.match(mistake.text, start):
         return f'in quotes it is the name of a column or a variable: "{mistake.found}"'
     # no clause stands in brackets, but for those around all of them

@@ -271,6 +271,17 @@ def test_expressions(expression, expected):
         ("MEASURES x || 'b' AS m PATTERN (A)", 29, "found '|'", "texts are not joined here"),
         ("PATTERN (A) DEFINE A AS x IS DISTINCT FROM 3", 47, "found 'DISTINCT'", "(x IS NULL) <> (y IS NULL)"),
         ("PATTERN (A) DEFINE A AS x IS NOT DISTINCT FROM 3", 51, "found 'DISTINCT'", "x = y OR x IS NULL AND y IS NULL"),
+        *(
+            (f"PATTERN (A) DEFINE A AS s {written}", 44 + 4 * written.startswith("NOT"), "found", instead)
+            for written, instead in {
+                "STARTS WITH 'x'": "LIKE 'text%'",
+                "ends_with 'x'": "LIKE '%text'",
+                "CONTAINS 'x'": "LIKE '%text%'",
+                "NOT RLIKE 'x'": "regexp_like(v.attr, 'pattern')",
+                "SIMILAR TO 'x'": "regexp_like(v.attr, 'pattern')",
+                "ILIKE 'x'": "lower(v.attr) LIKE",
+            }.items()
+        ),
         ("MEASURES ts AT TIME ZONE 'UTC' AS m PATTERN (A)", 30, "found 'AT'", "convert the column"),
     ],
 )  # fmt: skip
