@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
-from gpu_cep.analysis.hints import name_hint
+from gpu_cep.analysis.hints import beside, name_hint
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import Aggregate, Equivalence, Expression, Literal, PrevBound, Reference
@@ -28,7 +28,7 @@ def of_event(node: Expression, variable: str, qualifiers: Sequence[str], where: 
             # a bare name is an attribute, even if a variable or a situation has the same name
             if attribute in scope.schema.names:
                 return Reference(variable, attribute, span=node.span)
-            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=name_hint(attribute))
+            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=name_hint(attribute, scope))
             return Literal(None, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(variable, attribute, span=node.span)
@@ -36,7 +36,7 @@ def of_event(node: Expression, variable: str, qualifiers: Sequence[str], where: 
             read = f"{where} reads attributes of the current event, as attribute or {_QUALIFIERS[where]}.attribute"
             scope.faults.error(f"{format_expression(node)} has no place in {where}: {read}", node.span, _instead(node, qualifiers))
             return Literal(None, span=node.span)
-    change = partial(of_event, variable=variable, qualifiers=qualifiers, where=where, scope=scope)
+    change = partial(of_event, variable=variable, qualifiers=qualifiers, where=where, scope=beside(node, scope))
     parts: dict[str, Any] = {name: tuple(map(change, part)) if isinstance(part, tuple) else change(part) for name, part in _parts(node)}
     return replace(node, **parts)
 

@@ -8,6 +8,7 @@ from gpu_cep.analysis import functions, operators, references
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Endpoint, Operation
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, cast
+from gpu_cep.analysis.hints import beside
 from gpu_cep.analysis.literals import constant, span_of_time
 from gpu_cep.analysis.memberships import membership
 from gpu_cep.analysis.scope import Scope
@@ -97,7 +98,7 @@ def _(node: Call, scope: Scope) -> Bound:
     if functions.refuse_list(node, scope):
         return FAULTY
     bind_argument = bind_list if node.function == "corr" else bind_operand
-    return functions.apply(node, tuple(bind_argument(argument, scope) for argument in node.arguments), scope)
+    return functions.apply(node, tuple(bind_argument(argument, beside(node, scope)) for argument in node.arguments), scope)
 
 
 @bind_expression.register
@@ -117,8 +118,8 @@ def _(node: Unary, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Binary, scope: Scope) -> Bound:
-    written = node.left, node.right
-    left, right = bind_operand(node.left, scope), bind_operand(node.right, scope)
+    written, inside = (node.left, node.right), beside(node, scope)
+    left, right = bind_operand(node.left, inside), bind_operand(node.right, inside)
     if node.operator in operators.COMPARISONS:
         return operators.compare(operators.COMPARISONS[node.operator], left, right, scope, node.span, written)
     return operators.arithmetic(node.operator, left, right, scope, node.span, written)
@@ -131,15 +132,17 @@ def _(node: Connective, scope: Scope) -> Bound:
 
 @bind_expression.register
 def _(node: Between, scope: Scope) -> Bound:
-    value, low, high = (bind_operand(each, scope) for each in (node.operand, node.low, node.high))
+    inside = beside(node, scope)
+    value, low, high = (bind_operand(each, inside) for each in (node.operand, node.low, node.high))
     bounds = (operators.compare("ge", value, low, scope, node.span), operators.compare("le", value, high, scope, node.span))
     return _unless(node.negated, Operation("and", bounds, BOOLEAN))
 
 
 @bind_expression.register
 def _(node: In, scope: Scope) -> Bound:
-    value = bind_operand(node.operand, scope)
-    items = [constant(item.value) if isinstance(item, Literal) else bind_operand(item, scope) for item in node.items]
+    inside = beside(node, scope)
+    value = bind_operand(node.operand, inside)
+    items = [constant(item.value) if isinstance(item, Literal) else bind_operand(item, inside) for item in node.items]
     return _unless(node.negated, apply_to_branches(value, lambda branch: membership(node, branch, items, scope)))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant
 from gpu_cep.analysis.coercion import INSTANT, NUMERIC
+from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.lang.ast import Binary, DurationLiteral, Expression, Literal
+from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.literals import write_text
 
@@ -16,6 +18,7 @@ from gpu_cep.lang.literals import write_text
 Written = tuple[Expression, Expression]
 
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*", re.ASCII)
+_ARITHMETIC = frozenset("+-*/%")
 _FALSE = frozenset({"0", "false", "f", "no", "n"})
 _ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
 NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
@@ -28,9 +31,43 @@ def text_hint(text: str) -> str:
     return f"a text stands in single quotes: {write_text(text)}"
 
 
-def name_hint(name: str) -> str:
-    """Return what an unknown name that stands alone may mean: the time of now, or a text."""
-    return NOW if name.lower() in CLOCKS else text_hint(name)
+def name_hint(name: str, scope: Scope) -> str | None:
+    """Return what an unknown name that stands alone may mean: the time of now or, where a text may stand, a text; None otherwise."""
+    if name.lower() in CLOCKS:
+        return NOW
+    return None if scope.no_text else text_hint(name)
+
+
+def beside(node: Expression, scope: Scope) -> Scope:
+    """Return the scope of the operands of `node`, which says whether a text may stand among them."""
+    operands: tuple[Expression, ...]
+    match node:
+        case Binary(left=left, right=right):
+            operands = (left, right)
+        case Between(operand=operand, low=low, high=high):
+            operands = (operand, low, high)
+        case In(operand=operand, items=items):
+            operands = (operand, *items[:1])
+        case Call():
+            operands = ()
+        case _:
+            return scope
+    no_text = any(_is_no_text(each, scope) for each in operands)
+    return scope if no_text == scope.no_text else replace(scope, no_text=no_text)
+
+
+def _is_no_text(node: Expression, scope: Scope) -> bool:
+    """Return whether the values of an expression are certainly other than text."""
+    match node:
+        case Literal(value=value):
+            return value is not None and not isinstance(value, str)
+        case Binary(operator=operator):
+            return operator in _ARITHMETIC
+        case Aggregate(function="count" | "avg" | "sum") | DurationLiteral():
+            return True
+        case Reference(attribute=str(name)) | Reference(variable=str(name)) | PrevBound(attribute=name) | Aggregate(attribute=str(name)):
+            return name in scope.schema.names and scope.column(scope.schema.index(name)).type.kind is not Kind.STRING
+    return False
 
 
 def comparison_hint(name: str, left: Bound, right: Bound, written: Written | None) -> str | None:

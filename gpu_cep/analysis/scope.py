@@ -32,6 +32,7 @@ class Scope:
     `timestamp`: the column of occurrence times, None if there is none of that name.
     `functions`, `result_type`, `regexp_fault`: those of the options.
     `texts`: the names of a row pattern that are compared with texts, and may be texts themselves.
+    `no_text`: whether an unknown name stands beside what is no text, and so is none itself.
     `time`: the type of starts and ends, if the variables are situations.
     """
 
@@ -46,6 +47,7 @@ class Scope:
     time: DataType | None = None
     hidden: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
+    no_text: bool = False
     timestamp: int | None = None
 
     @classmethod
