@@ -242,7 +242,8 @@ def match(
         ``indices``: input row numbers per variable. ``count``: the number of
         matches of each stream that has any. ``compressed``: a
         :class:`~gpu_cep.Compressed`, all matches as a graph that enumerates
-        and counts them.
+        and counts them. RETURN says what the rows of ``matches`` hold; all other
+        outputs are the same with it and without it.
     result
         ``arrow`` for a pyarrow.Table, ``pandas`` (with Arrow's types), ``polars``
         or ``cudf`` for a DataFrame, ``duckdb`` for a relation. ``reader`` for a

@@ -16,7 +16,7 @@ from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer, groups_text
-from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, PlannedBranch, ProgramProperty
+from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
 from gpu_cep.plan.mermaid import SUFFIX, mermaid
@@ -170,6 +170,13 @@ def _plan_lines(plan: EventPlan, bulk: str, phase_two: str) -> Iterator[str]:
         yield f"joins      {_joins(plan.branches[0])}"
     if plan.settings.output in ("count", "compressed"):
         yield f"{plan.settings.output:<10} {_source(plan)}"
+    yield from return_lines(plan)
+
+
+def return_lines(plan: Plan) -> Iterator[str]:
+    """Yield a line which says that RETURN is passed over, if it is: only rows of matches have its items."""
+    if plan.query.returns and plan.settings.output != "matches":
+        yield f"RETURN     not computed with output={plan.settings.output!r}; output='matches' has its items"
 
 
 def _kept_text(plan: EventPlan) -> str:

@@ -14,7 +14,7 @@ from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.drawing import ALIKE
-from gpu_cep.plan.explain import untimed_text
+from gpu_cep.plan.explain import return_lines, untimed_text
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assume_statistics, evaluation_order, selectivity
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -138,6 +138,7 @@ def _plan_lines(plan: IntervalPlan, engine: str) -> Iterator[str]:
     order = evaluation_order(assume_statistics(query.constraints, [ALIKE] * len(names)), query.constraints)
     chosen = "if there are equally many of each; chosen by their numbers, and anew between chunks"
     yield f"order      {' → '.join(names[v] for v in order)}, {chosen}"
+    yield from return_lines(plan)
 
 
 def _duration_text(duration: Duration, timestamp: Attribute) -> str:

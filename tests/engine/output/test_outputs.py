@@ -30,6 +30,15 @@ def test_counts_of_the_streams_that_have_any():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("output", ["events", "indices", "count"])
+@pytest.mark.parametrize("pattern", [PATTERN, "PARTITION BY k DEFINE a AS type = 'A', b AS type = 'B' PATTERN a meets b"])
+def test_outputs_without_items_are_the_same_with_return(pattern, output):
+    with_items = f"{pattern} RETURN sum(a.ts) AS t"
+    assert cep.match(EVENTS, with_items, output=output) == cep.match(EVENTS, pattern, output=output)
+    told = "RETURN     not computed with output="
+    assert (told in str(cep.explain(EVENTS, with_items, output=output)), told in str(cep.explain(EVENTS, with_items))) == (True, False)
+
+
 def test_events_number_the_matches_of_each_stream_and_the_events_of_each_binding():
     found = cep.match(EVENTS, PATTERN, output="events")
     assert found.schema.names == ["match_id", "variable", "event_index", "ts", "k", "type"]
