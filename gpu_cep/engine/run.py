@@ -228,8 +228,8 @@ def _limited(run: EventRun, counts: list[tuple[Indices, Indices]]) -> list[tuple
 
 
 def _count_kept(run: EventRun, number: Callable[[], int]) -> None:
-    """Add to the profile how many matches the plan keeps, if it may drop some, and no other run decides which."""
-    if not run.plan.settings.keeps_all and not run.plan.ends:
+    """Add to the profile how many matches the plan keeps, if it may leave out some, and no other run decides which."""
+    if run.plan.may_leave_out and not run.plan.ends:
         run.profile.add("kept", number())
 
 

@@ -260,6 +260,11 @@ class Plan:
         read = {self.query.timestamp, *self.stream_keys}
         return tuple(sorted(read.union(*(planned.columns for planned in self.properties))))
 
+    @property
+    def may_leave_out(self) -> bool:
+        """Return whether matches that are found may be left out of the result."""
+        return not self.settings.keeps_all
+
     def fingerprint(self) -> str:
         """Return a stable digest of the plan, the same in every process."""
         return hashlib.sha256(repr(self).encode()).hexdigest()
@@ -289,6 +294,11 @@ class EventPlan(Plan):
     def algorithm(self) -> str:
         """Return the algorithm, or ``by_cost`` if each batch chooses its own."""
         return self.contenders[0] if len(self.contenders) == 1 else "by_cost"
+
+    @property
+    def may_leave_out(self) -> bool:
+        """Return whether matches that are found may be left out of the result; several branches may find the same one."""
+        return not self.settings.keeps_all or len(self.branches) > 1
 
     @property
     def windows_suffice(self) -> bool:

@@ -26,7 +26,7 @@ STAGES = {
     "pivots": "events of the rarest variable",
     "pairs": "pairs whose relation was tested",
     "matches": "matches",
-    "kept": "matches that after_match or a limit keeps",
+    "kept": "matches that are kept, each once",
 }
 
 # Pixels.

@@ -26,7 +26,8 @@ class Profile:
     * ``pairs``: pairs of rows whose relation was tested, if joins ran;
     * ``nodes``: nodes of NFA^b's buffer, if that ran;
     * ``matches`` that were found, and ``steps`` (those that ``max_steps`` bounds);
-    * ``kept``: matches that `after_match` or `limit_per_start` keep, if they may drop some; in
+    * ``kept``: matches that are left of those, if `after_match` or `limit_per_start` may drop some,
+      or branches of OR, ``?`` or ``*`` may have found the same; in
       streams this is not known of ``skip_past_last`` and of ``output="events"``, nor where Spark
       cuts them into slices;
     * ``timeouts``: starts whose window ended without a match, where a stream returns these;

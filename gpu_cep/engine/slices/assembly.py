@@ -36,7 +36,7 @@ def results_of_slices(sliced: SlicedPlan, found: Iterable[SliceResult], profile:
         More matches are kept than the settings allow, or than a count can say.
     """
     decided = _decided(sliced, found) if sliced.takes else (table for table, _ in found)
-    if profile is not None and sliced.plan.ends and not sliced.whole.settings.keeps_all:
+    if profile is not None and sliced.plan.ends and sliced.whole.may_leave_out:
         decided = _counted(sliced, decided, profile)
     if sliced.totals:
         return iter([total_of(sliced, decided)])
