@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from gpu_cep import keywords
-from gpu_cep.engine import answers
 from gpu_cep.engine.events import batches
 from gpu_cep.engine.intervals import join
-from gpu_cep.engine.phase_one import engine_choice, variable_counts
 from gpu_cep.engine.windows import candidates
 from gpu_cep.plan.settings import memory_bytes, pruning_steps
+from gpu_cep_kernels.compile import launch
 
 # Events of a batch, parts of a batch in which candidates are sought, situations of a chunk, and pairs of them that are looked at at a time.
 EVENTS, PARTS, SITUATIONS, PAIRS = 3, 2, 2, 3
@@ -24,8 +23,7 @@ def make_awkward() -> None:
     candidates.BATCH, candidates._PARTS, candidates._EVENTS_PER_PART = EVENTS, PARTS, 1
     join._CHUNK, join._CANDIDATES = SITUATIONS, PAIRS
     keywords.pruning_steps = lambda prune: pruning_steps(prune is not True and prune)
-    for module in (answers, engine_choice, variable_counts):
-        module.available_threads = lambda: 1
+    launch.available_threads = lambda: 1
 
 
 def make_spark_awkward() -> None:

@@ -39,7 +39,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep_kernels.compile.large import compile_beside
-from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.launch import threads_of
 
 _PREPARING = ending_in(EventError, "preparing the events", FEWER_EVENTS)
 
@@ -90,7 +90,7 @@ def answer(
     """
     if reported.own != WHOLE:
         refuse_slices(plan)
-    profile, threads = resources.profile or UNREAD, resources.threads or available_threads()
+    profile, threads = resources.profile or UNREAD, threads_of(resources.threads)
     # the CPU finds situations of events on the host, and timeouts
     stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
     with _PREPARING:
@@ -115,7 +115,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows
     `plan` asks for them (:func:`gpu_cep.plan.timeouts.of_open_runs`).
     The rows ascend. None if an event which begins a match is among them.
     """
-    used = threads or available_threads()
+    used = threads_of(threads)
     columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         tables = matcher_tables(plan, columns)
@@ -124,7 +124,7 @@ def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows
 
 def rows_in_contact(plan: IntervalPlan, table: pa.Table, contacts: int, threads: int | None) -> Rows:
     """Return the rows of `table` that are of open situations, or of others in contact with these; raises as :func:`answer`."""
-    used = threads or available_threads()
+    used = threads_of(threads)
     columns = event_columns(plan, table, threads=used)
     with open_budget(plan.settings, _no_result, 1, Spent()) as budget:
         return events_in_contact(plan, IntervalRun(plan, columns, (), EVERY_MATCH, budget, used, UNREAD), contacts)

@@ -37,7 +37,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import bind_rows, columns_of_rows
 from gpu_cep.queries.sliced_plans import LONG_WINDOW, refuse_beyond
-from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.launch import threads_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +116,7 @@ def match_row_slices(run: RowSlices) -> pa.Table:
     ]
     rows = pa.Table.from_arrays(columns, schema=run.live.schema)
     columns_of_keys = EventColumns(rows, labels.query, labels.dictionaries)
-    order = order_rows(replace(bound, order_by=()), columns_of_keys, run.threads or available_threads())
+    order = order_rows(replace(bound, order_by=()), columns_of_keys, threads_of(run.threads))
     return found if order.rows is None else found.take(pa.array(order.rows))
 
 

@@ -66,9 +66,9 @@ def explain_rules(given: PlannedRules, rules: Mapping[str, Rule], threads: int |
     """Return what planned rules share."""
     from gpu_cep.plan.columns_read import columns_read
     from gpu_cep.rule_sets.runs import share_events
-    from gpu_cep_kernels.compile.launch import available_threads
+    from gpu_cep_kernels.compile.launch import threads_of
 
-    sharing = share_events(given, threads or available_threads())
+    sharing = share_events(given, threads_of(threads))
     groups = [SharedRows(tuple(each.name for each in group.rules), group.rows, group.column) for group in sharing.groups]
     groups.sort(key=lambda group: group.rows)
     read = {

@@ -151,7 +151,7 @@ def _run(
 ) -> dict[str, pa.Table]:
     """Return the result of each rule that does not fail, in the order of the rules; `failed` receives the errors of the others."""
     from gpu_cep.rule_sets.runs import absent_warnings, run_shared, share_events
-    from gpu_cep_kernels.compile.launch import available_threads
+    from gpu_cep_kernels.compile.launch import threads_of
 
     def fail(name: str, fault: CepError) -> None:
         if raises:
@@ -159,7 +159,7 @@ def _run(
         failed[name] = fault
 
     threads = keywords.get("threads")
-    sharing = share_events(given, threads or available_threads())
+    sharing = share_events(given, threads_of(threads))
     found = run_shared(given, sharing, threads, keywords.get("profile"), fail)
     for sentence in absent_warnings(given, sharing, found):
         warn_caller(sentence, AbsentValueWarning)

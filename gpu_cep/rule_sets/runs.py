@@ -28,7 +28,7 @@ from gpu_cep.queries.runs import absent_texts, run_engine
 from gpu_cep.rule_sets.families import RuleFamily, lists_of_families, rule_families, run_family
 from gpu_cep.rule_sets.plans import PlannedRule, PlannedRules
 from gpu_cep.rule_sets.rules import naming
-from gpu_cep_kernels.compile.launch import available_threads, spread
+from gpu_cep_kernels.compile.launch import spread, threads_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -154,7 +154,7 @@ def run_shared(
     own
         The events at which matches that are reported start.
     """
-    used = threads or available_threads()
+    used = threads_of(threads)
     if profile is not None and given.events.groups is not None:
         profile.add_groups(given.events.groups.read, given.events.groups.all)
     at_once = 1 if _may_use_device(given.planned) else used

@@ -14,7 +14,7 @@ from gpu_cep.engine.input.device.resident import ResidentText
 from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
-from gpu_cep_kernels.compile.launch import available_threads, threads_for
+from gpu_cep_kernels.compile.launch import threads_for, threads_of
 
 if TYPE_CHECKING:
     from gpu_cep.engine.input.event_columns import EventColumns
@@ -145,7 +145,7 @@ class TextColumns(NamedTuple):
         if column not in self.kept.own:
             elsewhere = self._elsewhere(column)
             if elsewhere is None:
-                threads = threads_for(len(self.columns), self.columns.threads or available_threads())
+                threads = threads_for(len(self.columns), threads_of(self.columns.threads))
                 self.kept.own[column] = encode_text(self.columns.arrow(column), threads)
             else:
                 self.kept.own[column] = elsewhere._encode_own(column)

@@ -21,7 +21,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.ahead import compile_ahead
-from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.launch import threads_of
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
 from gpu_cep_kernels.device.selection import open_device, select_device
 
@@ -88,7 +88,7 @@ def choose_engine(
         return _on_cpu(logging.INFO, f"algorithm={plan.algorithm!r} cannot run on GPU because it has no phase 1")
     if events < FEWEST_EVENTS and not resident:
         return EngineChoice(None, f"{FEWEST_EVENTS:,} events and more are worth looking for a GPU")
-    return _choose_automatically(plan, work_of(plan, events, row_bytes, threads or available_threads()), resident, measure)
+    return _choose_automatically(plan, work_of(plan, events, row_bytes, threads_of(threads)), resident, measure)
 
 
 def runs_on_gpu(plan: AnyPlan) -> bool:

@@ -23,7 +23,7 @@ from gpu_cep.engine.row_patterns.totals import with_fixed_counts
 from gpu_cep.errors import MatchLimitExceeded, ending_in
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.compile.large import compile_beside
-from gpu_cep_kernels.compile.launch import available_threads, spread
+from gpu_cep_kernels.compile.launch import spread, threads_of
 from gpu_cep_kernels.row_patterns.search import search_row_matches
 from gpu_cep_kernels.row_patterns.walk import walk_row_matches
 
@@ -64,7 +64,7 @@ def answer_row_pattern(
     EngineUnavailable
         A card is asked for, and cannot be used.
     """
-    threads = available_threads() if threads is None else threads
+    threads = threads_of(threads)
     profile = UNREAD if profile is None else profile
     if plan.search is not None:
         compile_beside((walk_row_matches if plan.automaton.leaves_no_choice else search_row_matches,), threads)

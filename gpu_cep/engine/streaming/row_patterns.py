@@ -35,7 +35,7 @@ from gpu_cep.engine.streaming.kept_events import count_until, few_chunks
 from gpu_cep.engine.streaming.state import StreamState, Times
 from gpu_cep.plan.row_patterns.certainty import rows_before
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
-from gpu_cep_kernels.compile.launch import available_threads
+from gpu_cep_kernels.compile.launch import threads_of
 
 MARKS = (pa.field("passed", pa.bool_()), pa.field("matched", pa.bool_()), pa.field("matches", pa.int64()))
 
@@ -70,7 +70,7 @@ def certain_rows(
 
     `until`: the time up to which rows are known; None: no row comes any more.
     """
-    threads = available_threads() if threads is None else threads
+    threads = threads_of(threads)
     known = len(state.times) if until is None else count_until(state, until)
     rows, marks = without_marks(state.events.slice(0, known))
     columns = row_columns(plan, rows, state.numbers[:known])

@@ -20,6 +20,11 @@ def available_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def threads_of(threads: int | None) -> int:
+    """Return how many threads a caller allows: one for each core that this process may use, if it is None."""
+    return available_threads() if threads is None else threads
+
+
 def threads_for(size: int, threads: int) -> int:
     """Return how many of `threads` are worth the cost of handing them parts of `size` events or matches."""
     return 1 if threads == 1 else max(1, min(threads, size // _WORTH_A_THREAD))
