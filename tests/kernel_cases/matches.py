@@ -130,6 +130,13 @@ def _repeating(size: int, random: Random, slots: int) -> Call:
     return Call(size, (chosen, places, np.arange(int(places[-1])) * 3, repeated, np.zeros(int(repeated[-1]), np.int64)))
 
 
+def _numbering(size: int, random: Random, slots: int) -> Call:
+    found = flat_matches(size, random)
+    bound = len(found.events)
+    outputs = np.zeros(bound, np.int64), np.zeros(bound, np.int32), np.zeros(bound, np.int64)
+    return Call(size, (random.integers(0, 9, size), found.counts, found.offsets, *outputs))
+
+
 def _reordering(size: int, random: Random, slots: int) -> Call:
     found = flat_matches(size, random)
     order = random.permutation(size)
@@ -231,6 +238,7 @@ MATCH_CASES: tuple[KernelCase, ...] = (
     *cases(match_kernels.order_placed, _ordering_placed, {"": {"ordered": True}, "as-they-are": {"ordered": False}}),
     *cases(match_kernels.invert_order, _inverting, {"": {}}),
     *cases(match_kernels.repeat_bindings, _repeating, {"": {}}),
+    *cases(match_kernels.number_bound, _numbering, {"": {}}),
     *cases(
         match_kernels.split_binding,
         _binding,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,14 @@ import pyarrow as pa
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
 from gpu_cep.engine.events.event_sequence import EventSequence
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.arrow_arrays import masked_array
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.matches import IntervalMatches
+from gpu_cep.engine.lowering.lists import offsets as list_offsets
 from gpu_cep.engine.output.moments import times_of
 from gpu_cep.engine.output.result_tables import (
     MATCH_END,
@@ -35,7 +39,8 @@ from gpu_cep.engine.output.returns import return_array
 from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.compile.launch import over_slices, spread
+from gpu_cep_kernels.matches.flat_matches import repeat_bindings
 
 
 def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
@@ -75,14 +80,14 @@ def interval_table(
     """Return the matches as a table, in the order of results; `threads` columns are built side by side."""
     schema = interval_schema(plan, columns.schema)
     carried = carried_columns(plan, columns.schema)
-    made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried)
+    made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried, threads)
     made += _end_columns(plan, columns, events, matches, situations)
     return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
 
 
 def _match_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...],
+    carried: tuple[str, ...], threads: int,
 ) -> list[ColumnOf]:  # fmt: skip
     query = plan.query
     first = pa.array(events.input_rows(matches.first))
@@ -98,11 +103,12 @@ def _match_columns(
 
 def _event_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...],
+    carried: tuple[str, ...], threads: int,
 ) -> list[ColumnOf]:  # fmt: skip
-    rows, sizes = bound_rows(situations)
-    made = event_number_columns(sizes, _stream_numbers(situations), [each.name for each in plan.query.variables])
-    return made + [partial(columns.take, plan.query.schema.index(name), pa.array(rows)) for name in carried]
+    rows, offsets, sizes = bound_rows(situations, threads)
+    names = [each.name for each in plan.query.variables]
+    made = event_number_columns(sizes, offsets, _stream_numbers(situations), names, threads)
+    return made + [partial(columns.take, plan.query.schema.index(name), masked_array(rows)) for name in carried]
 
 
 def _end_columns(
@@ -123,19 +129,28 @@ def _stream_numbers(situations: MatchedSituations) -> Indices:
     return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
 
 
-def bound_rows(situations: MatchedSituations) -> tuple[Indices, Indices]:
+def bound_rows(situations: MatchedSituations, threads: int) -> tuple[Indices, Indices, Indices]:
     """Return the input rows of all events, match by match and name by name.
 
-    The second array is the number of events, [match, name].
+    The second array says where each match's begin, with the end. The third one is the number of events, [match, name].
     """
-    bindings, sizes = [own.binding(0) for own in situations.names], _sizes(situations)
-    ends = np.cumsum(sizes.ravel()).reshape(sizes.shape)
-    rows = new_values(int(sizes.sum()), np.int64)
-    for v, ((bound, places), own) in enumerate(zip(bindings, situations.places, strict=True)):
-        size, begin = sizes[:, v], (ends - sizes)[:, v]
-        within = np.arange(int(size.sum())) - np.repeat(np.cumsum(size) - size, size)
-        rows[np.repeat(begin, size) + within] = bound[np.repeat(places[:-1][own], size) + within]
-    return rows, sizes
+    sizes = _sizes(situations)
+    rows, begins = _joined_ranges(situations)
+    firsts = accumulate((len(own) for own in situations.names), initial=0)
+    chosen = np.stack([places + first for places, first in zip(situations.places, firsts, strict=False)], axis=1).ravel()
+    places = list_offsets(sizes.ravel())
+    bound = new_values(int(places[-1]), np.int64)
+    over_slices(repeat_bindings, len(chosen), threads, chosen, begins, rows, places, bound)
+    return bound, places[:: len(situations.names)], sizes
+
+
+def _joined_ranges(situations: MatchedSituations) -> tuple[Array, Indices]:
+    """Return input rows, and where those of each situation begin among them, name after name."""
+    rows, begins = zip(*(own.ranges[:2] for own in situations.names), strict=True)
+    if all(own is rows[0] for own in rows):
+        return rows[0], np.concatenate(begins)
+    firsts = accumulate(map(len, rows), initial=0)
+    return np.concatenate(rows), np.concatenate([own + first for own, first in zip(begins, firsts, strict=False)])
 
 
 def _sizes(situations: MatchedSituations) -> Indices:
@@ -145,7 +160,7 @@ def _sizes(situations: MatchedSituations) -> Indices:
 
 def _index_columns(
     plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...],
+    carried: tuple[str, ...], threads: int,
 ) -> list[ColumnOf]:  # fmt: skip
     return numbered(columns, (partial(situations.indices, v) for v in range(len(plan.query.variables))))
 

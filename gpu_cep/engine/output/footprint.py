@@ -21,7 +21,7 @@ _MATCH = 10 * 8
 # Bytes of a variable of a match: four copies of its int32 count, its offset as int64 and as int32.
 _MATCH_VARIABLE = 4 * 4 + 8 + 4
 # Bytes of a row of output="events": match_id, variable, event_index, and what these are made from.
-_EVENT_ROW = 7 * 8
+_EVENT_ROW = 4 * 8
 # Bytes of where a text begins, if offsets are long.
 _OFFSET = 8
 # Bytes of a value of RETURN in its machine representation, with its NULL and its place.

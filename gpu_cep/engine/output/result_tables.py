@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
+from gpu_cep.engine.input.arrow_arrays import masked_array
+from gpu_cep.engine.input.buffers import new_values, values_at
 from gpu_cep.engine.input.encodings import is_copied
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.schema_memo import SchemaMemo
@@ -23,7 +25,8 @@ from gpu_cep.engine.output.returns import return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
 from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import spread, threads_for
+from gpu_cep_kernels.compile.launch import over_slices, spread, threads_for
+from gpu_cep_kernels.matches.flat_matches import number_bound
 from gpu_cep_kernels.matches.groups import group_begins
 
 MATCH_START, MATCH_END = "match_start", "match_end"
@@ -229,23 +232,27 @@ def _match_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[
 
 def _event_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[ColumnOf]:
     matches, carried = events.matches, carried_columns(plan, events.columns.schema)
-    rows = events.rows[matches.events]
-    numbers = event_number_columns(matches.counts, streams, [variable.name for variable in plan.query.positives])
+    rows = values_at(events.rows, matches.events, events.threads)
+    names = [variable.name for variable in plan.query.positives]
+    numbers = event_number_columns(matches.counts, matches.offsets, streams, names, events.threads)
     return numbers + [partial(events.take, plan.query.schema.index(name), rows) for name in carried]
 
 
-def event_number_columns(counts: npt.NDArray[np.integer[Any]], streams: Indices, names: list[str]) -> list[ColumnOf]:
+def event_number_columns(
+    counts: npt.NDArray[np.integer[Any]], offsets: Indices, streams: Indices, names: list[str], threads: int
+) -> list[ColumnOf]:  # fmt: skip
     """Return functions that make the columns match_id, variable and event_index of output="events".
 
-    Match m binds ``counts[m, v]`` events to the variable ``names[v]``. Its stream number is
-    ``streams[m]`` (ascending).
+    Match m binds ``counts[m, v]`` events to the variable ``names[v]``; all of its events begin at row
+    ``offsets[m]``. Its stream number is ``streams[m]`` (ascending).
     """
-    match_ids = np.arange(len(counts)) - np.searchsorted(streams, streams)
-    bound = counts.ravel()
-    variables = np.repeat(np.tile(np.arange(counts.shape[1]), len(counts)), bound)
-    index = np.arange(len(variables)) - np.repeat(np.cumsum(bound) - bound, bound) + 1
-    of_rows = pa.DictionaryArray.from_arrays(variables.astype(np.int32), pa.array(names))
-    return [lambda: pa.array(np.repeat(match_ids, counts.sum(axis=1))), of_rows.dictionary_decode, lambda: pa.array(index)]
+    begins = group_begins(streams)
+    given = np.arange(len(streams)) - np.repeat(begins, np.diff(begins, append=len(streams)))
+    match_ids, variables, places = (new_values(int(offsets[-1]), kind) for kind in (np.int64, np.int32, np.int64))
+    bound = np.ascontiguousarray(counts, np.int32)
+    over_slices(number_bound, len(given), threads, given, bound, offsets, match_ids, variables, places)
+    of_rows = pa.DictionaryArray.from_arrays(masked_array(variables), pa.array(names))
+    return [partial(masked_array, match_ids), of_rows.dictionary_decode, partial(masked_array, places)]
 
 
 def _index_columns(plan: Plan, events: MatchedEvents, streams: Indices) -> list[ColumnOf]:

@@ -248,6 +248,20 @@ def repeat_bindings(low: int, high: int, chosen: Any, places: Any, rows: Any, ne
         copy_rows(rows, places[chosen[m]], new_places[m], new_places[m + 1], new_places[high], out)
 
 
+@kernel(writes=("numbers", "variables", "places"))
+def number_bound(low: int, high: int, given: Any, counts: Any, offsets: Any, numbers: Any, variables: Any, places: Any) -> None:
+    """Write, for each bound event, its match's number ``given[m]``, its variable, and its place among that variable's events, from 1 on.
+
+    Match m binds ``counts[m, v]`` events to variable v. All of its events begin at ``offsets[m]``, variable after variable.
+    """
+    for m in range(low, high):
+        e = offsets[m]
+        for v in range(counts.shape[1]):
+            for k in range(counts[m, v]):
+                numbers[e], variables[e], places[e] = given[m], v, k + 1
+                e += 1
+
+
 @kernel(writes=("gathered.counts", "gathered.events"))
 def gather_matches(low: int, high: int, order: Any, matches: FlatMatches, gathered: FlatMatches) -> None:
     """Gather matches in a new order: match m of the result is match ``order[m]`` of the given ones.
