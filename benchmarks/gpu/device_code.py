@@ -92,6 +92,19 @@ def ptx_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -> str:
     return str(text)
 
 
+def llvm_code_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -> list[str]:
+    """Return the modules of LLVM code that NVVM takes of a kernel, callers before those that they call, instead of its PTX."""
+    taken = list[str]()
+
+    def take(texts: list[str], **_: Any) -> bytes:
+        taken.extend(texts)
+        return b""
+
+    with mock.patch("numba.cuda.codegen.nvvm.compile_ir", take):
+        ptx_of(kernel, types, capability)
+    return taken
+
+
 def forbidden(text: str) -> set[str]:
     """Return what PTX has of what no kernel may have: products that are not rounded by themselves, and reference counts."""
     return set(_FORBIDDEN.findall(text))

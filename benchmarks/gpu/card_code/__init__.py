@@ -1,0 +1,1 @@
+"""Run on this CPU what numba-cuda generates for a card: the code that NVVM takes, compiled by LLVM."""
