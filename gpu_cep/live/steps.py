@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from numbers import Real
@@ -115,7 +115,7 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     """
     place = live.plan.query.timestamp
     field = live.schema.field(place)
-    plain = time.as_py() if isinstance(time, pa.Scalar) else time
+    plain = _at_midnight(field, time.as_py() if isinstance(time, pa.Scalar) else time)
     told = f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}"
     _refuse_other_clock(field, plain, told)
     try:
@@ -131,6 +131,12 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
     ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
     return ticks
+
+
+def _at_midnight(field: pa.Field, time: Any) -> Any:
+    """Return a day as its first moment if the column holds timestamps, as SQL compares the two; any other time as it is."""
+    is_day = isinstance(time, date) and not isinstance(time, datetime)
+    return datetime(time.year, time.month, time.day) if is_day and pa.types.is_timestamp(field.type) else time
 
 
 def _refuse_other_clock(field: pa.Field, time: Any, told: str) -> None:

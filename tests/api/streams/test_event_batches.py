@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -184,6 +184,8 @@ def test_a_time_may_be_text_and_is_checked():
     query = "PATTERN SEQ(A a, B b) WITHIN 5 seconds"
     assert cep.match(events, query, complete_until="1970-01-01 00:00:02").num_rows == 1
     assert cep.match(events, query, complete_until=datetime(1970, 1, 1, 0, 0, 1)).num_rows == 0
+    # a day is its first moment
+    assert [cep.match(events, query, complete_until=date(1970, 1, day)).num_rows for day in (1, 2)] == [0, 1]
     with pytest.raises(EventError, match=r"complete_until: 'noon' is no value of the column 'ts' of type timestamp\[s\]"):
         cep.match(events, query, complete_until="noon")
     with pytest.raises(UnsupportedError, match="complete_until= needs a window"):
