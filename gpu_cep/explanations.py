@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.profile import Profile
@@ -10,7 +10,7 @@ from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.phase_one.engine_choice import choose_engine, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
-from gpu_cep.errors import Diagnostic, UnsupportedError
+from gpu_cep.errors import Diagnostic, EngineUnavailable, UnsupportedError
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
@@ -118,21 +118,21 @@ def explanation_of(
     from gpu_cep.engine.input.read_tables import is_resident, to_host
 
     counts = None if profile is None else dict(profile.counts)
-    choice = choose_engine(plan, table.num_rows, bytes_per_event(plan), threads, resident=is_resident(table))
-    device = None if choice.device is None else choice.device.name
+    engine = _engine_of(plan, table.num_rows, threads, resident=is_resident(table))
     if isinstance(plan, IntervalPlan):
         assert isinstance(query, IntervalQuery), "a plan is of its query's kind"
         joined = () if profile is None else tuple(profile.joins.values())
-        return IntervalExplanation(query, plan, counts, joined, device=device, reason=choice.reason)
+        return IntervalExplanation(query, plan, counts, joined, device=engine.device, reason=engine.reason)
     assert isinstance(query, Query), "a plan is of its query's kind"
-    searched = _phase_two(plan, choice.way)
     if profile is None:
-        return Explanation(query, plan, device, choice.reason, phase_two=searched)
+        return Explanation(query, plan, engine.device, engine.reason, phase_two=engine.phase_two)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
     from gpu_cep.engine.phase_one.variable_counts import events_of_variables
 
     fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
-    return Explanation(query, plan, device, choice.reason, counts, tuple(profile.answers), fitting, profile.groups, phase_two=searched)
+    return Explanation(
+        query, plan, engine.device, engine.reason, counts, tuple(profile.answers), fitting, profile.groups, phase_two=engine.phase_two
+    )  # fmt: skip
 
 
 def explain_on_cards(explained: Explained) -> Explained:
@@ -141,7 +141,7 @@ def explain_on_cards(explained: Explained) -> Explained:
     This process, which chose an engine for no events, need not have a card.
     """
     plan = None if isinstance(explained, RowPatternExplanation) else explained.plan
-    if plan is None or plan.settings.engine != "auto" or not runs_on_gpu(plan):
+    if plan is None or plan.settings.engine == "cpu" or not runs_on_gpu(plan):
         return explained
     told: dict[str, Any] = {"device": "the card of each task", "reason": "tasks read the events to it"}
     if isinstance(plan, EventPlan):
@@ -155,28 +155,43 @@ def _explain_slices(call: MatchCall, decided: DecidedReading) -> Explanation:
     assert isinstance(query, Query), "others are not cut"
     assert isinstance(plan, EventPlan), "others are not cut"
     assert choice is not None, "the files are cut"
-    resident = decided.files.reader.on_card
-    engine = choose_engine(plan, choice.rows_of_a_slice, bytes_per_event(plan), call.threads, resident=resident)
-    device = None if engine.device is None else engine.device.name
-    searched = _phase_two(plan, engine.way)
+    engine = _engine_of(plan, choice.rows_of_a_slice, call.threads, resident=decided.files.reader.on_card)
     if profile is None:
-        return Explanation(query, plan, device, engine.reason, source=decided.told, phase_two=searched)
+        return Explanation(query, plan, engine.device, engine.reason, source=decided.told, phase_two=engine.phase_two)
     for _ in read_slices(make_run(call, decided)):
         # the rows are not wanted
         pass
     counts, answers = dict(profile.counts), tuple(profile.answers)
     return Explanation(
-        query, plan, device, engine.reason, counts, answers, groups=profile.groups, source=decided.told, phase_two=searched
+        query, plan, engine.device, engine.reason, counts, answers, groups=profile.groups, source=decided.told, phase_two=engine.phase_two
     )  # fmt: skip
 
 
-def _phase_two(plan: EventPlan, way: Way) -> str:
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """The engine of an explanation: the device of phase 1 (None: the CPU), the reason for it, and what runs phase 2."""
+
+    device: str | None
+    reason: str
+    phase_two: str
+
+
+def _engine_of(plan: AnyPlan, events: int, threads: int | None, *, resident: bool) -> _Engine:
+    """Return the engine that answers a plan; where ``engine="gpu"`` finds no card, it says so in place of an error."""
+    try:
+        choice = choose_engine(plan, events, bytes_per_event(plan), threads, resident=resident)
+    except EngineUnavailable as fault:
+        return _Engine("none in this process, which refuses to run the query", str(fault), _phase_two(plan, Way.GPU))
+    return _Engine(None if choice.device is None else choice.device.name, choice.reason, _phase_two(plan, choice.way))
+
+
+def _phase_two(plan: AnyPlan, way: Way) -> str:
     """Return what runs phase 2 of a plan."""
     from gpu_cep.engine.phase_one.device.chain_walks import is_robust, walks_chains
     from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
     from gpu_cep.engine.phase_one.device.window_searches import searches_patterns
 
-    if way is not Way.GPU:
+    if way is not Way.GPU or not isinstance(plan, EventPlan):
         return "cpu"
     if reads_lifted(plan):
         return "gpu (cpu where labels leave a choice)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -51,9 +53,12 @@ def test_but_after_settings_that_mean_nothing():
 
 
 @pytest.mark.usefixtures("no_driver")
-def test_explain_refuses_it_too():
+@pytest.mark.parametrize("pattern", [PATTERN, "DEFINE A AS ts > 1, B AS ts < 2 PATTERN A meets B"])
+def test_explain_says_that_it_is_refused(pattern):
+    told = str(cep.explain(EVENTS, pattern, engine="gpu"))
+    assert re.search(r"engine +gpu.*\(none in this process, which refuses to run the query\).*: .*no CUDA driver", told)
     with pytest.raises(EngineUnavailable):
-        cep.explain(EVENTS, PATTERN, engine="gpu")
+        cep.explain(EVENTS, pattern, engine="gpu", run=True)
 
 
 @pytest.mark.usual
