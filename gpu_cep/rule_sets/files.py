@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from importlib import import_module
+from itertools import accumulate
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +21,8 @@ Name = TypeVar("Name", bound=Hashable)
 _QUERY = ".cep"
 _FIELDS = ("name", "pattern", "options", "description")
 _SET_FIELDS = ("rules", "options")
+# Texts of JSON, which may hold brackets, and brackets.
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 # The tag of a key of YAML that stands for the names of another mapping.
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -76,10 +80,25 @@ def _text(file: Path) -> str:
 
 
 def _read_json(file: Path) -> Any:
+    text = _text(file)
     try:
-        return json.loads(_text(file), object_pairs_hook=lambda pairs: _without_twins(pairs, file))
+        return json.loads(text, object_pairs_hook=lambda pairs: _without_twins(pairs, file))
     except json.JSONDecodeError as fault:
         raise PatternError(f"cannot read the rules {file}: {fault}") from None
+    except RecursionError:
+        raise _too_deep(file, _deepest_line(text)) from None
+
+
+def _too_deep(file: Path, line: int) -> PatternError:
+    """Return the error of a file with more levels of values than its reader follows, in a line counted from 1."""
+    return PatternError(f"cannot read the rules {file}: line {line}: values are nested too deep; expected rules, each with its options")
+
+
+def _deepest_line(text: str) -> int:
+    """Return the line of JSON with the innermost value, counted from 1."""
+    brackets = [found for found in _BRACKETS.finditer(text) if found[0][0] != '"']
+    depths = list(accumulate(1 if found[0] in "[{" else -1 for found in brackets))
+    return text.count("\n", 0, brackets[depths.index(max(depths))].start()) + 1
 
 
 def _without_twins(pairs: list[tuple[str, Any]], file: Path) -> dict[str, Any]:
@@ -106,13 +125,20 @@ def _read_yaml(file: Path) -> Any:
         raise EngineUnavailable(f"reading {file} needs PyYAML, which is not installed: install pyyaml, or give JSON") from None
     text = _text(file)
     try:
-        loader = yaml.SafeLoader(text)
+        return _constructed(yaml.SafeLoader(text), file)
+    except yaml.YAMLError as fault:
+        raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
+
+
+def _constructed(loader: Any, file: Path) -> Any:
+    """Return the value that a loader of YAML reads."""
+    try:
         node = loader.get_single_node()
         for names in _names_of_mappings(node, set()):
             _refuse_twins([name for _, name in _twins(names)], file)
         return None if node is None else loader.construct_document(node)
-    except yaml.YAMLError as fault:
-        raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
+    except RecursionError:
+        raise _too_deep(file, loader.line + 1) from None
 
 
 def _names_of_mappings(node: Any, seen: set[int]) -> Iterator[list[tuple[str, str]]]:

@@ -69,6 +69,9 @@ def test_a_folder_has_a_rule_in_each_file(tmp_path):
         ("rules.yaml", "a: x\n'a': y", "'a' is there more than once"),
         ("rules.yaml", "1: PATTERN SEQ(a)\n'1': PATTERN SEQ(b)", "the name of a pattern must be text, not 1"),
         ("rules.yaml", "1: PATTERN SEQ(a)", "the name of a pattern must be text, not 1"),
+        ("rules.yaml", "a: \x01", "cannot read the rules"),
+        pytest.param("rules.yaml", "a:\n- " + 5_000 * "[" + 5_000 * "]", "line 2: values are nested too deep", id="deep YAML"),
+        pytest.param("rules.json", '{"]": 1,\n"a": ' + 50_000 * "[" + "\n1", "line 2: values are nested too deep", id="deep JSON"),
         ("rules.toml", "", "cannot tell the format of a rule set from its suffix"),
     ],
 )
