@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation, Place, ScalarFunction
-from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction
+from gpu_cep.analysis.coercion import FAULTY, cast, is_fraction, is_written_null
 from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.operators import describe, without_value
 from gpu_cep.analysis.scope import Scope
@@ -21,14 +21,16 @@ _OF_OTHER_ROWS = ("prev", "next", "running ", "final ", "classifier")
 
 def called(function: ScalarFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     """Return a call of the caller's function; the number of arguments has been checked."""
-    if (valueless := without_value(arguments)) is not None:
-        return valueless
+    if FAULTY in arguments:
+        return FAULTY
     arguments = tuple(cast(argument, FLOAT) if is_fraction(argument) else argument for argument in arguments)
     for argument in arguments:
-        if argument.type.kind not in PARAMETERS:
+        if argument.type.kind not in PARAMETERS and not is_written_null(argument):
             construct = f"{call.function}() of {describe(argument)}"
             scope.faults.refuse(construct, "functions take integers, floats and truth values", call.span)
             return FAULTY
+    if (valueless := without_value(arguments)) is not None:
+        return valueless
     if not any(_leaves(Operation("call", arguments, FLOAT))):
         scope.faults.refuse(f"{call.function}() of constants alone", "its arguments must read an attribute", call.span)
         return FAULTY

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
-from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type
+from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, is_written_null
 from gpu_cep.analysis.computed_columns import ComputedColumn
 from gpu_cep.analysis.hints import CLOCKS, NOW
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation, without_value
@@ -257,6 +257,8 @@ def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
 
 def _compute_column(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     subject, *parameters = arguments
+    if FAULTY in arguments or _misfits(function, call, arguments, scope):
+        return FAULTY
     if (valueless := without_value(arguments)) is not None:
         return valueless
     if isinstance(subject, Operation) and subject.name in _NAVIGATIONS:
@@ -267,8 +269,6 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
         supported = "its first argument must be an attribute, or such a function of one, and the others constants"
         scope.faults.refuse(f"{call.function}() of these arguments", supported, call.span)
         return FAULTY
-    if subject.type.kind not in function.kinds | {Kind.NULL}:
-        return _misfit(call, subject, scope)
     constants = tuple(_parameter(call, *pair, scope) for pair in zip(parameters, function.constants, strict=False))
     if FAULTY in constants or (name == "regexp_like" and _is_no_regexp(constants[0], call, scope)):
         return FAULTY
@@ -276,6 +276,17 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
         return subject
     column = scope.compute(ComputedColumn(name, subject.column, constants, function.type))
     return replace(subject, column=column, type=function.type)
+
+
+def _misfits(function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> bool:
+    """Record a fault for each argument of a wrong type, also beside a NULL, and return whether there is one."""
+    before, (subject, *parameters) = scope.faults.count, arguments
+    if subject.type.kind not in function.kinds | {Kind.NULL}:
+        _misfit(call, subject, scope)
+    for given, wanted in zip(parameters, function.constants, strict=False):
+        if isinstance(given, Constant) and not is_written_null(given):
+            _parameter(call, given, wanted, scope)
+    return scope.faults.count > before
 
 
 def _is_no_regexp(pattern: Constant, call: Call, scope: Scope) -> bool:

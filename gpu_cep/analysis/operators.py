@@ -150,7 +150,7 @@ def negative(operand: Bound, scope: Scope, span: Span | None) -> Bound:
 def arithmetic(operator: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None = None) -> Bound:
     """Return ``left operator right`` over numbers, points in time and durations; hints show the operands as `written`."""
     kinds = {left.type.kind, right.type.kind}
-    if kinds <= NUMERIC | {Kind.NULL}:
+    if kinds <= NUMERIC | {Kind.NULL} and kinds & NUMERIC:
         return _numbers(operator, left, right, scope, span)
     if Kind.NULL in kinds:
         return null_of((left, right))

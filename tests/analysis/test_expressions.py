@@ -85,6 +85,12 @@ CONDITIONS = [
     ("a.d2 % 2 = 0", "a.d2 % 2.00 = 0.00"),
     ("a.d2 / 2 > 1", "CAST(a.d2 AS float) / 2.0 > 1.0"),
     ("a.n + NULL > 1", "a.n + NULL > 1"),
+    ("NULL + NULL = 1 second", "NULL = NULL"),
+    (
+        "(NULL - a.ts) + (NULL - b.ts) = 1 second",
+        "CASE WHEN CASE WHEN b.ts IS NULL THEN NULL ELSE NULL END IS NULL THEN CASE WHEN a.ts IS NULL THEN NULL ELSE NULL END "
+        "ELSE NULL END = NULL",
+    ),
     # time
     ("b.ts - a.ts < 15 days", "b.ts - a.ts < 1296000000000 us"),
     ("b.ts - a.at < 1 ms", "b.ts - CAST(a.at AS timestamp[us]) < 1000 us"),
@@ -205,8 +211,18 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         *(
             (text, f"'quux' stands alone: an attribute belongs to a variable; {ATTRIBUTES}")
             for text in (
-                "a.n > quux", "quux = 1", "a.n BETWEEN 1 AND quux", "a.n IN (quux)", "quux + 1 > a.n", "a.n = b.n + quux", "quux < a.n * 2",
-                "prev(b.n) = quux", "count(b) > quux", "max(b.n) > quux", "quux < 5 days", "a.flag = quux",
+                "a.n > quux",
+                "quux = 1",
+                "a.n BETWEEN 1 AND quux",
+                "a.n IN (quux)",
+                "quux + 1 > a.n",
+                "a.n = b.n + quux",
+                "quux < a.n * 2",
+                "prev(b.n) = quux",
+                "count(b) > quux",
+                "max(b.n) > quux",
+                "quux < 5 days",
+                "a.flag = quux",
             )
         ),
         *(
@@ -306,6 +322,8 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("substring(a.s, 'x') = 'x'", "substring() takes a constant of type integer, not string"),
         ("regexp_like(a.n, 'x')", "cannot apply regexp_like() to integer"),
         ("regexp_like(a.s, 1)", "regexp_like() takes a constant of type string, not integer"),
+        ("regexp_like(NULL, 1)", "regexp_like() takes a constant of type string, not integer"),
+        ("substring(a.n, NULL) = 'x'", "cannot apply substring() to integer"),
         ("regexp_like(a.s)", "regexp_like() takes 2 arguments, not 1"),
         ("least(a.n, a.s) > 0", "the arguments of least() are of no common type: integer and string"),
     ],

@@ -189,6 +189,7 @@ def test_what_is_no_function(functions: Any, message: str) -> None:
         ("near(a.x) < 3", cep.PatternError, "near() takes 2 arguments, not 1"),
         ("hypotenuse(a.x) < 3", cep.PatternError, "hypotenuse() takes 2 or 3 arguments, not 1"),
         ("near(a.x, a.type) < 3", cep.UnsupportedError, "near() of string is not supported"),
+        ("near(NULL, a.type) < 3", cep.UnsupportedError, "near() of string is not supported"),
         ("near(a.x, a.price) < 3", cep.UnsupportedError, "near() of decimal(12, 2) is not supported"),
         ("near(a.ts, 3 days) < 3", cep.UnsupportedError, "near() of duration[s] is not supported"),
         ("near(1, 2) < 3", cep.UnsupportedError, "near() of constants alone is not supported"),
