@@ -40,8 +40,13 @@ from gpu_cep_spark.tasks.worker import Work
 # Buckets of streams for each partition of a shuffle, enough that hashing spreads them evenly.
 BUCKETS_PER_PARTITION = 4
 
-# Keywords of the table function. register() takes the functions; slices, reports and tuning are for DataFrames only.
-_IN_SQL = (*(name for name in SparkOptions.__annotations__ if name not in ("functions", "tuning")), "worker_memory")
+# Keywords of gpu_match() that the table function does not take, and what does.
+_ELSEWHERE = {
+    "functions": "register(spark, functions=…) takes the functions",
+    "tuning": "gpu_cep.gpu_match() takes it, for a DataFrame",
+    "timeouts": "gpu_cep.gpu_match() finds timeouts, of a DataFrame",
+}
+_IN_SQL = (*(name for name in SparkOptions.__annotations__ if name not in _ELSEWHERE), "worker_memory")
 # The keyword of many patterns, by name.
 _PATTERNS = "patterns"
 
@@ -266,7 +271,7 @@ def _check_call(
     for name, argument in keywords.items():
         if name not in _IN_SQL:
             message = f"{registration.name} takes no {name}; it takes {', '.join((*_IN_SQL, _PATTERNS))}"
-            faults.append(Diagnostic(message, hint=nearest(name, (*_IN_SQL, _PATTERNS))))
+            faults.append(Diagnostic(message, hint=_ELSEWHERE.get(name) or nearest(name, (*_IN_SQL, _PATTERNS))))
         elif not argument.isConstantExpression:
             faults.append(Diagnostic(f"{name} must be a constant"))
     if faults:

@@ -144,6 +144,7 @@ def test_patterns_with_keys_of_their_own_meet_in_what_they_share(sql: SparkSessi
             pytest.param(query, message, marks=pytest.mark.full)
             for query, message in (
                 (call("PATTERN A a", timestmp="'ts'"), "did you mean 'timestamp'?"),
+                (call("PATTERN A a", timeouts="true"), "gpu_cep.gpu_match() finds timeouts"),
                 (call("PATTERN A a", output="'compressed'"), "output='compressed' is not supported in SQL"),
                 (call("PATTERN A a", output="'indices'"), "output='indices' is not supported in SQL; supported: matches, events, count"),
                 ("SELECT * FROM gpu_match(TABLE(events), pattern => 3)", "pattern must be constant text"),
