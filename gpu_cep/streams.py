@@ -26,8 +26,9 @@ from gpu_cep.engine.streaming.state import (
 )
 from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords
+from gpu_cep.live.clocks import idle_watermark, is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live, text_of
-from gpu_cep.live.steps import certain_matches, give_up_decided, idle_watermark, is_due, no_matches, push_events, ticks_of, with_tags
+from gpu_cep.live.steps import certain_matches, give_up_decided, no_matches, push_events, with_tags
 from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:

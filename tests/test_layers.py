@@ -24,9 +24,9 @@ ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
         "choices", "errors", "lang", "analysis", "plan", "engine", "queries.plans", "queries.runs", "queries.sliced_plans",
-        "queries.sliced_runs", "live.queries", "live.steps", "live.plans", "live.runs", "live.sliced_rows", "match_runs", "explanations",
-        "result_forms", "api", "rule_sets.rules", "rule_sets.files", "rule_sets.plans", "rule_sets.families", "rule_sets.runs",
-        "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
+        "queries.sliced_runs", "live.queries", "live.clocks", "live.steps", "live.plans", "live.runs", "live.sliced_rows", "match_runs",
+        "explanations", "result_forms", "api", "rule_sets.rules", "rule_sets.files", "rule_sets.plans", "rule_sets.families",
+        "rule_sets.runs", "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
     )
 ]  # fmt: skip
 
@@ -211,6 +211,7 @@ HOMES = {
         "gpu_cep.engine.slices",
         "gpu_cep.engine.streaming",
         "gpu_cep.live.plans",
+        "gpu_cep.live.clocks",
         "gpu_cep.live.queries",
         "gpu_cep.live.runs",
         "gpu_cep.live.steps",

@@ -21,9 +21,10 @@ from gpu_cep.engine.slices.assembly import add_up
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.streaming.state import StreamState, first_state
 from gpu_cep.errors import FEWER_EVENTS, EventError, UnsupportedError, ending_in
+from gpu_cep.live.clocks import is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
-from gpu_cep.live.steps import certain_matches, is_due, push_events, ticks_of
+from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query
 from gpu_cep.queries.runs import MatchCall, open_source

@@ -30,9 +30,10 @@ from gpu_cep.engine.streaming.row_patterns import marked
 from gpu_cep.engine.streaming.state import StreamState, first_state
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
+from gpu_cep.live.clocks import times_of
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
-from gpu_cep.live.steps import certain_matches, times_of
+from gpu_cep.live.steps import certain_matches
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import bind_rows, columns_of_rows

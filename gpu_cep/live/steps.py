@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime
-from decimal import Decimal
 from functools import partial
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +18,8 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.read_tables import to_host
-from gpu_cep.engine.input.readable import readable_value
-from gpu_cep.engine.input.ticks import Tick, preceding
+from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.timed_events import timed_events
-from gpu_cep.engine.input.times import DROP, load_times
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
@@ -35,8 +30,9 @@ from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_f
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.sessions import with_numbers, without_numbers
-from gpu_cep.engine.streaming.state import Clock, StreamState, Times
-from gpu_cep.errors import CepError, EventError, MatchLimitExceeded
+from gpu_cep.engine.streaming.state import StreamState, Times
+from gpu_cep.errors import CepError, MatchLimitExceeded
+from gpu_cep.live.clocks import moved_clock, refuse_late, times_of
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -80,132 +76,9 @@ def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: 
     return add_events(drop_first(state, len(state.times)), events, times_of(live, events), numbers)
 
 
-def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:
-    """Raise EventError if late events are an error."""
-    if not live.refuses_late:
-        return
-    if live.in_order:
-        told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
-        raise EventError(f"{told}; result='reader' reads batches in order of time: sort them, or give them as one table")
-    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {_written(live, clock.watermark)}"
-    raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
-
-
-def _written(live: LiveQuery, tick: Tick | None) -> str:
-    """Return a time as text: a timestamp in the zone of its column, in UTC if that cannot tell it, any other as a number of ticks."""
-    kind = live.schema.field(live.plan.query.timestamp).type
-    return str(readable_value(pa.scalar(tick).cast(kind))) if pa.types.is_timestamp(kind) else f"{tick} ticks"
-
-
-def times_of(live: LiveQuery, events: pa.Table) -> Times:
-    """Return the times of events, in ticks."""
-    columns, column = EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp
-    # row patterns have no nulls='drop'
-    remedy = DROP if live.rows is None else f"push only rows that have a {columns.name(column)}"
-    return load_times(columns, column, remedy)
-
-
-def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
-    """Return a value of the timestamp column in ticks; `argument` gives it.
-
-    Raises
-    ------
-    EventError
-        It is no such value, or the ticks do not hold all of it.
-    """
-    place = live.plan.query.timestamp
-    field = live.schema.field(place)
-    plain = _at_midnight(field, time.as_py() if isinstance(time, pa.Scalar) else time)
-    told = f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}"
-    _refuse_other_clock(field, plain, told)
-    try:
-        value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
-        whole = _holds_all(value, plain)
-    except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
-        zone = "Z" if getattr(field.type, "tz", None) else ""
-        form = isinstance(plain, str) and pa.types.is_timestamp(field.type)
-        remedy = f"; text is written as in '2026-01-31 08:00:00{zone}'" if form else ""
-        raise EventError(f"{told}{remedy}") from fault
-    if not whole:
-        raise EventError(f"{told}, which holds a part of it")
-    columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
-    ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
-    return ticks
-
-
-def _at_midnight(field: pa.Field, time: Any) -> Any:
-    """Return a day as its first moment if the column holds timestamps, as SQL compares the two; any other time as it is."""
-    is_day = isinstance(time, date) and not isinstance(time, datetime)
-    return datetime(time.year, time.month, time.day) if is_day and pa.types.is_timestamp(field.type) else time
-
-
-def _refuse_other_clock(field: pa.Field, time: Any, told: str) -> None:
-    """Raise EventError if a time has a zone and the column has none, or the other way round: Arrow would take UTC for it."""
-    zone = getattr(time, "tzinfo", None)
-    if isinstance(time, date) and pa.types.is_timestamp(field.type) and (zone is None) != (field.type.tz is None):
-        remedy = "it has no zone; give it one, as in datetime(…, tzinfo=UTC)" if zone is None else "it has a zone; leave that out"
-        raise EventError(f"{told}: {remedy}")
-
-
-def _holds_all(value: pa.Array, plain: Any) -> bool:
-    """Return whether an array holds all of the one time that it was made of; Arrow cuts what is behind its ticks."""
-    if isinstance(plain, date):
-        # pandas counts nanoseconds, which Arrow looks for only where it is told to
-        own = pa.array([plain], pa.timestamp("ns") if getattr(plain, "nanosecond", 0) else None)
-        return bool(value.cast(own.type).equals(own))
-    in_ticks = pa.types.is_integer(value.type) or pa.types.is_temporal(value.type)
-    return not in_ticks or not isinstance(plain, (Real, Decimal)) or bool(plain % 1 == 0)
-
-
 def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:
     """Return the rows of the events that some variable may bind, or of all if the others matter, too; and their tags, if any."""
     return (bindable_rows(live.labelling, events), None) if live.tagging is None else tagged_rows(live.tagging, events)
-
-
-def moved_clock(live: LiveQuery, clock: Clock, times: Times, *, pushed: int, late: int) -> Clock:
-    """Return the clock once so many events have been pushed, of which `late` were late; `times` are those of the others."""
-    own = [] if clock.latest is None else [clock.latest]
-    latest = max([*own, times.max().item()]) if len(times) else clock.latest
-    watermark = _moved_watermark(live, clock.watermark, times)
-    return replace(clock, pushed=clock.pushed + pushed, late=clock.late + late, watermark=watermark, latest=latest)
-
-
-def _moved_watermark(live: LiveQuery, watermark: Tick | None, times: Times) -> Tick | None:
-    """Return the watermark once events have come."""
-    if not len(times):
-        return watermark
-    latest: Tick = times.max().item()
-    # further events of the latest time may come
-    behind = preceding(latest) if live.in_order else latest - live.lateness
-    if live.in_order and behind == latest:
-        # the first of all times: nothing can be before it
-        return watermark
-    return behind if watermark is None else max(watermark, behind)
-
-
-def idle_watermark(live: LiveQuery, clock: Clock, seconds: float) -> Tick | None:
-    """Return the watermark after `seconds` without an event; it moves with the clock once `idle` has passed.
-
-    Raises
-    ------
-    EventError
-        The stream was made without `idle`.
-    """
-    if live.idle is None:
-        raise EventError("advance() needs a time, or a stream that was made with idle='30 seconds' or so")
-    if clock.latest is None or seconds < live.idle.seconds:
-        return clock.watermark
-    passed: Tick = seconds * live.idle.ticks_per_second
-    moved = clock.latest - live.lateness + (passed if isinstance(clock.latest, float) else int(passed))
-    return moved if clock.watermark is None else max(clock.watermark, moved)
-
-
-def is_due(live: LiveQuery, clock: Clock) -> bool:
-    """Return whether the watermark has moved so far that the engine runs."""
-    if clock.watermark is None or clock.answered is None:
-        return clock.watermark is not None
-    moved = clock.watermark - clock.answered
-    return moved > 0 and (live.every is None or moved >= live.every)
 
 
 def no_matches(live: LiveQuery) -> pa.Table:

@@ -35,21 +35,10 @@ from gpu_cep.engine.streaming.state import (
 from gpu_cep.errors import CepError, EventError, PatternError
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords
 from gpu_cep.lang.format import format_query
+from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, ticks_of, times_of
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
-from gpu_cep.live.steps import (
-    bindable_events,
-    certain_matches,
-    give_up_decided,
-    idle_watermark,
-    is_due,
-    moved_clock,
-    no_matches,
-    refuse_late,
-    ticks_of,
-    times_of,
-    with_tags,
-)
+from gpu_cep.live.steps import bindable_events, certain_matches, give_up_decided, no_matches, with_tags
 from gpu_cep.queries.plans import as_query
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, named, naming, united

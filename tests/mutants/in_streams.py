@@ -7,7 +7,7 @@ from tests.mutants.fault import Fault
 _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = "gpu_cep/plan/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
 _OPEN = f"{_STREAMING}/certainty.py"
-_STEPS, _LAST = "gpu_cep/live/steps.py", "gpu_cep/engine/phase_one/last_variables.py"
+_STEPS, _TIMES, _LAST = "gpu_cep/live/steps.py", "gpu_cep/live/clocks.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/engine/timeouts.py"
 _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
@@ -30,7 +30,7 @@ STREAMS = (
     Fault("ends-forgotten-where-the-first-counts", _LAST, " or not run.plan.settings.keeps_all", "", _OUTPUTS),
     Fault("last-variable-of-one-branch-inside-another", _LAST, "return bits if apart else 0", "return bits", _OUTPUTS),
     Fault("quantified-last-variable-forgotten", _LAST, " and pattern.maximum[v] == 1", "", _OUTPUTS),
-    Fault("rows-of-batches-in-any-order", _STEPS, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
+    Fault("rows-of-batches-in-any-order", _TIMES, "    if live.in_order and behind == latest:", "    if live.in_order:", _BATCHES),
     Fault("what-is-not-certain-yet", "gpu_cep/live/runs.py", "watermark=watermark))\n", "finished=True))\n", _BATCHES),
     Fault("numbered-matches-counted-twice", _STEPS, "numbering.total - before", "numbering.total", _OUTPUTS),
     Fault("windows-of-numbers-begun-anew", _HORIZON, "over=horizon.over - dropped", "over=0", _OUTPUTS),
@@ -116,7 +116,7 @@ STREAMS = (
     ),
     Fault(
         "half-a-second-of-a-datetime-is-cut",
-        _STEPS,
+        _TIMES,
         "return bool(value.cast(own.type).equals(own))",
         "return True",
         _CLOCK,

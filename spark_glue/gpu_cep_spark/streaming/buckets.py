@@ -18,8 +18,9 @@ from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.sessions import first_closing
 from gpu_cep.engine.streaming.state import Clock, StreamState
 from gpu_cep.errors import EventError
+from gpu_cep.live.clocks import is_due
 from gpu_cep.live.queries import LiveQuery
-from gpu_cep.live.steps import certain_matches, give_up_decided, hold_events, is_due, no_matches
+from gpu_cep.live.steps import certain_matches, give_up_decided, hold_events, no_matches
 from gpu_cep_spark.streaming.marks import in_order_of_ties, marks_after, read_marks
 from gpu_cep_spark.streaming.packing import read_chunk, rows_of_pieces, write_chunk
 from gpu_cep_spark.streaming.state import TICKS, Bucket, New, Numbers, Ran, Store, holds, is_settled, read_bucket, read_events, write_bucket
