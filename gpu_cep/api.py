@@ -40,7 +40,7 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.queries.plans import as_query, events_first, explain_alone, make_plan, refuse_swapped
+from gpu_cep.queries.plans import as_query, events_and_pattern, explain_alone, make_plan, refuse_swapped
 from gpu_cep.queries.runs import MatchCall, check_engine
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.signatures import checks_keywords, takes_keywords
@@ -384,7 +384,7 @@ def explain(
     CepError
         Any error that :func:`match` raises.
     """
-    given, asked = events_first(events, pattern)
+    given, asked = events_and_pattern(events, pattern)
     options, settings = read_keywords(keywords)
     if given is None and run:
         raise PatternError("a query runs over events; give explain() some, or leave run out")

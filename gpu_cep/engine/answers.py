@@ -32,7 +32,7 @@ from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import EventRun, IntervalRun
 from gpu_cep.engine.run import match_events
-from gpu_cep.engine.timeouts import match_starts, rows_of_open_runs
+from gpu_cep.engine.timeouts import find_timeouts, rows_of_open_runs
 from gpu_cep.engine.trials import find_timed
 from gpu_cep.errors import FEWER_EVENTS, EventError, ending_in
 from gpu_cep.plan.event_plan import EventPlan
@@ -104,7 +104,7 @@ def answer(
             return result_of_situations(situations, find_timed(situations, find, find))
         run = EventRun(plan, columns, matcher_tables(plan, columns), reported, budget, threads, profile)
         if plan.settings.kind == TIMEOUT:
-            return match_starts(run)
+            return find_timeouts(run)
         compile_beside(large_kernels(plan, run.tables), threads)
         return match_events(run, algorithms or AlgorithmChooser(plan.contenders))
 

@@ -30,7 +30,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread
 
 
-def match_starts(run: EventRun) -> pa.Table:
+def find_timeouts(run: EventRun) -> pa.Table:
     """Return the timeouts in the order of results: by stream key, then first event.
 
     Raises as :func:`gpu_cep.engine.answers.answer`.

@@ -230,7 +230,7 @@ def refuse_swapped(function: str, events: object, pattern: object) -> None:
         raise PatternError(f"{function}() takes the events first, then the pattern: {function}(events, pattern)")
 
 
-def events_first(events: Any, pattern: Any) -> tuple[Any, Any]:
+def events_and_pattern(events: Any, pattern: Any) -> tuple[Any, Any]:
     """Return the events, None if there are none, and the pattern of a call of ``explain(events, pattern)``."""
     if events is None or pattern is None:
         return None, events if pattern is None else pattern

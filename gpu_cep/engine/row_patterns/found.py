@@ -139,16 +139,16 @@ def followed_states(automaton: RowAutomatonTable, find_reach: Callable[[], Reach
     return find
 
 
-def matches_of(
+def row_matches_of(
     ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
     begun: Begun | None = None,
 ) -> RowMatches:  # fmt: skip
     """Return the matches, given the length of the one that begins at each row; they are numbered behind those `begun` counts."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
-    return matches_at(ordered, firsts, lengths[firsts], find_states, shared, begun)
+    return row_matches_at(ordered, firsts, lengths[firsts], find_states, shared, begun)
 
 
-def matches_at(
+def row_matches_at(
     ordered: OrderedRows, firsts: Indices, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
     begun: Begun | None = None,
 ) -> RowMatches:  # fmt: skip

@@ -11,7 +11,7 @@ from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_matches import FoundRows, LeftRows, find_on_device
-from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, matches_at, matches_of
+from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, row_matches_at, row_matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.neighbour_columns import NeighbourColumns
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
@@ -78,7 +78,7 @@ def _matches_on_card(run: RowRun, found: FoundRows) -> RowMatches:
 
     shared = skip_to(run.plan) == SkipTo.NEXT_ROW and run.plan.bound.window is None
     states = followed_states(run.automaton, find_reach, run.threads)
-    return matches_at(run.ordered, found.firsts, found.lengths, states, rows_of if shared else None)
+    return row_matches_at(run.ordered, found.firsts, found.lengths, states, rows_of if shared else None)
 
 
 def _read_off(run: RowRun, pieces: Pieces, reach: Reach) -> RowMatches:
@@ -105,7 +105,7 @@ def _read_off(run: RowRun, pieces: Pieces, reach: Reach) -> RowMatches:
     def rows_of(members: npt.NDArray[np.bool_]) -> tuple[Indices, Indices]:
         return _shared_rows(run, lengths, reach, members)
 
-    matches = matches_of(ordered, lengths, followed_states(automaton, lambda: reach, threads), rows_of if shared else None)
+    matches = row_matches_of(ordered, lengths, followed_states(automaton, lambda: reach, threads), rows_of if shared else None)
     failed = np.flatnonzero(chains.faults >= 0)
     if failed.size:
         raise target_fault(run, matches, int(chains.faults[failed[0]]))

@@ -11,7 +11,7 @@ from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.condition_tables import condition_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
-from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, matches_of
+from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, row_matches_of
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.search_parts import RowSearch, StepBudget, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
@@ -57,7 +57,7 @@ def search_matches(
     finally:
         search.account.closed = True
     states = np.concatenate([np.empty(0, np.int32), *found])
-    matches = replace(matches_of(ordered, lengths, known_states(states), begun=begun), steps=search.account.steps)
+    matches = replace(row_matches_of(ordered, lengths, known_states(states), begun=begun), steps=search.account.steps)
     # parts of the matches take theirs from these
     assert len(matches.states) == matches.places[-1], "each row of a match has a state"
     return matches
@@ -95,7 +95,7 @@ def _search(search: RowSearch, part: tuple[int, int]) -> States:
                 raise EventError(failure_at(search, failed, int(numbers[SearchNumber.START] + depth)))
             case Outcome.NO_TARGET:
                 states = known_states(state.found[: numbers[SearchNumber.FOUND]])
-                matches = matches_of(run.ordered, lengths_of(search, part), states, begun=search.begun)
+                matches = row_matches_of(run.ordered, lengths_of(search, part), states, begun=search.begun)
                 raise target_fault(run, matches, int(numbers[SearchNumber.START]))
 
 

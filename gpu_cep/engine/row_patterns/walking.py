@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpu_cep.engine.phase_one.order_events import stream_slices
-from gpu_cep.engine.row_patterns.found import RowMatches, followed_states, matches_of
+from gpu_cep.engine.row_patterns.found import RowMatches, followed_states, row_matches_of
 from gpu_cep.engine.row_patterns.runs import run_table
 from gpu_cep.engine.row_patterns.search_parts import RowSearch, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
@@ -35,7 +35,7 @@ def walk_matches(search: RowSearch) -> RowMatches:
     finally:
         search.account.closed = True
     states = followed_states(run.automaton, lambda: search.reach, run.threads)
-    return replace(matches_of(run.ordered, search.lengths, states), steps=search.account.steps)
+    return replace(row_matches_of(run.ordered, search.lengths, states), steps=search.account.steps)
 
 
 def _walk(search: RowSearch, runs: RunTable, part: tuple[int, int]) -> None:
@@ -57,5 +57,5 @@ def _walk(search: RowSearch, runs: RunTable, part: tuple[int, int]) -> None:
         raise EventError(failure_at(search, int(numbers[WalkNumber.STATE]), int(numbers[WalkNumber.ROW])))
     if outcome == Outcome.NO_TARGET:
         states = followed_states(run.automaton, lambda: search.reach, 1)
-        matches = matches_of(run.ordered, lengths_of(search, part), states)
+        matches = row_matches_of(run.ordered, lengths_of(search, part), states)
         raise target_fault(run, matches, int(numbers[WalkNumber.START]))
