@@ -26,7 +26,7 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.planner import plan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.rule_sets.plans import PlannedRule
-from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.compile.launch import available_threads, spread
 
 # Fewer rules of a kind run by themselves.
 _FEWEST = 4
@@ -90,7 +90,7 @@ def _is_free(planned: EventPlan) -> bool:
 
 
 def run_family(
-    own: RuleFamily, events: InputEvents, lists: RowLists, threads: int, *, at_once: int, concurrent: int, profile: Profile | None
+    own: RuleFamily, events: InputEvents, lists: RowLists, resources: Resources, at_once: int
 ) -> Mapping[str, pa.Table] | None:  # fmt: skip
     """Return the results of a family's rules by name, without those of a part that failed; None if there are too many pairs.
 
@@ -100,31 +100,30 @@ def run_family(
         All events; their columns are shared.
     lists
         The rows of each value that some rule wants.
-    threads, at_once
-        How many threads to use, and the most runs of the engine at a time.
-    concurrent
-        The number of such calls that share this machine's memory.
-    profile
-        Receives the counts and seconds of each stage.
+    resources
+        What the runs of the engine may use together.
+    at_once
+        The most of these runs at a time.
 
     Raises
     ------
     CepError
         What all rules read is at fault.
     """
-    given, counts = _needed_rows(own, events, lists, threads, profile or UNREAD)
+    threads = resources.threads or available_threads()
+    given, counts = _needed_rows(own, events, lists, threads, resources.profile or UNREAD)
     if counts.sum() > _MOST_PAIRS * len(counts):
         return None
     planned, parts = _paired_plan(own.family), _cut(counts)
     beside = min(at_once, len(parts))
-    resources = Resources(max(1, threads // beside), profile, beside * concurrent)
+    of_each = Resources(max(1, threads // beside), resources.profile, beside * resources.concurrent)
 
     def run(members: range) -> dict[str, pa.Table]:
         # which of these has failed is not known: each runs once more, by itself, and no other does
         with suppress(CepError):
             pairs = pair_rows(given, members)
             picked, origin = _paired_events(own.family, events, given, pairs)
-            found = answer(planned, picked, origin=origin, resources=resources)
+            found = answer(planned, picked, origin=origin, resources=of_each)
             return dict(_of_members(own, members, found, events))
         return {}
 

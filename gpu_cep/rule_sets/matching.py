@@ -150,6 +150,7 @@ def _run(
     given: PlannedRules, rules: Mapping[str, Rule], keywords: Mapping[str, Any], failed: dict[str, CepError], *, raises: bool
 ) -> dict[str, pa.Table]:
     """Return the result of each rule that does not fail, in the order of the rules; `failed` receives the errors of the others."""
+    from gpu_cep.engine.accounting.resources import Resources
     from gpu_cep.rule_sets.runs import absent_warnings, run_shared, share_events
     from gpu_cep_kernels.compile.launch import threads_of
 
@@ -160,7 +161,7 @@ def _run(
 
     threads = keywords.get("threads")
     sharing = share_events(given, threads_of(threads))
-    found = run_shared(given, sharing, threads, keywords.get("profile"), fail)
+    found = run_shared(given, sharing, Resources(threads, keywords.get("profile")), fail)
     for sentence in absent_warnings(given, sharing, found):
         warn_caller(sentence, AbsentValueWarning)
     plain = {name: value for name, value in keywords.items() if name != "result"}

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.match_budget import Spent
-from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import has_matches
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows
@@ -138,28 +137,28 @@ def _grouped(rules: Sequence[PlannedRule], column: str, lists: RowLists, size: i
 
 
 def run_shared(
-    given: PlannedRules, sharing: Sharing, threads: int | None, profile: Profile | None, failed: Callable[[str, CepError], None],
-    *, concurrent: int = 1, spent: Mapping[str, Spent] | None = None, own: Own = WHOLE,
+    given: PlannedRules, sharing: Sharing, resources: Resources, failed: Callable[[str, CepError], None],
+    *, spent: Mapping[str, Spent] | None = None, own: Own = WHOLE,
 ) -> dict[str, pa.Table]:  # fmt: skip
     """Return the result of each planned rule by name, in no particular order.
 
     Parameters
     ----------
+    resources
+        What the run may use. Its `spent` is not read, since each rule has bounds of its own.
     failed
         Is told of each rule that fails, and raises the errors that end the run.
-    concurrent
-        The number of such runs that share this machine's memory.
     spent
         What each rule has used of its bounds in runs over other parts of the events, by its name.
     own
         The events at which matches that are reported start.
     """
-    used = threads_of(threads)
+    used, profile = threads_of(resources.threads), resources.profile
     if profile is not None and given.events.groups is not None:
         profile.add_groups(given.events.groups.read, given.events.groups.all)
     at_once = 1 if _may_use_device(given.planned) else used
     # pairs of a rule and a row have no marks of own rows
-    found = _run_families(sharing, used, at_once, profile, concurrent, spent is not None) if own == WHOLE else {}
+    found = _run_families(sharing, resources, used, at_once, in_parts=spent is not None) if own == WHOLE else {}
     left = [group for each in sharing.groups for group in _without(each, found)]
     large = [group for group in left if group.rows >= _MANY_ROWS]
     small = [group for group in left if group.rows < _MANY_ROWS]
@@ -172,7 +171,7 @@ def run_shared(
         try:
             with naming(rule.name):
                 used_up = None if spent is None else spent[rule.name]
-                return run_engine(rule.plan, events, Resources(threads, profile, beside * concurrent, used_up), starts)
+                return run_engine(rule.plan, events, Resources(threads, profile, beside * resources.concurrent, used_up), starts)
         except CepError as fault:
             failed(rule.name, fault)
             return fault
@@ -183,9 +182,7 @@ def run_shared(
     return found | {name: table for part in done for name, table in part if not isinstance(table, CepError)}
 
 
-def _run_families(
-    sharing: Sharing, threads: int, at_once: int, profile: Profile | None, concurrent: int, in_parts: bool
-) -> dict[str, pa.Table]:  # fmt: skip
+def _run_families(sharing: Sharing, resources: Resources, threads: int, at_once: int, *, in_parts: bool) -> dict[str, pa.Table]:
     """Return the results of rules that run as one query, by name; rules of a part of it that fails are to run by themselves.
 
     `in_parts`: the events are a part of those whose matches count against the bounds of a rule.
@@ -195,10 +192,10 @@ def _run_families(
         return found
     events = InputEvents(sharing.events.table, sharing.events.origin, shared=sharing.columns)
     wanted = [each for each in sharing.families if not in_parts or each.family.plan.settings.max_matches is None]
-    for family, lists in lists_of_families(wanted, sharing.columns, sharing.lists, threads, profile):
+    for family, lists in lists_of_families(wanted, sharing.columns, sharing.lists, threads, resources.profile):
         # what all read is at fault, and each rule says so by itself
         with suppress(CepError):
-            found |= run_family(family, events, lists, threads, at_once=at_once, concurrent=concurrent, profile=profile) or {}
+            found |= run_family(family, events, lists, replace(resources, threads=threads), at_once) or {}
     return found
 
 

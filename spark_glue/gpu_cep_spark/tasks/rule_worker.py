@@ -12,6 +12,7 @@ from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
+from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.errors import CepError
@@ -67,7 +68,7 @@ def _match_rules(given: RuleWork, events: pa.Table, cores: int, concurrent: int,
             refuse_untimed(given.work, rule.plan, events)
     events, own, _ = separate_own_rows(given.work.plan, events) if given.work.sliced else (events, WHOLE, None)
     shared = PlannedRules(InputEvents(events), events, given.rules, {}, {})
-    found = run_shared(shared, share_events(shared, cores), cores, None, _fail, concurrent=concurrent, spent=spent, own=own)
+    found = run_shared(shared, share_events(shared, cores), Resources(cores, concurrent=concurrent), _fail, spent=spent, own=own)
     return one_table({rule.name: found[rule.name] for rule in given.rules}, {}, named=False)
 
 
