@@ -9,7 +9,7 @@ import pytest
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
-from gpu_cep.engine.phase_one.device.label_events import DeviceLabelEngine
+from gpu_cep.engine.phase_one.device.label_engine import DeviceLabelEngine
 from gpu_cep.engine.phase_one.label_events import make_labeller
 from gpu_cep.engine.phase_one.label_steps import label_steps
 from gpu_cep.errors import EventError

@@ -17,7 +17,7 @@ from gpu_cep.engine.phase_one.device.card_memory import SMALLEST_BATCH, DeviceMe
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
-from gpu_cep.engine.phase_one.device.label_events import plan_labelling
+from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside

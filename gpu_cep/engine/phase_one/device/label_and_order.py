@@ -17,7 +17,8 @@ from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource, ResidentEvents, SpilledEvents
 from gpu_cep.engine.phase_one.device.kept_events import KeptEvents, concatenate_kept, count_kept
-from gpu_cep.engine.phase_one.device.label_events import label_chunks, plan_labelling
+from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
+from gpu_cep.engine.phase_one.device.label_events import label_chunks
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
 from gpu_cep.engine.phase_one.label_events import LabelledEvents
