@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -28,13 +29,13 @@ End = tuple[int, bool]
 class EventsRead(NamedTuple):
     """What a result reads of the events of matches.
 
-    It reads the rows of all events of some variables, ascending, the rows of the ends of others, and
-    values of columns that are held in the order of events.
+    It reads the rows of all events of some variables, ascending, the rows of the ends of others, and,
+    by column, values at ends of columns that are held in the order of events.
     """
 
     whole: tuple[int, ...]
     ends: tuple[End, ...] = ()
-    held: tuple[int, ...] = ()
+    held: tuple[tuple[int, tuple[End, ...]], ...] = ()
 
 
 @dataclass
@@ -52,7 +53,7 @@ class MatchedEvents(BoundEvents):
     held: OrderedValues = field(default_factory=dict)
     _bindings: dict[int, BoundRows] = field(default_factory=dict)
     _ends: dict[End, Indices] = field(default_factory=dict)
-    _singles: dict[int, Indices] = field(default_factory=dict)
+    _values: dict[tuple[int, End], Indices] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.matches)
@@ -61,9 +62,16 @@ class MatchedEvents(BoundEvents):
         """Look events up together, by all threads: threads that make columns would wait for it."""
         lists, ends = _lookups(read.whole, read.ends, _quantified(self.columns.query) if not self.matches.single else frozenset())
         self._list(lists)
-        self._pick(ends)
-        for column in read.held if self.matches.single else ():
-            self._bits_of_singles(column)
+        held = {column: self._without_lists(asked) for column, asked in read.held}
+        # a variable without a row binds nothing
+        present = [] if self.matches.binds_all else [(v, False) for own in held.values() for v, _ in own]
+        self._pick(tuple(sorted({*ends, *present})))
+        for column, own in held.items():
+            self._hold(column, own)
+
+    def _without_lists(self, asked: tuple[End, ...]) -> tuple[End, ...]:
+        """Return the ends, ascending, of variables whose events are not all looked up."""
+        return tuple(sorted({self._end(v, last) for v, last in asked if v not in self._bindings}))
 
     def binding(self, v: int) -> BoundRows:
         if self.matches.single:
@@ -78,16 +86,10 @@ class MatchedEvents(BoundEvents):
     def value(self, v: int, column: int, index: int = 0) -> pa.Array:
         if column not in self.held or v in self._bindings:
             return super().value(v, column, index)
-        if self.matches.single:
-            return self._as_column(column, pa.array(self._bits_of_singles(column)[v]))
-        (bits,) = self.matches.rows_of_ends(_asked((self._end(v, index == -1),)), self.held[column], self.threads)
-        return self._as_column(column, masked_array(bits, self.absent(v)))
-
-    def _bits_of_singles(self, column: int) -> Indices:
-        """Return the bits of a held column at all events, [variable, match], of matches that bind one to every variable."""
-        if column not in self._singles:
-            self._singles[column] = self.matches.rows_of_singles(self.held[column], self.threads)
-        return self._singles[column]
+        end = self._end(v, index == -1)
+        if (column, end) not in self._values:
+            self._hold(column, (end,))
+        return self._as_column(column, masked_array(self._values[column, end], self.absent(v)))
 
     def value_of_match(self, column: int, *, last: bool) -> pa.Array:
         """Return a column's value at the first or last event of each match."""
@@ -125,11 +127,21 @@ class MatchedEvents(BoundEvents):
 
     def _pick(self, ends: tuple[End, ...]) -> None:
         """Look up the input rows of ascending ends."""
-        if ends and self.matches.single:
-            found = self.matches.rows_of_singles(self.rows, self.threads)
-            self._ends.update(((v, False), rows) for v, rows in enumerate(found))
-        elif ends:
-            self._ends.update(zip(ends, self.matches.rows_of_ends(_asked(ends), self.rows, self.threads), strict=True))
+        self._ends.update(self._at_ends(ends, self.rows))
+
+    def _hold(self, column: int, ends: tuple[End, ...]) -> None:
+        """Look up the bits of a held column at ascending ends."""
+        self._values.update(((column, end), bits) for end, bits in self._at_ends(ends, self.held[column]))
+
+    def _at_ends(self, ends: tuple[End, ...], values: Indices) -> Iterator[tuple[End, Indices]]:
+        """Yield the values of events at ascending ends; at those of all variables if each binds one event."""
+        if not ends:
+            return
+        if self.matches.single:
+            found = self.matches.rows_of_singles(values, self.threads)
+            yield from (((v, False), own) for v, own in enumerate(found))
+        else:
+            yield from zip(ends, self.matches.rows_of_ends(_asked(ends), values, self.threads), strict=True)
 
     def _list(self, variables: tuple[int, ...]) -> None:
         """Look up the input rows of all events of ascending variables that bind several."""
@@ -169,19 +181,22 @@ def all_events(plan: Plan) -> EventsRead:
 def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
     """Return what RETURN reads of the events, of which `held` columns need no rows; all if there is no RETURN."""
     if not plan.query.returns:
-        return all_events(plan)._replace(held=tuple(held))
+        every = all_events(plan)
+        return every._replace(held=tuple((column, tuple((v, False) for v in every.whole)) for column in held))
     items = zip(plan.query.returns, plan.returns, strict=True)
     whole: set[int] = set()
     ends: set[End] = set()
-    columns: set[int] = set()
+    values: dict[int, set[End]] = {}
     for leaf in (leaf for item, planned in items for leaf in read_leaves(item.expression, planned)):
         match leaf:
-            case Field(column=column) | Aggregation(function="first" | "last", column=int() as column) if column in held:
-                columns.add(column)
+            case Field(variable=v, column=column) if column in held:
+                values.setdefault(column, set()).add((v, False))
+            case Aggregation(function="first" | "last" as function, variable=v, column=int() as column) if column in held:
+                values.setdefault(column, set()).add((v, function == "last"))
             case Field(variable=v):
                 ends.add((v, False))
             case Aggregation(function="first" | "last" as function, variable=v, column=int()):
                 ends.add((v, function == "last"))
             case Binding(variable=v) | Aggregation(variable=v, column=int()):
                 whole.add(v)
-    return EventsRead(tuple(sorted(whole)), tuple(sorted(ends)), tuple(sorted(columns)))
+    return EventsRead(tuple(sorted(whole)), tuple(sorted(ends)), tuple((column, tuple(sorted(own))) for column, own in values.items()))

@@ -11,6 +11,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.engine import run
+from gpu_cep.engine.events.placed_matches import OrderedMatches
 from gpu_cep.engine.output.ordered_values import ordered_values
 
 _SIZE = 150
@@ -96,3 +97,12 @@ def test_columns_that_are_at_hand():
         for column in _COLUMNS.values():
             cep.match(_events(_CLOCKS["int64"], column), _QUERIES["singles"])
     assert [sorted(each) for each in held] == [[0, 3], [0], [0], [0, 3], [0], [0], [0]]
+
+
+@pytest.mark.usual
+@pytest.mark.parametrize(("query", "columns"), [(_QUERIES["one of two"], 2), (_QUERIES["one of two"].partition(" RETURN")[0], 3)])
+def test_a_column_is_looked_up_once_for_all_variables(query, columns):
+    with patch.object(OrderedMatches, "rows_of_ends", autospec=True, side_effect=OrderedMatches.rows_of_ends) as looked_up:
+        cep.match(_events(_CLOCKS["int64"], _COLUMNS["float64"]), query)
+    # and once for rows, which say what is absent
+    assert looked_up.call_count == columns + 1
