@@ -96,13 +96,16 @@ class MeasureSource:
             self._totals[kept] = find_totals(kept, self.finder, self.columns, self.ordered)
         return total_values(totals[number], self._totals[kept])
 
-    def _variables(self, rows: Indices) -> Indices:
+    def _variables(self, rows: Indices) -> npt.NDArray[np.int32]:
         """Return the variables of ordered rows of the matches; any variable for a row below 0."""
-        shown = self.finder.shown
-        places = rows + shown.of_match(shown.matches.places[:-1] - shown.matches.firsts)
-        variables = np.array(self.finder.plan.automaton.variable, np.int64)
-        found = np.zeros(len(rows), np.int64)
-        found[rows >= 0] = variables[shown.matches.states[places[rows >= 0]]]
+        shown, matches = self.finder.shown, self.finder.shown.matches
+        variables = np.array(self.finder.plan.automaton.variable, np.int32)
+        if not shown.last and rows is matches.rows:
+            return variables[matches.states]
+        found = np.zeros(len(rows), np.int32)
+        there = rows >= 0
+        places = rows + shown.of_match(matches.places[:-1] - matches.firsts)
+        found[there] = variables[matches.states[places[there]]]
         return found
 
 

@@ -58,7 +58,8 @@ class PlaceFinder:
             begins, ends = (shown.of_match(each) for each in (matches.partitions.begins, matches.partitions.ends))
             inside = (moved >= begins) & (moved < ends)
             found = np.where((found >= 0) & inside, moved, NO_ROW)
-        if place.inside:
+        # without a distance it leads to a row of the match, if to any
+        if place.inside and place.distance:
             firsts, behind = (shown.of_match(each) for each in (matches.firsts, matches.firsts + matches.lengths))
             found = np.where((found >= firsts) & (found < behind), found, NO_ROW)
         return found if shown.unmatched is None else np.where(shown.unmatched, NO_ROW, found)
@@ -66,13 +67,13 @@ class PlaceFinder:
     def _by_number(self, place: RowPlace) -> Indices:
         """Return the row so far behind the first or before the last one of its match, whichever variable it has."""
         matches, shown = self.shown.matches, self.shown
-        firsts, last = shown.of_match(matches.firsts), shown.current
-        if place.final and not shown.last:
-            last = firsts + shown.of_match(matches.lengths) - 1
-        found = firsts if place.from_first else last
+        last = shown.of_match(matches.firsts + matches.lengths - 1) if place.final and not shown.last else shown.current
+        if not (place.from_first or place.offset or matches.some_empty):
+            return last
+        firsts = shown.of_match(matches.firsts)
+        found = firsts + place.offset if place.from_first else last - place.offset
         if not place.offset and not matches.some_empty:
             return found
-        found = found + place.offset if place.from_first else found - place.offset
         return np.where((found >= firsts) & (found <= last), found, NO_ROW)
 
     def prepare(self) -> None:

@@ -37,8 +37,10 @@ class ShownRows:
         """Return the row at which the measures of each result row are computed: for an empty match the one before it."""
         if self.last:
             return self.matches.firsts + self.matches.lengths - 1
-        empty = self.matches.lengths[self.owners] == 0 if len(self.matches) else np.zeros(len(self), np.bool_)
-        return self.rows - (empty & (self.owners >= 0))
+        if not self.matches.some_empty:
+            return self.rows
+        before: Indices = self.rows - ((self.matches.lengths[self.owners] == 0) & (self.owners >= 0))
+        return before
 
     @cached_property
     def unmatched(self) -> npt.NDArray[np.bool_] | None:
@@ -63,11 +65,11 @@ def shown_rows(plan: RowPlan, matches: RowMatches) -> ShownRows:
     if any(plan.automaton.excluded):
         kept = ~np.array(plan.automaton.excluded, np.bool_)[matches.states]
         rows, owners = rows[kept], owners[kept]
-    if query.rows != "omit empty":
+    if query.rows != "omit empty" and matches.some_empty:
         empty = np.flatnonzero(matches.lengths == 0)
         rows, owners = np.concatenate([rows, matches.firsts[empty]]), np.concatenate([owners, empty])
         order = np.argsort(owners, kind="stable")
-        rows, owners = (rows, owners) if not empty.size else (rows[order], owners[order])
+        rows, owners = rows[order], owners[order]
     return ShownRows(matches, rows, owners, last=False)
 
 
