@@ -53,7 +53,7 @@ def _has_types(kind: Kind) -> bool:
     return bool(kind.labels)
 
 
-BASE, TWO_THREADS, PLAIN_TYPES = "base", "two threads", "plain types"
+BASE, TWO_THREADS, PLAIN_TYPES, WHOLE_EVENTS = "base", "two threads", "plain types", "whole events"
 FORMS = {
     BASE: Form("chunks and dictionaries as Parquet gives them, the key in the text, row numbers, one thread"),
     TWO_THREADS: Form("two threads, where the loop has one", threads=2),
@@ -63,7 +63,7 @@ FORMS = {
     PLAIN_TYPES: Form("types as text without a dictionary, for the loop, too", "plain types", suits=_has_types),
     "count": Form("the number of matches instead of row numbers", output="count"),
     "RETURN": Form("some values of each match instead of row numbers", output="matches", items=True),
-    "whole events": Form("all columns of all events of each match instead of row numbers", output="matches"),
+    WHOLE_EVENTS: Form("all columns of all events of each match instead of row numbers", output="matches"),
 }
 
 

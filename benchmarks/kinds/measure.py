@@ -20,6 +20,8 @@ from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings
 
 LOOP, LOOP_OF_TEXT = "C++", "C++, plain types"
+# Arrow's copy of all columns of the events that matches bind.
+TAKEN = "rows taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def measured(kind: Kind, events: int, repeats: int) -> Measured:
     matches = check(kind, tables, loops)
     contestants = {name: _of_loop(loop) for name, loop in loops.items()}
     contestants |= {name: _of_form(kind, form, tables[form.table]) for name, form in forms.items()}
+    contestants[TAKEN] = _of_rows(kind, tables[FORMS[BASE].table])
     seconds = dict(zip(contestants, in_turns(list(contestants.values()), repeats), strict=True))
     base = tables[FORMS[BASE].table]
     streams, chunks = streams_of(kind.workload, events), base["ts"].num_chunks
@@ -149,6 +152,15 @@ def _of_loop(loop: Loop) -> Contestant:
             loop.free(found)
 
     return Contestant(loop.run, free)
+
+
+def _of_rows(kind: Kind, events: pa.Table) -> Contestant:
+    """Return Arrow's take of the rows of all matches, from each column in one chunk, which is made before."""
+    answer = FORMS[BASE].answer(kind, events).combine_chunks()
+    bound = [each.flatten() if pa.types.is_list(each.type) else each for column in answer.columns for each in column.chunks]
+    rows = [own.drop_null() for own in bound]
+    columns = [column.chunk(0) for column in events.unify_dictionaries().combine_chunks().columns]
+    return Contestant(lambda: [column.take(own) for own in rows for column in columns])
 
 
 def _of_form(kind: Kind, form: Form, events: pa.Table) -> Contestant:

@@ -16,7 +16,7 @@ from benchmarks.kinds.agreement import check_rows, in_one_order
 from benchmarks.kinds.events import SECOND, make, plain_types, through_parquet
 from benchmarks.kinds.forms import BASE, FORMS, TABLES, forms_of
 from benchmarks.kinds.loops import loop_of
-from benchmarks.kinds.measure import LOOP, check, measured
+from benchmarks.kinds.measure import LOOP, TAKEN, check, measured
 from benchmarks.kinds.questions import KINDS, Kind
 from benchmarks.kinds.report import environment, markdown
 
@@ -78,6 +78,7 @@ def test_disagreement_is_found(made: dict[str, pa.Table]) -> None:
 def test_worst_stands_first() -> None:
     found = [measured(KINDS[name], 5_000, 1) for name in ("selective_prices", "rise_fall")]
     assert found[1].ratio("plain types") is None
+    assert all(each.seconds[TAKEN].wall > 0 for each in found)
     page = markdown(environment(), found, 1)
     worst = min(found, key=lambda each: each.ratio(BASE) or 0)
     lines = page.splitlines()
