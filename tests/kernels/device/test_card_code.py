@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from benchmarks.gpu.card_code import apart, cases, launch
+from benchmarks.gpu.card_code.device import CardCodeDevice
+from benchmarks.gpu.conformance import compare
 from benchmarks.gpu.device_code import missing_wheels
 from gpu_cep_kernels.compile.jit import kernel, rule
-from tests.requirements import require
+from tests.drawn.queries import Case
+from tests.requirements import require, require_modules
 
 FEW = (0, 1, 40)
 
@@ -111,3 +117,16 @@ def test_what_differs_from_the_cpu_shows(wrong):
 def test_instructions_do_what_a_card_does(declared, on_card):
     found, _ = run(declared, True)
     assert set(found) == {on_card}
+
+
+@pytest.mark.full
+def test_queries_match_on_a_cards_code_as_on_the_cpu():
+    require_modules("cupy")
+    import cupy
+
+    device = CardCodeDevice(cupy, 0)
+    events = pa.table({"ts": range(30), "type": ["A", "B", "C"] * 10, "x": [k * 7 % 5 for k in range(30)]})
+    with patch("gpu_cep_kernels.device.selection._find_device", lambda: device):
+        query = Case("PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 9", events, {"strategy": "skip_till_next_match"})
+        assert compare(query, output="indices") == "matched"
+    assert device.launches["walk_compared_windows"]
