@@ -25,8 +25,9 @@ CAPABILITIES: tuple[Capability, ...] = ((8, 0), (9, 0))
 # The parameters of a kernel's entry: arrays of bytes, or numbers of so many bits.
 _ENTRY = re.compile(r"\.entry [^(]*\((?P<parameters>[^)]*)\)")
 _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.[a-z](?P<bits>\d+) \w+(?:\[(?P<count>\d+)\])?")
-# A product that was, or may be, contracted with a sum, but for libdevice's fmod, which multiplies by 2**54 exactly; reference counts.
-_FORBIDDEN = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)|NRT_")
+# A product that was, or may be, contracted with a sum, but for libdevice's fmod, which multiplies by 2**54 exactly; reference counts;
+# a uint64 that is rounded, as numba does to compare it with a number that may be negative.
+_FORBIDDEN = re.compile(r"fma\.|mul\.f(?!.* 0d4350000000000000;)|NRT_|cvt\.rn\.f64\.u64")
 _REGISTERS = re.compile(r"used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 
@@ -106,7 +107,7 @@ def llvm_code_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -
 
 
 def forbidden(text: str) -> set[str]:
-    """Return what PTX has of what no kernel may have: products that are not rounded by themselves, and reference counts."""
+    """Return what PTX has of what no kernel may have: products not rounded by themselves, uint64 that are, and reference counts."""
     return set(_FORBIDDEN.findall(text))
 
 

@@ -125,7 +125,8 @@ def test_parameters_are_counted():
 
 def test_what_may_not_be_compiled_is_found():
     assert forbidden("fma.rn.f64 %fd3, %fd1, %fd2, %fd0;\nmul.f64 %fd3, %fd1, %fd2;\ncall NRT_incref, (%rd1);") == {"fma.", "mul.f", "NRT_"}
-    assert not forbidden("mul.rn.f64 %fd3, %fd1, %fd2;\nmul.f64 %fd3, %fd1, 0d4350000000000000;")
+    assert forbidden("cvt.rn.f64.u64 %fd1, %rd1;") == {"cvt.rn.f64.u64"}
+    assert not forbidden("mul.rn.f64 %fd3, %fd1, %fd2;\nmul.f64 %fd3, %fd1, 0d4350000000000000;\ncvt.rn.f64.s64 %fd1, %rd1;")
 
 
 def test_what_every_kernel_takes_is_recorded():
