@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.gpu.card_code import apart, cases, launch
+from benchmarks.gpu.card_code import apart, cases, launch, memory
 from benchmarks.gpu.card_code.device import CardCodeDevice
 from benchmarks.gpu.conformance import compare
 from benchmarks.gpu.device_code import missing_wheels
@@ -105,6 +105,11 @@ def test_what_leaves_its_arrays_ends_its_process(wrong, at_end):
 def test_what_is_not_declared_is_not_written():
     with pytest.raises(launch.Misplaced, match="undeclared writes to an array int64"):
         run(undeclared, True)
+
+
+def test_arrays_that_a_card_could_not_read_are_told():
+    held = np.zeros(17, np.uint8)
+    assert memory.misaligned([held[:16].view(np.int64), held[1:9].view(np.int64), held[1:]]) == ["int64[1]"]
 
 
 @pytest.mark.parametrize("wrong", [carried, narrow])
