@@ -31,7 +31,8 @@ start to the last end is at most the window. The match is detected at its last e
   A prefix decides even if a duration makes one of the two available so late that a relation is decided by then.
 * Each constraint is decided by itself, also those on the same pair.
 * A situation that a gap ends is seen to have ended at the next event. Its end is the time at which
-  the gap had lasted long enough.
+  the gap had lasted long enough. With a float timestamp this may be the time of its last event, if
+  that is so large that the gap is lost: an EventError.
 * The window is judged at T alone. If more time passes from the first start to T, the combination is
   no match, now or later. If not, it is a match, however long an open situation goes on.
 
@@ -67,6 +68,7 @@ from gpu_cep.oracle.situations import (
     elapsed,
     is_boolean,
     length_of,
+    refuse_lost_gaps,
     seen_at,
     situations,
 )
@@ -237,6 +239,8 @@ def _early(problem: Problem) -> Iterator[Detection]:
 
     This is early detection (section 5.3.1).
     """
+    for definition in problem.definitions:
+        refuse_lost_gaps(definition, problem.stream, problem.gap)
     detected = set()
     for now in sorted(set(problem.stream.times)):
         candidates = [_available(definition, problem, now) for definition in problem.definitions]

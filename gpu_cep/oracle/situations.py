@@ -10,7 +10,7 @@ from math import floor
 
 import pyarrow as pa
 
-from gpu_cep.errors import PatternError
+from gpu_cep.errors import EventError, PatternError
 from gpu_cep.lang import ast, ast_intervals
 from gpu_cep.oracle.expressions import Assignment, Row, Schema, meaning
 from gpu_cep.oracle.meanings import Kind
@@ -98,6 +98,15 @@ def _split_at_gaps(stream: Stream, gap: Length | None) -> list[list[int]]:
             parts.append([])
         parts[-1].append(position)
     return parts
+
+
+def refuse_lost_gaps(definition: Definition, stream: Stream, gap: Length | None) -> None:
+    """Raise EventError if a gap ends a run of the situation at its last event, since floats are too coarse to add it."""
+    if not isinstance(gap, float):
+        return
+    for last, (row, time) in enumerate(zip(stream.rows[:-1], stream.times[:-1], strict=True)):
+        if definition.is_satisfied(row) and elapsed(time, stream.times[last + 1]) > gap and time + gap == time:
+            raise EventError(f"a gap of {gap} adds nothing to the time {time}, so that detect='early' cannot tell when a situation ends")
 
 
 def _situation(first: int, last: int, stream: Stream, gap: Length | None) -> Situation:

@@ -333,6 +333,19 @@ def test_a_text_in_double_quotes_is_told_from_an_attribute():
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+@pytest.mark.parametrize("last", [float("-inf"), 1e17])
+def test_a_gap_that_floats_are_too_coarse_for_is_told_where_a_match_may_not_wait_for_it(last, algorithm):
+    """Without events after the last one a situation is open; with them it would have lasted no time."""
+    options = {"gap": 0.5, "detect": "early", "algorithm": algorithm}
+    columns = {"ts": [last, 1e18], "hot": [True, False], "wet": [True, False]}
+    query = "DEFINE H AS hot, W AS wet PATTERN H starts W; H equals W; H started-by W"
+    assert cep.match(pa.table(columns)[:1], query, **options).num_rows == 1
+    with pytest.raises(EventError, match="adds nothing"):
+        cep.match(pa.table(columns), query, **options)
+    assert cep.match(pa.table(columns), query, **{**options, "detect": "final"}).num_rows == 0
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
 def test_what_is_open_has_no_end_that_a_long_gap_could_put_beyond_the_type(algorithm):
     events = pa.table({"ts": pa.array([1, 2, 3], pa.int8()), "hot": [True] * 3, "wet": [False, True, True]})
     query = "DEFINE H AS hot, W AS wet PATTERN H overlaps W; H finishes W; H contains W RETURN end(H) AS ended"

@@ -101,6 +101,9 @@ def situation_cases(
     text = draw(situation_queries(size.names, clock.windows, allen, draw(st.sampled_from(returns))))
     mode = draw(st.sampled_from(detect))
     gaps = [window.format(n=n) for window in clock.windows for n in (0, 1, 2)[mode == "early" :]]
+    if mode == "early" and clock.moment(0) == -math.inf:
+        # which is refused
+        gaps = []
     options = {
         "detect": mode,
         "allen": allen,

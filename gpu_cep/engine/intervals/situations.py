@@ -28,10 +28,11 @@ from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.phase_one.label_events import label_with, make_labeller, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.phase_one.run import Run
+from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread, threads_for
-from gpu_cep_kernels.device.interface import HOST
+from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
 from gpu_cep_kernels.intervals.situations import Borders, count_crossings, first_reaching, pair_borders
@@ -172,7 +173,10 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, th
     names = offsets(sizes)
     start, end, ended = _gathered([(borders.time, opening), (borders.time, closing), (borders.position, closing)], threads)
     if plan.query.gap is not None:
-        end = _end_at_gap(xp, plan.query.gap, events.times[borders.before[closing]], end)
+        last = events.times[borders.before[closing]]
+        if plan.query.early and last.dtype.kind == "f":
+            _refuse_lost_gaps(plan, place, last[ended != NO_POSITION], end[ended != NO_POSITION])
+        end = _end_at_gap(xp, plan.query.gap, last, end)
     suits = xp.empty(len(opening), np.bool_)
     for duration, low, high in zip(plan.query.durations, names[:-1], names[1:], strict=True):
         own = slice(int(low), int(high))
@@ -197,6 +201,19 @@ def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
     length = elapsed_time(last, end)
     broken: Array = xp.where(length > length.dtype.type(gap), (as_clock(last) + length.dtype.type(gap)).view(last.dtype), end)
     return broken
+
+
+def _refuse_lost_gaps(plan: IntervalPlan, place: Place, last: Array, end: Array) -> None:
+    """Raise EventError if a gap ends a run at its `last` event, where floats are too coarse to add the gap."""
+    gap = last.dtype.type(plan.query.gap)
+    lost = last[(elapsed_time(last, end) > gap) & (last + gap == last)]
+    if len(lost):
+        time = place.download(lost[:1])[0]
+        # the run would be open until the next event, and then turn out to have ended before
+        raise EventError(
+            f"column {plan.query.column_name(plan.query.timestamp)!r} has the time {time}, to which gap={gap} adds nothing, "
+            "so that detect='early' cannot tell when a situation ends there; give times as integers, or a longer gap"
+        )
 
 
 def _pair_borders(
