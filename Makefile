@@ -6,7 +6,12 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
+# What stands when the environment, all packages but PySpark, PySpark's wheel, and all of it are made.
+MADE := $(VENV)/made
+PACKAGES := $(VENV)/packages
+PYSPARK := $(VENV)/pyspark
 STAMP := $(VENV)/stamp
+UV_INSTALL = $(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
 # PySpark's jars, most of its wheel, are compressed already.
 STORED := --config-settings=--build-option=--compression=stored
@@ -28,15 +33,26 @@ PYTHONS ?= $(PYTHON)
 FUZZ_EXAMPLES ?= 50000
 MUTANTS_ARGS ?=
 
-.PHONY: venv check test test-full $(SUITES) test-awkward compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check clean
+.PHONY: venv check test test-full $(SUITES) test-awkward compiled-kernels mutants lint demo docs pages bench bench-full bench-compare gpu-check fuzz wheel wheel-check browser clean
 
 venv: $(STAMP)
 
-$(STAMP): pyproject.toml .ci/java
+$(MADE): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install -qq --disable-pip-version-check 'uv>=0.13'
+	touch $@
+
+$(PACKAGES): $(MADE)
+	$(UV_INSTALL) --editable '.[dev,docs]'
+	touch $@
+
+$(PYSPARK): $(MADE)
 	$(VENV)/bin/python -m pip wheel -qq --disable-pip-version-check --no-deps --wheel-dir $(VENV)/wheels $(STORED) pyspark
-	$(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python --find-links $(VENV)/wheels --editable '.[dev,docs,spark]'
+	touch $@
+
+# The requirements alone: kernels may be compiled meanwhile, by the package as it is installed already.
+$(STAMP): $(PACKAGES) $(PYSPARK) .ci/java
+	$(UV_INSTALL) --find-links $(VENV)/wheels --requirements pyproject.toml --extra spark
 	.ci/java $(VENV)
 	touch $@
 
@@ -45,7 +61,7 @@ test: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync $(SUITES)
 
 # The same beside the lint, the site and the wheel, which need no kernels: what a change must pass.
-check: $(STAMP)
+check:
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync FIRST=compiled-kernels $(SUITES) lint docs wheel-check
 
 # Everything: all examples and sizes, all of Spark behind a Connect server, every kernel for every architecture, awkward settings.
@@ -53,8 +69,8 @@ test-full: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync FULL=--full $(SUITES)
 	$(MAKE) test-awkward
 
-compiled-kernels: $(STAMP)
-	$(IN_VENV) -m tests.compile_kernels
+compiled-kernels: $(PACKAGES)
+	$(VENV)/bin/python -m tests.compile_kernels
 
 # What all suites wait for where they run side by side.
 FIRST ?=
@@ -69,7 +85,9 @@ test-spark: $(STAMP)
 test-spark-more: $(STAMP)
 	$(PYTEST) $(SPARK_MORE)
 
-test-rest: $(STAMP)
+# .ci/run says BROWSER=browser.
+BROWSER ?=
+test-rest: $(STAMP) $(BROWSER)
 	$(PYTEST) tests $(APART:%=--ignore=%)
 
 test-connect: $(STAMP)
@@ -139,6 +157,9 @@ fuzz: $(STAMP)
 wheel: $(STAMP)
 	rm -rf build dist
 	$(VENV)/bin/python -m build --wheel --outdir dist .
+
+browser:
+	.ci/browser
 
 # In a bare environment of each Python: make wheel-check PYTHONS='python3.11 python3.13' RESOLUTION=lowest-direct
 wheel-check: wheel
