@@ -23,7 +23,7 @@ from gpu_cep.live.queries import LiveQuery
 
 def times_of(live: LiveQuery, events: pa.Table) -> Times:
     """Return the times of events, in ticks."""
-    columns, column = EventColumns(events, live.plan.query, live.plan.dictionaries), live.plan.query.timestamp
+    columns, column = EventColumns(events, live.plan.query, live.plan.dictionaries, threads=1), live.plan.query.timestamp
     # row patterns have no nulls='drop'
     remedy = DROP if live.rows is None else f"push only rows that have a {columns.name(column)}"
     return load_times(columns, column, remedy)

@@ -116,7 +116,7 @@ def match_row_slices(run: RowSlices) -> pa.Table:
         found.column(place[column]) if column in place else pa.nulls(len(found), field.type) for column, field in enumerate(run.live.schema)
     ]
     rows = pa.Table.from_arrays(columns, schema=run.live.schema)
-    columns_of_keys = EventColumns(rows, labels.query, labels.dictionaries)
+    columns_of_keys = EventColumns(rows, labels.query, labels.dictionaries, threads=run.threads)
     order = order_rows(replace(bound, order_by=()), columns_of_keys, threads_of(run.threads))
     return found if order.rows is None else found.take(pa.array(order.rows))
 

@@ -52,7 +52,7 @@ def look_up(lookups: RuleLookups, live: Mapping[str, LiveQuery], table: pa.Table
         yield name, None
     for column, wanted in lookups.wanted.items():
         first = live[next(iter(wanted))]
-        columns = EventColumns(table.select(first.schema.names).cast(first.schema), first.plan.query, first.plan.dictionaries)
+        columns = EventColumns(table.select(first.schema.names).cast(first.schema), first.plan.query, first.plan.dictionaries, threads=1)
         lists = list_rows(columns, first.schema.names.index(column), list(wanted.values()), threads=1)
         for name, groups in zip(wanted, lists.groups, strict=True):
             if lists.count(groups):

@@ -157,6 +157,6 @@ def _stream_numbers(plan: Plan, keys: pa.Table) -> Indices:
     """Return for each row a number that identifies its stream."""
     query = plan.query
     attributes = tuple(query.schema.attributes[key] for key in stream_columns(plan))
-    columns = EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))
+    columns = EventColumns(keys, replace(query, schema=Schema(attributes), computed=()), threads=1)
     codes = encode_keys(columns, tuple(range(len(attributes)))).codes
     return np.zeros(keys.num_rows, np.int64) if codes is None else codes.astype(np.int64)

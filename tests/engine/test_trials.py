@@ -242,7 +242,7 @@ def test_parts_of_an_input_are_tried_by_their_own_first_rows(machine):
     plan = cep.explain(events(), pattern, partition_by="s", output="indices").plan
     rows = np.arange(0, SIZE, 1, dtype=np.int32)[SIZE // 8 :]
     table = events()
-    picked = PickedRows(EventColumns(table, plan.query, plan.dictionaries), rows)
+    picked = PickedRows(EventColumns(table, plan.query, plan.dictionaries, threads=1), rows)
     options = {"origin": Origin(numbers=rows.astype(np.int64)), "reported": Reported(TimeSlice(begin=100))}
     got = answer(plan, picked, **options)
     assert [size for _, size in machine.runs] == [8, 8, 64] * (len(machine.runs) // 3) + [len(rows)]

@@ -75,7 +75,7 @@ def lists(values):
 def columns_of(*arrays, dictionaries=()):
     table = pa.table({"ts": np.arange(len(arrays[0])), **{f"c{number}": array for number, array in enumerate(arrays)}})
     plan = make_plan("PATTERN a", table.schema, make_options(), Settings())
-    return EventColumns(table, plan.query, dictionaries)
+    return EventColumns(table, plan.query, dictionaries, threads=1)
 
 
 def spans(length):
@@ -189,7 +189,7 @@ def test_computed_columns(device):
     table = pa.table({"ts": range(4), "x": [0.0, 1.0, None, 4.0], "s": ["b", None, "A", ""]})
     text = "PATTERN SEQ(a, b) WHERE exp(a.x) > b.x AND length(a.s) < b.x AND lower(a.s) = 'a'"
     plan = make_plan(text, table.schema, make_options(), Settings())
-    host, columns = EventColumns(table, plan.query), DeviceColumns(EventColumns(table, plan.query), device)
+    host, columns = EventColumns(table, plan.query, threads=1), DeviceColumns(EventColumns(table, plan.query, threads=1), device)
     assert len(plan.query.computed) == 3
     for column in range(3, 6):
         assert loaded(device, columns.present(column), 1, 4).tolist() == (~host.null_mask(column)[1:4]).tolist()

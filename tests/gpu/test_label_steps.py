@@ -44,9 +44,9 @@ def plan_of(condition):
 @pytest.mark.parametrize("condition", CONDITIONS.values(), ids=[*CONDITIONS])
 def test_both_engines_write_the_same_labels(device, condition):
     device, plan = strict_if_simulated(device), plan_of(condition)
-    columns = EventColumns(EVENTS, plan.query, plan.dictionaries)
+    columns = EventColumns(EVENTS, plan.query, plan.dictionaries, threads=1)
     expected = make_labeller(plan, columns)
-    on_device = DeviceColumns(EventColumns(EVENTS, plan.query, plan.dictionaries), device)
+    on_device = DeviceColumns(EventColumns(EVENTS, plan.query, plan.dictionaries, threads=1), device)
     steps = label_steps(plan, DeviceLabelEngine(on_device))
     assert len(steps.all()) == len(expected.steps.all())
     for low, high in ((0, SIZE), (7, 41), (30, 30)):
@@ -61,8 +61,8 @@ def test_both_engines_name_the_row_of_an_overflow(device):
     plan = plan_of("a.x * 2 > 3")
     message = r"integer overflow in a.x \* 2 > 3 at input row 2"
     with pytest.raises(EventError, match=message):
-        make_labeller(plan, EventColumns(events, plan.query, plan.dictionaries)).labels(1, 3)
-    columns = DeviceColumns(EventColumns(events, plan.query, plan.dictionaries), device)
+        make_labeller(plan, EventColumns(events, plan.query, plan.dictionaries, threads=1)).labels(1, 3)
+    columns = DeviceColumns(EventColumns(events, plan.query, plan.dictionaries, threads=1), device)
     steps = label_steps(plan, DeviceLabelEngine(columns))
     with pytest.raises(EventError, match=message):
         steps.fill(Chunk(Sources(columns), 1, 3), steps.room(device.xp, 2))

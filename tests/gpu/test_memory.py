@@ -289,7 +289,7 @@ def loading(device, column):
     table = {"ts": pa.array(range(len(column))), "c": column}
     read = read_events(table) if isinstance(column, Foreign) else pa.table(table)
     plan = make_plan("PATTERN a", read.schema, make_options(), Settings())
-    columns = DeviceColumns(EventColumns(read, plan.query), device)
+    columns = DeviceColumns(EventColumns(read, plan.query, threads=1), device)
     values, present = columns.values(1), columns.present(1)
     ledger = device.xp.ledger
     before = ledger.live

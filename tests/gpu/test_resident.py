@@ -62,7 +62,7 @@ def arrays(draw, kind):
 
 def views(table):
     plan = make_plan("PATTERN a", table.schema, make_options(), Settings())
-    return EventColumns(table, plan.query)
+    return EventColumns(table, plan.query, threads=1)
 
 
 @pytest.mark.parametrize("kind", [*NUMBERS, *TIMES])

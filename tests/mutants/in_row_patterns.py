@@ -158,8 +158,8 @@ ROW_PATTERNS = (
     Fault(
         "rows-spilled-by-one-key",
         "spark_glue/gpu_cep_spark/tasks/row_worker.py",
-        "columns), keys)",
-        "columns), range(len(rows.schema)))",
+        "columns, threads=1), keys)",
+        "columns, threads=1), range(len(rows.schema)))",
         _SPARK,
     ),
     Fault(

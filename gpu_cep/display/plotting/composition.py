@@ -40,7 +40,7 @@ def compose(
     EventError
         The zone of the times is unknown.
     """
-    columns = EventColumns(table, plan.query)
+    columns = EventColumns(table, plan.query, threads=1)
     check_zones(pa.schema([table.schema.field(columns.name(column)) for column in (plan.query.timestamp, *plan.stream_keys)]))
     times: Ticks = load_times(columns, plan.query.timestamp)
     bound = times[found.all_rows]

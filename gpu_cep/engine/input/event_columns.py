@@ -48,7 +48,7 @@ class EventColumns:
     numbers: RowNumbers | None = None
     types: pa.Schema | None = None
     shared: EventColumns | None = None
-    threads: int | None = 1
+    threads: int | None = field(kw_only=True)
     _given: dict[int, Any] = field(default_factory=dict)
     _arrow: dict[int, pa.Array] = field(default_factory=dict)
     _values: dict[int, Array] = field(default_factory=dict)

@@ -43,7 +43,7 @@ def event_columns(
     """
     timed, kept = timed_events(plan.query, table)
     shared = shared if kept is None else None
-    columns = EventColumns(timed, plan.query, plan.dictionaries, origin.numbers_of(kept), origin.schema, shared, threads)
+    columns = EventColumns(timed, plan.query, plan.dictionaries, origin.numbers_of(kept), origin.schema, shared, threads=threads)
     for column, computed in enumerate(plan.query.computed, len(plan.query.schema.attributes)):
         if isinstance(computed, ComputedExpression):
             columns.put(column, expression_values(computed, columns))

@@ -69,7 +69,7 @@ def answer_row_pattern(
     if plan.search is not None:
         compile_beside((walk_row_matches if plan.automaton.leaves_no_choice else search_row_matches,), threads)
     with profile.stage("columns"):
-        columns = row_columns(plan, table)
+        columns = row_columns(plan, table, threads)
     with profile.stage("order"):
         ordered = order_rows(plan.bound, columns, threads, ties)
     run = RowRun(plan, columns, ordered, threads)

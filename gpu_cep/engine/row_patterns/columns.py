@@ -17,15 +17,17 @@ from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 
-def row_columns(plan: RowPlan, table: pa.Table, numbers: npt.NDArray[np.int64] | None = None) -> EventColumns:
+def row_columns(plan: RowPlan, table: pa.Table, threads: int | None, numbers: npt.NDArray[np.int64] | None = None) -> EventColumns:
     """Return the columns of the rows in `table`, by number; `numbers` are those of the rows in the input, if that has others.
+
+    At most `threads` threads encode a column of text (None: all that the process may use).
 
     Raises
     ------
     EventError
         An integer overflowed in an expression over one row, or the caller's function raised an exception.
     """
-    columns = EventColumns(table, plan.labels.query, plan.labels.dictionaries, numbers)
+    columns = EventColumns(table, plan.labels.query, plan.labels.dictionaries, numbers, threads=threads)
     names = pa.array(plan.bound.variables[: plan.variables], pa.string())
     # the spellings are its dictionary; which row has which is said later, match by match
     columns.put(plan.columns.classifier, pa.DictionaryArray.from_arrays(pa.nulls(len(table), pa.int8()), names))

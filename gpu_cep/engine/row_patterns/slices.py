@@ -68,7 +68,7 @@ def answer_slices(
     plan = plan_row_pattern(replace(bound, query=replace(bound.query, skip=Skip("NEXT ROW", None))), settings)
     profile = UNREAD if profile is None else profile
     with profile.stage("columns"):
-        columns = row_columns(plan, table)
+        columns = row_columns(plan, table, threads)
     with profile.stage("order"):
         ordered = order_rows(bound, columns, threads, ties)
     profile.add("rows", int(np.count_nonzero(own)))

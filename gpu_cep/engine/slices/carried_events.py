@@ -62,7 +62,7 @@ def last_events(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick 
 
 def events_behind(plan: Plan, last: PartOfFiles, own: FileSlice) -> PartOfFiles:
     """Return those of the `last` events of streams that come too late to bear on the matches of a slice."""
-    times = load_times(EventColumns(last.table, plan.query, plan.dictionaries), plan.query.timestamp)
+    times = load_times(EventColumns(last.table, plan.query, plan.dictionaries, threads=1), plan.query.timestamp)
     behind = times > np.asarray(own.high, times.dtype)
     return replace(last, table=last.table.filter(pa.array(behind)), numbers=numbers_of(last)[behind])
 

@@ -84,7 +84,7 @@ def events_near(plan: Plan, part: PartOfFiles, own: FileSlice) -> PartOfFiles:
     """
     timed, kept = timed_events(plan.query, part.table)
     table, numbers = to_host(timed), numbers_of(part) if kept is None else numbers_of(part)[kept]
-    times = load_pieces_of_times(EventColumns(table, plan.query, plan.dictionaries), plan.query.timestamp)
+    times = load_pieces_of_times(EventColumns(table, plan.query, plan.dictionaries, threads=1), plan.query.timestamp)
     near = rows_between(times, own.low, own.high)
     return replace(part, table=rows_at(table, near), numbers=numbers[near])
 

@@ -173,4 +173,4 @@ def _places(whole: Plan, table: pa.Table, numbers: RowNumbers) -> Rows:
     """Return numbers that ascend with the order of events of one stream and time, the same in every slice."""
     if not whole.query.order_by:
         return np.asarray(numbers)
-    return positions_of_events(whole, EventColumns(table, whole.query, whole.dictionaries))[1]
+    return positions_of_events(whole, EventColumns(table, whole.query, whole.dictionaries, threads=1))[1]

@@ -38,4 +38,4 @@ def number_streams(query: BoundQuery, keys: pa.Table, rows: int) -> tuple[Indice
 def _columns(query: BoundQuery, keys: pa.Table) -> EventColumns:
     """Return the columns of keys as those of events."""
     attributes = tuple(query.schema.attributes[key] for key in query.partition_by)
-    return EventColumns(keys, replace(query, schema=Schema(attributes), computed=()))
+    return EventColumns(keys, replace(query, schema=Schema(attributes), computed=()), threads=1)

@@ -132,7 +132,7 @@ def _stream_order(plan: Plan, state: StreamState, known: int) -> Indices | None:
     """Return the known events in the order of the stream; None if that is how they are kept."""
     if not plan.query.order_by:
         return None
-    columns = EventColumns(state.events.slice(0, known), plan.query, plan.dictionaries)
+    columns = EventColumns(state.events.slice(0, known), plan.query, plan.dictionaries, threads=1)
     times, places = positions_of_events(plan, columns)
     return np.lexsort([places, times])
 
@@ -179,7 +179,8 @@ def with_ties(plan: Plan, state: StreamState, known: int, kept: Rows) -> Rows:
 def _with_events_before(plan: IntervalPlan, state: StreamState, begin: Tick) -> StreamState:
     """Return the state without the events before a time, but for the last ones of each stream, which say what began before."""
     before = int(np.searchsorted(state.times, begin, side="left"))
-    codes = encode_keys(EventColumns(state.events.slice(0, before), plan.query, plan.dictionaries), plan.query.partition_by).codes
+    columns = EventColumns(state.events.slice(0, before), plan.query, plan.dictionaries, threads=1)
+    codes = encode_keys(columns, plan.query.partition_by).codes
     streams = np.zeros(before, np.int64) if codes is None else codes
     last = np.zeros(int(streams.max(initial=0)) + 1, np.int64)
     # of several values for one place, the last one is taken

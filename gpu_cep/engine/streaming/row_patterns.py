@@ -73,7 +73,7 @@ def certain_rows(
     threads = threads_of(threads)
     known = len(state.times) if until is None else count_until(state, until)
     rows, marks = without_marks(state.events.slice(0, known))
-    columns = row_columns(plan, rows, state.numbers[:known])
+    columns = row_columns(plan, rows, threads, state.numbers[:known])
     ordered = order_rows(plan.bound, columns, threads)
     given = marks if ordered.rows is None else _picked(marks, ordered.rows)
     run, begun = RowRun(plan, columns, ordered, threads), _begun(ordered, given)

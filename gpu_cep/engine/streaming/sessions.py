@@ -76,7 +76,7 @@ def _are_silences(times: Times, length: Tick) -> Flags:
 
 def streams_of(plan: Plan, events: pa.Table) -> Indices:
     """Return the number of the stream of each event, by `partition_by`."""
-    codes = encode_keys(EventColumns(events, plan.query, plan.dictionaries), plan.query.partition_by).codes
+    codes = encode_keys(EventColumns(events, plan.query, plan.dictionaries, threads=1), plan.query.partition_by).codes
     return np.zeros(events.num_rows, np.int64) if codes is None else codes.astype(np.int64)
 
 

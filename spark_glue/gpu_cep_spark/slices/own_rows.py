@@ -38,7 +38,7 @@ def with_positions(plan: AnyPlan, events: pa.Table) -> pa.Table:
     """Return the events with their times and positions behind their columns, if the plan reports the ends of matches."""
     if not plan.ends:
         return events
-    positions = positions_of_events(plan, EventColumns(events, plan.query, plan.dictionaries))
+    positions = positions_of_events(plan, EventColumns(events, plan.query, plan.dictionaries, threads=1))
     for column, values in zip(plan.ends, positions, strict=True):
         events = events.append_column(plan.query.schema.names[column], pa.chunked_array([values]))
     return events

@@ -43,7 +43,7 @@ def in_order_of_ties(plan: RowPlan, ties: tuple[int, ...], rows: pa.Table, numbe
     """Return rows and their numbers as a batch orders them, which has those that ORDER BY leaves equal by the columns `ties`."""
     if not ties:
         return rows, numbers
-    ordered = order_rows(plan.bound, row_columns(plan, rows), 1, ties)
+    ordered = order_rows(plan.bound, row_columns(plan, rows, 1), 1, ties)
     return (rows, numbers) if ordered.rows is None else (rows.take(pa.array(ordered.rows)), numbers[ordered.rows])
 
 

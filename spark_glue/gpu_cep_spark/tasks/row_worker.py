@@ -94,7 +94,7 @@ def _room(work: RowWork, context: TaskContext | None) -> Room:
     )  # fmt: skip
 
     def hashes(rows: pa.Table) -> Hashes:
-        return stream_hashes(EventColumns(_named(work, rows), columns), keys)
+        return stream_hashes(EventColumns(_named(work, rows), columns, threads=1), keys)
 
     return room_of(work.memory, hashes if keys else None, context)
 

@@ -164,7 +164,7 @@ def _of_bucket(work: Work, events: pa.Table, bucket: Bucket) -> pa.Table:
 
 def _columns_of(work: Work, events: pa.Table) -> EventColumns:
     """Return the columns of events as they were read."""
-    return EventColumns(as_events(events, work.events, work.codes), work.plan.query)
+    return EventColumns(as_events(events, work.events, work.codes), work.plan.query, threads=1)
 
 
 def room_of(memory: int | None, hashes: Callable[[pa.Table], Hashes] | None, context: TaskContext | None) -> Room:
@@ -178,7 +178,7 @@ def room_for(work: Work, context: TaskContext | None) -> Room:
 
     def hashes(batches: pa.Table) -> Hashes:
         events, _, _ = _own_events(work, TaskPart(batches, WHOLE))
-        return stream_hashes(EventColumns(events, work.plan.query), work.keys)
+        return stream_hashes(EventColumns(events, work.plan.query, threads=1), work.keys)
 
     return room_of(work.memory, hashes if work.keys else None, context)
 

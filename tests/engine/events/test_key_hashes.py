@@ -23,7 +23,7 @@ TEXT_TYPES = (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string
 
 def columns_of(*columns: pa.Array) -> EventColumns:
     table = pa.table([np.arange(len(columns[0])), *columns], names=["ts", *map(str, range(len(columns)))])
-    return EventColumns(table, make_plan("PATTERN a", table.schema, Options(), Settings()).query)
+    return EventColumns(table, make_plan("PATTERN a", table.schema, Options(), Settings()).query, threads=1)
 
 
 def hashes_of(*columns: pa.Array) -> list[int]:

@@ -39,7 +39,7 @@ from tests.results import matches_of
 
 def sliced(plan: EventPlan, table: pa.Table, length: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
     """Each event in its slice of time and copied into those beside it; the rows that these are, and which are own."""
-    times = load_times(EventColumns(table, plan.query), plan.query.timestamp)
+    times = load_times(EventColumns(table, plan.query, threads=1), plan.query.timestamp)
     homes = [int(time) // length for time in times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()]
     held = [(slice_, row) for (row, home), step in product(enumerate(homes), (-1, 0, 1)) for slice_ in (home + step,)]
     numbers, rows = (np.array(each, np.int64) for each in zip(*held, strict=True)) if held else (np.empty(0, np.int64),) * 2
@@ -116,7 +116,7 @@ def test_own_events_become_batches_where_that_spares_more_than_batches_cost(mark
 
 def situations_sliced(plan: IntervalPlan, table: pa.Table, length: int, earlier: int) -> tuple[pa.Table, np.ndarray, np.ndarray]:
     """Each event in its slice of time and in the one before; and in the first slice behind it if no event lies between them, or few do."""
-    columns = EventColumns(table, plan.query)
+    columns = EventColumns(table, plan.query, threads=1)
     times = load_times(columns, plan.query.timestamp).tolist()
     codes = encode_keys(columns, plan.query.partition_by).codes
     streams = [0] * len(times) if codes is None else codes.tolist()
@@ -140,7 +140,7 @@ def test_slices_have_the_matches_over_situations_of_the_whole(case, longer, earl
     options = make_options(**named | {"partition_by": None, "order_by": None} | given)
     whole = make_plan(text, case.events.schema, options, Settings(output="indices"))
     plan = make_plan(text, case.events.schema.append(pa.field("slice", pa.int64())), options, Settings(output="indices"))
-    if not np.isfinite(load_times(EventColumns(case.events, whole.query), whole.query.timestamp)).all():
+    if not np.isfinite(load_times(EventColumns(case.events, whole.query, threads=1), whole.query.timestamp)).all():
         reject()
     number, window = len(case.events.schema), whole.query.window.length
     table, rows, own = situations_sliced(whole, case.events, int(window) + 1 + longer, earlier)

@@ -26,7 +26,7 @@ def test_positions_ascend_with_the_order_of_events(events):
     table = pa.table({"key": pa.array(keys, pa.int64()), "ts": pa.array(times, pa.float64()), "n": pa.array(ranks, pa.int64())})
     options = Options(partition_by=("key",), order_by=("n",))
     plan = make_plan("PATTERN SEQ(a, b)", table.schema, options, Settings())
-    found = list(zip(keys, *(each.tolist() for each in positions_of_events(plan, EventColumns(table, plan.query))), strict=True))
+    found = list(zip(keys, *(each.tolist() for each in positions_of_events(plan, EventColumns(table, plan.query, threads=1))), strict=True))
     in_order = [found[e] for e in sorted(range(len(events)), key=lambda e: (*events[e], e))]
     expected = [(key, float(time)) for key, time, _ in sorted(events)]
     assert [position[:2] for position in in_order] == expected

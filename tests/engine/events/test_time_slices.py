@@ -83,7 +83,7 @@ def test_two_slices_of_any_query_have_the_matches_of_the_whole(case, data):
         plan = make_plan(case.text, case.events.schema, options, Settings(output="indices", after_match=given("after_match", "all")))
     except UnsupportedError:
         reject()
-    times = load_times(EventColumns(case.events, plan.query), plan.query.timestamp)
+    times = load_times(EventColumns(case.events, plan.query, threads=1), plan.query.timestamp)
     cut = data.draw(st.sampled_from(sorted(times.view(np.int64 if times.dtype.kind == "u" else times.dtype).tolist()) or [0]))
     before = matches_of(answer(plan, case.events, reported=Reported(TimeSlice(end=cut))))
     behind = matches_of(answer(plan, case.events, reported=Reported(TimeSlice(begin=cut))))

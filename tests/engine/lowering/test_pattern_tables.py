@@ -26,7 +26,7 @@ EVENTS = pa.table({"ts": [1], "type": ["A"], "x": [1]})
 )
 def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
     plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
-    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
+    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query, threads=1))
     found = tables.pattern._asdict()
     wanted = pattern_table(sizes, quantifiers)._asdict()
     assert {name: array.tolist() for name, array in found.items()} == {name: array.tolist() for name, array in wanted.items()}
@@ -50,7 +50,7 @@ def test_a_pattern_as_the_kernels_tests_build_it(text, sizes, quantifiers):
 )
 def test_whether_a_pattern_is_a_chain_is_known_before_its_events(text, chain):
     plan = make_plan(f"PATTERN {text}", EVENTS.schema, Options(), Settings())
-    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query))
+    (tables,) = matcher_tables(plan, EventColumns(EVENTS, plan.query, threads=1))
     assert (tables.walked_chain is not None) is is_chain(plan, *plan.branches) is chain
     assert tables.chain is (None if plan.branches[0].negations else tables.walked_chain)
 
@@ -64,7 +64,7 @@ WITHIN 9
 
 def tables_of(text):
     plan = make_plan(text, EVENTS.schema, Options(), Settings())
-    return matcher_tables(plan, EventColumns(EVENTS, plan.query))
+    return matcher_tables(plan, EventColumns(EVENTS, plan.query, threads=1))
 
 
 def test_conditions_and_aggregates_of_the_types_that_kernels_are_tested_with():

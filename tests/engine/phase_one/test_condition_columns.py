@@ -43,7 +43,7 @@ LAYOUT = BankLayout(ints=(1, 2, 3, 4, 5, 6), floats=(7, 8))
 
 
 def columns_of(table):
-    return EventColumns(table, PLAN.query, PLAN.dictionaries)
+    return EventColumns(table, PLAN.query, PLAN.dictionaries, threads=1)
 
 
 def assert_same(device, found, wanted, rows):

@@ -33,7 +33,7 @@ def encoded(codes, size, width):
 
 def columns_of(array):
     table = pa.table({"ts": range(len(array)), "type": array})
-    return EventColumns(table, make_plan("PATTERN T0 a", table.schema, Options(), Settings()).query)
+    return EventColumns(table, make_plan("PATTERN T0 a", table.schema, Options(), Settings()).query, threads=1)
 
 
 def whole_codes(array):

@@ -28,7 +28,7 @@ def test_timestamps_that_conditions_read_are_moved_with_the_events(rows, keys, o
     times, streams, values = zip(*(sorted(rows) if ascend else rows), strict=True)
     events = pa.table({"ts": pa.array(times, kind), "key": streams, "x": values, "y": [10 * value for value in values]})
     plan = make_plan(TEXT, events.schema, make_options(timestamp="ts", partition_by=keys, order_by=order_by), Settings())
-    columns = EventColumns(events, plan.query, plan.dictionaries)
+    columns = EventColumns(events, plan.query, plan.dictionaries, threads=1)
     read = load_pieces_of_times(columns, plan.query.timestamp)
     ordered = order_events(plan, columns, read, label_events(plan, columns, 1), encode_keys(columns, plan.stream_keys), 1)
     assert ordered.times.tolist() == np.array(times)[ordered.rows].tolist()

@@ -33,7 +33,7 @@ del test_large_partitions_are_refused, test_match_numbers_begin_anew_in_each_par
 def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[ReturnedRow]:
     """What the oracle's ``answer`` returns, by the matcher."""
     plan = plan_row_pattern(bind_row_pattern(query, schema_of(table.schema), Options(**keywords)))
-    columns = row_columns(plan, table)
+    columns = row_columns(plan, table, 1)
     ordered = order_rows(plan.bound, columns, 1)
     matches = find_matches(RowRun(plan, columns, ordered, 1), None)
     shown = shown_rows(plan, matches)

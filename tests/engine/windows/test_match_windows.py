@@ -52,7 +52,7 @@ class PhaseOne:
 def phase_one(events, pattern, prune, timestamp="T"):
     options = make_options(timestamp=timestamp)
     plan = make_plan(pattern, events.schema, options, Settings(prune=prune))
-    columns = EventColumns(events, plan.query, plan.dictionaries)
+    columns = EventColumns(events, plan.query, plan.dictionaries, threads=1)
     times = load_pieces_of_times(columns, plan.query.timestamp)
     ordered = order_events(plan, columns, times, label_events(plan, columns, 1), encode_keys(columns, plan.stream_keys), 1)
     (batch,) = cut_batches(plan, ordered)

@@ -21,7 +21,7 @@ KEYS = st.tuples(st.none() | st.sampled_from(["", "a", "b", "ü"]), st.none() | 
 
 
 def columns_of(table: pa.Table) -> EventColumns:
-    return EventColumns(table, make_plan("PATTERN a", table.schema, Options(), Settings()).query)
+    return EventColumns(table, make_plan("PATTERN a", table.schema, Options(), Settings()).query, threads=1)
 
 
 def table_of(keys: list[tuple[str | None, float | None]], kind: pa.DataType) -> pa.Table:

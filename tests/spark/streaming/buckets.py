@@ -124,7 +124,7 @@ class Operator:
             fields = whole.rename_columns([f"c{number}" for number in range(whole.num_columns)])
             named = named.append_column("whole", fields.to_struct_array())
         if keys:
-            hashes = stream_hashes(EventColumns(table, plan.query), keys).astype(np.uint32).view(np.int32)
+            hashes = stream_hashes(EventColumns(table, plan.query, threads=1), keys).astype(np.uint32).view(np.int32)
             named = named.append_column("keys", pa.array(hashes))
         for number, constants in self.work.codes.items():
             codes = pc.index_in(named.column(number), pa.array(constants)).cast(pa.int8())

@@ -57,7 +57,7 @@ def room_for(events: pa.Table, limit: int, folder: Path) -> Room:
     assert isinstance(plan, EventPlan)
 
     def hashes(table: pa.Table) -> Hashes:
-        return stream_hashes(EventColumns(table, plan.query), plan.stream_keys)
+        return stream_hashes(EventColumns(table, plan.query, threads=1), plan.stream_keys)
 
     return Room(limit, str(folder), hashes)
 
