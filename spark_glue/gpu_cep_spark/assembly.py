@@ -38,6 +38,11 @@ def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
     return shuffle_sums(counts, streams).groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
 
 
+def numbered(found: DataFrame) -> DataFrame:
+    """Return results with columns r0, r1, …: Spark does not tell names apart that differ in case alone."""
+    return found.toDF(*(f"r{place}" for place in range(len(found.columns))))
+
+
 def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, beside: int = 0, packed: bool = False) -> DataFrame:
     """Return the result for whole streams, with columns called `names`.
 
@@ -46,23 +51,22 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, bes
     settled matches may be `packed`.
     """
     given, of_streams = found.columns, stream_columns(plan)
-    # columns are renamed by number, since Spark does not tell names apart that differ in case alone
     places = {name: f"r{place}" for place, name in enumerate(given)}
     keys = [*(places[name] for name in given[:beside]), *(places[plan.query.column_name(key)] for key in of_streams)]
-    numbered = found.toDF(*places.values())
+    rows = numbered(found)
     if plan.ends and output == "count" and of_streams:
-        return _count_disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams]).toDF(*names)
+        return _count_disjoint(rows, plan, [given.index(plan.query.column_name(key)) for key in of_streams]).toDF(*names)
     if plan.ends:
-        numbered = _disjoint(numbered, plan, [given.index(plan.query.column_name(key)) for key in of_streams], packed=packed)
+        rows = _disjoint(rows, plan, [given.index(plan.query.column_name(key)) for key in of_streams], packed=packed)
     if output == "count":
-        counts = numbered.select(*keys, places["count"])
+        counts = rows.select(*keys, places["count"])
         return total_counts(counts, keys).toDF(*names)
     shown = {name: F.col(places[name]) for name in names}
     if output == "events":
         assert plan.slice_key is not None, "rows of events tell their slice"
         order = Window.partitionBy(*keys).orderBy(places[plan.query.column_name(plan.slice_key)], places["match_id"])
         shown["match_id"] = (F.dense_rank().over(order) - 1).cast("long")
-    return numbered.select(*(each.alias(name) for name, each in shown.items()))
+    return rows.select(*(each.alias(name) for name, each in shown.items()))
 
 
 def stream_columns(plan: Plan) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, same_columns
 from gpu_cep.signatures import takes_keywords
-from gpu_cep_spark.assembly import assemble, total_counts
+from gpu_cep_spark.assembly import assemble, numbered, total_counts
 from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.matching import check_spark_settings, gpu_match, known_of, refuse_other_frames
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
@@ -136,7 +136,7 @@ def gpu_match_all(
         found = {name: frame for shuffle in shared for name, frame in job.match_each(shuffle).items()} | alone
         return {name: found[name] for name in queries}
     frames = [job.match(shuffle) for shuffle in shared]
-    frames += [frame.select(F.lit(name).alias(PATTERN), *map(column, frame.columns)) for name, frame in alone.items()]
+    frames += [numbered(frame).select(F.lit(name), "*").toDF(PATTERN, *frame.columns) for name, frame in alone.items()]
     return reduce(DataFrame.unionAll, frames)
 
 
@@ -193,7 +193,7 @@ class _Job:
         """Return the matches of each rule; a job that needs several of these shuffles the events once."""
         shuffled = self._shuffled(shared)
         found = {name: self._found({name: query}, shuffled) for name, query in shared.queries.items()}
-        return {name: frame.select(*map(column, frame.columns[1:])) for name, frame in found.items()}
+        return {name: numbered(frame).drop("r0").toDF(*frame.columns[1:]) for name, frame in found.items()}
 
     def match_alone(self, query: NarrowQuery, pattern: Pattern, keywords: Mapping[str, Any], rare: tuple[int, ...] | None) -> DataFrame:
         """Return the matches of a rule that shares no shuffle; `rare` are its rare variables."""
@@ -263,7 +263,8 @@ class _Job:
             return found
         whole = [(rule.name, 0) for rule in parted if not rule.plan.query.partition_by]
         counted = found.unionAll(self.df.sparkSession.createDataFrame(whole, found.schema)) if whole else found
-        return total_counts(counted, counted.columns[:-1])
+        parts = numbered(counted)
+        return total_counts(parts, parts.columns[:-1]).toDF(*counted.columns)
 
 
 def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Schema:

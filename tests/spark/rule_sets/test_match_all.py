@@ -290,3 +290,17 @@ def test_a_result_may_have_a_column_called_pattern_if_it_stands_alone(frame: Dat
         cep.gpu_match_all(frame, rules)
     found = cep.gpu_match_all(frame, rules, split=True)["named"]
     assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules, split=True)["named"])
+
+
+@pytest.mark.parametrize("output", ["matches", "count"])
+def test_results_may_have_names_that_differ_in_case_alone(frame: DataFrame, output: str) -> None:
+    events, given = EVENTS.append_column("Count", EVENTS["key"]), frame.withColumn("Count", frame["key"])
+    keyed = 'PARTITION BY "Count" PATTERN SEQ(A a, B b) WITHIN 4 RETURN a.n AS n, b.n AS "N"'
+    rules = {"one": keyed, "two": keyed, "whole": 'PATTERN a WHERE a.n > 10 RETURN a.n AS n, a.ts AS "N"'}
+    found = cep.gpu_match_all(given, rules, output=output, split=True)
+    for name, wanted in cep.match_all(events, rules, output=output, split=True).items():
+        assert as_set(found[name].toArrow()) == as_set(wanted)
+    derived = keyed.replace(" WITHIN", " WHERE [user] WITHIN")
+    assert as_set(cep.gpu_match(given, derived, output=output).toArrow()) == as_set(cep.match(events, derived, output=output))
+    together = dict.fromkeys(("one", "two"), keyed)
+    assert as_set(cep.gpu_match_all(given, together, output=output).toArrow()) == as_set(cep.match_all(events, together, output=output))
