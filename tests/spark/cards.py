@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 
 from benchmarks.gpu.counting import CountingDevice
 from gpu_cep_kernels.device import selection
@@ -25,5 +25,9 @@ def match_on_card(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
     """The matches of a partition; the worker, which other tasks use, is left without the card."""
     device = CountingDevice()
     modules = {"cudf": cudf_stand_in.module(), "pylibcudf": cudf_stand_in.pylibcudf_module(device, [])}
-    with patch.object(selection, "_find_device", lambda: device), patch.dict(sys.modules, modules):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(selection, "_find_device", lambda: device)
+        # one by one: `patch.dict` would also forget what numba imports meanwhile, which cannot be imported twice
+        for name, module in modules.items():
+            patched.setitem(sys.modules, name, module)
         yield from match_partition(work, batches)
