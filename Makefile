@@ -86,7 +86,7 @@ test-spark-more: $(STAMP)
 	$(PYTEST) $(SPARK_MORE)
 
 # .ci/run says BROWSER=browser.
-BROWSER ?=
+BROWSER :=
 test-rest: $(STAMP) $(BROWSER)
 	$(PYTEST) tests $(APART:%=--ignore=%)
 
