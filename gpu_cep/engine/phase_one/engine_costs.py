@@ -28,7 +28,7 @@ WITHOUT_WINDOWS = 2.0  # selective: the lazy chain needs labels and order only
 SITUATIONS = 1.0
 
 # Share of phase 1 that threads do not divide. A second thread makes the median question 1.5 times as fast, which is a share of a third
-# (benchmarks/results/kinds-amd-epyc-2026-11-27.json): this is less, in favour of the CPU.
+# (benchmarks/results/kinds-amd-epyc-2026-11-28.json): this is less, in favour of the CPU.
 UNDIVIDED = 0.25
 
 # Launches in phase 1, whose latency is the cost that does not grow with the events. The benchmarks' questions make 15 to 27 calls of
