@@ -293,10 +293,10 @@ def match(
         result comes on top. Tables are in memory already.
     complete_until
         A value of the timestamp column up to which all events are there (default:
-        all events are there); a day is its first moment. Later ones are left out,
-        and only the matches are found that no further event can change: a negation
-        at the end, say, is judged when its window is over. As streams do it, see
-        :class:`~gpu_cep.Stream`.
+        all events are there); a day over timestamps without a zone is its first
+        moment. Later ones are left out, and only the matches are found that no
+        further event can change: a negation at the end, say, is judged when its
+        window is over. As streams do it, see :class:`~gpu_cep.Stream`.
     profile
         Receives the counts and the seconds of each stage of the run.
     tuning

@@ -181,8 +181,9 @@ class Stream:
         ----------
         time
             A value of the timestamp column, such as a number or a datetime, with a zone where
-            the column has one. None: the watermark moves with the clock if no event has come for
-            as long as `idle` says, and else stays where it is.
+            the column has one; a day over timestamps without a zone is its first moment.
+            None: the watermark moves with the clock if no event has come for as long as `idle`
+            says, and else stays where it is.
 
         Raises
         ------
