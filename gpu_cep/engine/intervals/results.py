@@ -141,7 +141,8 @@ def bound_rows(situations: MatchedSituations, threads: int) -> tuple[Indices, In
     places = list_offsets(sizes.ravel())
     bound = new_values(int(places[-1]), np.int64)
     over_slices(repeat_bindings, len(chosen), threads, chosen, begins, rows, places, bound)
-    return bound, places[:: len(situations.names)], sizes
+    # numba compiles a kernel anew for an array with gaps
+    return bound, np.ascontiguousarray(places[:: len(situations.names)]), sizes
 
 
 def _joined_ranges(situations: MatchedSituations) -> tuple[Array, Indices]:

@@ -20,8 +20,10 @@ _EVENT = 4 * 8
 _MATCH = 10 * 8
 # Bytes of a variable of a match: four copies of its int32 count, its offset as int64 and as int32.
 _MATCH_VARIABLE = 4 * 4 + 8 + 4
-# Bytes of a row of output="events": match_id, variable, event_index, and what these are made from.
-_EVENT_ROW = 4 * 8
+# Bytes of a row of output="events": match_id, event_index, the int32 code of a variable, and where its name begins.
+_EVENT_ROW = 8 + 8 + 4 + 4
+# Bytes of the row at which a match of a row begins or ends.
+_END = 8
 # Bytes of where a text begins, if offsets are long.
 _OFFSET = 8
 # Bytes of a value of RETURN in its machine representation, with its NULL and its place.
@@ -38,13 +40,20 @@ def result_footprint(plan: Plan, columns: EventColumns) -> Footprint:
     base = Footprint(_MATCH + _MATCH_VARIABLE * len(plan.query.variables), _EVENT)
     match plan.settings.output:
         case "events":
-            return Footprint(base.match, base.event + _EVENT_ROW + _carried_bytes(plan, columns))
+            return Footprint(base.match, base.event + _event_row_bytes(plan, columns) + _carried_bytes(plan, columns))
         case "matches":
             named = sum(_row_bytes(columns, column) for column in (*plan.query.partition_by, *2 * (plan.query.timestamp,)))
             return _add_returns(plan, columns, Footprint(base.match + named, base.event), _carried_bytes(plan, columns))
         case "indices" | "compressed":
             return base
     return Footprint(0, 0)
+
+
+def _event_row_bytes(plan: Plan, columns: EventColumns) -> int:
+    """Return the bytes of a row of output="events" but for the event itself, with the longest name of a variable."""
+    name = max((len(variable.name.encode()) for variable in plan.query.variables), default=0)
+    ends = sum(_row_bytes(columns, column) for column in plan.ends)
+    return _EVENT_ROW + name + (2 * (_END + ends) if plan.ends else 0)
 
 
 def _carried_bytes(plan: Plan, columns: EventColumns) -> int:

@@ -22,6 +22,7 @@ FORMS = {
     "matches": {"output": "matches"},
     "chosen columns": {"output": "matches", "columns": ["x"]},
     "events": {"output": "events"},
+    "events of a long name": {"output": "events", "name": 100 * "a"},
     "lists": {"output": "matches", "returns": "RETURN a, a.text AS texts"},
     "aggregates": {"output": "matches", "returns": "RETURN sum(a.x) AS s, max(a.text) AS t, avg(a.x) * 2 AS d, count(a) AS n"},
 }
@@ -31,9 +32,9 @@ def events(count):
     return pa.table({"ts": range(count), "x": range(count), "text": [f"text {i}" for i in range(count)]})
 
 
-def subsets(count, output, returns="", **options):
+def subsets(count, output, returns="", name="a", **options):
     """All 2 ** count − 1 subsets of the events."""
-    return cep.match(events(count), f"PATTERN a+ {returns}", output=output, **options, **ANY)
+    return cep.match(events(count), f"PATTERN {name}+ {returns}", output=output, **options, **ANY)
 
 
 @pytest.fixture
