@@ -382,7 +382,7 @@ def explain(
     PatternError
         `run` is set without events.
     CepError
-        Any error that :func:`match` raises.
+        Any error that :func:`match` raises; EngineUnavailable only with `run`.
     """
     given, asked = events_and_pattern(events, pattern)
     options, settings = read_keywords(keywords)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.accounting.resources import Resources
-from gpu_cep.engine.phase_one.engine_choice import choose_engine, runs_on_gpu
+from gpu_cep.engine.phase_one.engine_choice import choose_engine, require_device, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
 from gpu_cep.errors import Diagnostic, EngineUnavailable, UnsupportedError
@@ -93,7 +93,8 @@ def _explain_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) 
     plan = make_row_plan(pattern, table.schema, options, settings)
     if profile is not None:
         run_row_pattern(table, pattern, options, settings, threads=call.threads, profile=profile)
-    return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts))
+    refused = _refused_device() if settings.engine == "gpu" and profile is None else ""
+    return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts), refused=refused)
 
 
 def _explain_row_slices(
@@ -183,6 +184,15 @@ def _engine_of(plan: AnyPlan, events: int, threads: int | None, *, resident: boo
     except EngineUnavailable as fault:
         return _Engine("none in this process, which refuses to run the query", str(fault), _phase_two(plan, Way.GPU))
     return _Engine(None if choice.device is None else choice.device.name, choice.reason, _phase_two(plan, choice.way))
+
+
+def _refused_device() -> str:
+    """Return why this process has no card; empty if it has one."""
+    try:
+        require_device()
+    except EngineUnavailable as fault:
+        return str(fault)
+    return ""
 
 
 def _phase_two(plan: AnyPlan, way: Way) -> str:

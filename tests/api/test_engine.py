@@ -61,6 +61,13 @@ def test_explain_says_that_it_is_refused(pattern):
         cep.explain(EVENTS, pattern, engine="gpu", run=True)
 
 
+@pytest.mark.usefixtures("no_driver")
+def test_explain_says_that_a_row_pattern_is_refused():
+    pattern = "MATCH_RECOGNIZE (ORDER BY ts MEASURES count(*) AS n PATTERN (A B) DEFINE A AS ts > 1)"
+    assert re.search(r"refused +.*no CUDA driver", str(cep.explain(EVENTS, pattern, engine="gpu")))
+    assert "refused" not in str(cep.explain(EVENTS, pattern, engine="auto"))
+
+
 @pytest.mark.usual
 @pytest.mark.usefixtures("no_driver")
 def test_explain_says_where_each_step_runs():

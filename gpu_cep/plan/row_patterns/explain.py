@@ -41,17 +41,20 @@ class RowPatternExplanation:
     `query`: the clause. `plan`: its plan; None without a schema.
     `counts`: the counts of a run, if the query was run to be explained.
     `source`: who reads the rows under Spark, or how files are read in this process, and why.
+    `refused`: why this process refuses to run the query: it has no card, and ``engine="gpu"`` asks for one.
     """
 
     query: RowPatternQuery
     plan: RowPlan | None
     counts: Mapping[str, int] | None = None
     source: str = ""
+    refused: str = ""
 
     def __str__(self) -> str:
         lines = [format_row_pattern(self.query)]
         if self.plan is not None:
             lines += ["", *_plan_lines(self.plan)]
+        lines += [f"refused    {self.refused}"] if self.refused else []
         if self.counts is not None:
             lines += ["", f"ran        {' → '.join(f'{name} {count:,}' for name, count in self.counts.items())}"]
         lines += [f"source     {self.source}"] if self.source else []
