@@ -28,7 +28,7 @@ def of_event(node: Expression, variable: str, qualifiers: Sequence[str], where: 
             # a bare name is an attribute, even if a variable or a situation has the same name
             if attribute in scope.schema.names:
                 return Reference(variable, attribute, span=node.span)
-            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=name_hint(attribute, scope))
+            scope.faults.unknown("attribute", attribute, scope.schema.names, node.span, also=name_hint(attribute, node.span, scope))
             return Literal(None, span=node.span)
         case Reference(variable=str(qualifier), attribute=str(attribute), index=None) if qualifier in qualifiers:
             return Reference(variable, attribute, span=node.span)

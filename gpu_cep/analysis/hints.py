@@ -10,9 +10,9 @@ from gpu_cep.analysis.bound_expressions import Bound, Constant
 from gpu_cep.analysis.coercion import INSTANT, NUMERIC
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
-from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference
+from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference, Span
 from gpu_cep.lang.format import format_expression
-from gpu_cep.lang.literals import write_text
+from gpu_cep.lang.literals import write_attribute, write_text
 
 # The operands of an operator as they are written.
 Written = tuple[Expression, Expression]
@@ -20,6 +20,7 @@ Written = tuple[Expression, Expression]
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*", re.ASCII)
 _ARITHMETIC = frozenset("+-*/%")
 _FALSE = frozenset({"0", "false", "f", "no", "n"})
+_TIMES = "write DATE '…' or TIMESTAMP '…'"
 _ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
 NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
 CLOCKS = frozenset({"now", "current_timestamp", "current_date", "getdate"})
@@ -31,15 +32,28 @@ def text_hint(text: str) -> str:
     return f"a text stands in single quotes: {write_text(text)}"
 
 
-def name_hint(name: str, scope: Scope) -> str | None:
-    """Return what an unknown name that stands alone may mean: the time of now or, where a text may stand, a text; None otherwise."""
+def name_hint(name: str, span: Span | None, scope: Scope) -> str | None:
+    """Return what an unknown name that stands alone may mean: the time of now, or a text; None if it is neither.
+
+    What is written in quotes is meant as a text or as a time.
+    """
     if name.lower() in CLOCKS:
         return NOW
-    return None if scope.no_text else text_hint(name)
+    quoted = _in_quotes(name, span)
+    if quoted and scope.beside in INSTANT:
+        return _TIMES
+    return text_hint(name) if quoted or scope.beside is None else None
+
+
+def _in_quotes(name: str, span: Span | None) -> bool:
+    """Return whether a name is written in quotes, or must be."""
+    if span is None or span.line != span.end_line:
+        return write_attribute(name) != name
+    return span.end_column - span.column != len(name)
 
 
 def beside(node: Expression, scope: Scope) -> Scope:
-    """Return the scope of the operands of `node`, which says whether a text may stand among them."""
+    """Return the scope of the operands of `node`, which says what stands among them that is no text."""
     operands: tuple[Expression, ...]
     match node:
         case Binary(left=left, right=right):
@@ -52,22 +66,29 @@ def beside(node: Expression, scope: Scope) -> Scope:
             operands = ()
         case _:
             return scope
-    no_text = any(_is_no_text(each, scope) for each in operands)
-    return scope if no_text == scope.no_text else replace(scope, no_text=no_text)
+    kind = next(filter(None, (_other_than_text(each, scope) for each in operands)), None)
+    return scope if kind == scope.beside else replace(scope, beside=kind)
 
 
-def _is_no_text(node: Expression, scope: Scope) -> bool:
-    """Return whether the values of an expression are certainly other than text."""
+def _other_than_text(node: Expression, scope: Scope) -> Kind | None:
+    """Return the kind of an expression's values, OTHER where more would have to be bound; None if they may be text."""
     match node:
         case Literal(value=value):
-            return value is not None and not isinstance(value, str)
+            return None if value is None or isinstance(value, str) else Kind.OTHER
         case Binary(operator=operator):
-            return operator in _ARITHMETIC
+            return Kind.OTHER if operator in _ARITHMETIC else None
         case Aggregate(function="count" | "avg" | "sum") | DurationLiteral():
-            return True
+            return Kind.OTHER
         case Reference(attribute=str(name)) | Reference(variable=str(name)) | PrevBound(attribute=name) | Aggregate(attribute=str(name)):
-            return name in scope.schema.names and scope.column(scope.schema.index(name)).type.kind is not Kind.STRING
-    return False
+            return _kind_of_column(name, scope)
+    return None
+
+
+def _kind_of_column(name: str, scope: Scope) -> Kind | None:
+    if name not in scope.schema.names:
+        return None
+    kind = scope.column(scope.schema.index(name)).type.kind
+    return None if kind is Kind.STRING else kind
 
 
 def comparison_hint(name: str, left: Bound, right: Bound, written: Written | None) -> str | None:
@@ -76,7 +97,7 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     if Kind.BOOLEAN in kinds:
         return _truth_value(name, left, right, written)
     if kinds & INSTANT and kinds & (NUMERIC | {Kind.STRING}):
-        return "write DATE '…' or TIMESTAMP '…'"
+        return _TIMES
     if Kind.STRING in kinds and kinds & NUMERIC:
         return _quotes(left) or _quotes(right)
     if kinds <= INSTANT:

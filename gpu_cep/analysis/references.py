@@ -182,8 +182,9 @@ def _bare(node: Reference, scope: Scope) -> Bound:
         return FAULTY
     else:
         near = nearest(name, (*scope.names, *scope.schema.names))
-        meant = " ".join(filter(None, [near, name_hint(name, scope)]))
-        hint = meant or f"write {scope.names[0]}.attribute; the attributes are {', '.join(scope.schema.names)}"
+        meant = " ".join(filter(None, [near, name_hint(name, node.span, scope)]))
+        written_so = format_expression(Reference(scope.names[0], "attribute"))
+        hint = meant or f"write {written_so}; the attributes are {', '.join(scope.schema.names)}"
     shown = repr(name) if node.index is None else written
     return _refuse_alone(node, shown, hint, scope)
 
