@@ -8,7 +8,7 @@ from functools import singledispatch
 from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import PatternNode
-from gpu_cep.lang.format import expression_text, join_operands, write_length, write_quantifier
+from gpu_cep.lang.expression_texts import expression_text, join_operands, write_length, write_quantifier
 from gpu_cep.lang.row_patterns.ast import (
     Anchor,
     Classifier,
